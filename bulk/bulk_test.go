@@ -42,9 +42,10 @@ func texts(n int) []string {
 }
 
 // open opens the embedder, exact.
-func open(t testing.TB, opts ...text.Option) *text.Embedder {
+func open(t testing.TB, o text.Options) *text.Embedder {
 	t.Helper()
-	e, err := text.OpenEmbedder(model, append(opts, text.Exact())...)
+	o.Model.Exact = true
+	e, err := text.OpenEmbedder(model, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +53,9 @@ func open(t testing.TB, opts ...text.Option) *text.Embedder {
 }
 
 // embedding is the task of an embedder that is exact.
-func embedding(t testing.TB, v bulk.Vectors, opts ...text.Option) bulk.Task {
+func embedding(t testing.TB, v bulk.Vectors, o text.Options) bulk.Task {
 	t.Helper()
-	task, err := bulk.Embed(open(t, opts...), "", v)
+	task, err := bulk.Embed(open(t, o), "", v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestSameBytes(t *testing.T) {
 	names := []string{"a.parquet", "b.csv", "c.jsonl", "d.txt", "e.csv.gz", "f.jsonl.zst", "sub/g.jsonl.gz", "sub/empty.txt"}
 	const n = 130
 	all := texts(n * len(names))
-	e := open(t, text.Threads(1))
+	e := open(t, text.Options{Threads: 1})
 	dir := t.TempDir()
 	want := map[string][][]float32{}
 	for i, name := range names {
@@ -183,7 +184,7 @@ func TestSameBytes(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "in", name), encoded(t, name, records))
 		var err error
-		if want[name], err = e.Embed(t.Context(), own); err != nil {
+		if want[name], err = outputs(e.Embed(t.Context(), text.Texts(own...), text.EmbedOptions{})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,7 +192,7 @@ func TestSameBytes(t *testing.T) {
 		for _, threads := range []int{1, 3} {
 			t.Run(fmt.Sprint(format, threads), func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "out")
-				task := embedding(t, bulk.Float32Vectors, text.Threads(threads), text.BatchTokens(100*threads))
+				task := embedding(t, bulk.Float32Vectors, text.Options{Threads: threads, BatchTokens: 100 * threads})
 				var runs sync.WaitGroup
 				for range threads {
 					runs.Go(func() {
@@ -242,7 +243,7 @@ func noneLeft(t *testing.T, dir string) {
 func TestPassed(t *testing.T) {
 	dir := t.TempDir()
 	records := []record{{5, "the cat"}, {-6, "reads"}}
-	task := embedding(t, bulk.Float32Vectors)
+	task := embedding(t, bulk.Float32Vectors, text.Options{})
 	for _, name := range []string{"a.parquet", "b.csv", "c.jsonl"} {
 		write(t, filepath.Join(dir, name), encoded(t, name, records))
 		pass := []string{"id:int64"}
@@ -268,7 +269,7 @@ func TestDead(t *testing.T) {
 	write(t, filepath.Join(dir, "in/cut.jsonl.gz"), whole[:len(whole)/2])
 	damaged := encoded(t, "x.parquet", []record{{1, "the cat"}})
 	write(t, filepath.Join(dir, "in/damaged.parquet"), damaged[:len(damaged)-9])
-	task := embedding(t, bulk.Float32Vectors, text.RefuseLong())
+	task := embedding(t, bulk.Float32Vectors, text.Options{Long: text.LongRefuse})
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl", Pause: time.Millisecond}
 	report, err := bulk.Run(t.Context(), task, o)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package bulk takes files of texts to files of vectors, scores or labels, each row exactly once.
 //
-//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Exact())
+//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Options{Model: models.Options{Exact: true}})
 //	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 //	report, err := bulk.Run(ctx, task, bulk.Options{Inputs: files, Out: "vectors", Format: "parquet"})
 //
@@ -23,6 +23,6 @@
 //
 // # Bytes
 //
-// A pipeline opened with text.Exact gives each text the same bits whatever is computed beside it, so results depend
+// A pipeline opened with models.Options.Exact gives each text the same bits whatever is computed beside it, so results depend
 // neither on the order of shards nor on threads, chunks or interruptions.
 package bulk

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -35,7 +36,7 @@ func ExampleRun() {
 	lines := filepath.Join(dir, "lines.txt")
 	must(os.WriteFile(lines, []byte("My bread did not rise.\nThe train was late.\n"), 0o666))
 
-	e, err := text.OpenEmbedder(tiny+"embed", text.Exact())
+	e, err := text.OpenEmbedder(tiny+"embed", text.Options{Model: models.Options{Exact: true}})
 	must(err)
 	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)
@@ -55,9 +56,9 @@ func ExampleRun() {
 
 // Tasks by themselves: scores for a query, and labels.
 func ExampleRank() {
-	r, err := text.OpenReranker(tiny + "rerank")
+	r, err := text.OpenReranker(tiny+"rerank", text.Options{})
 	must(err)
-	c, err := text.OpenClassifier(tiny + "spam")
+	c, err := text.OpenClassifier(tiny+"spam", text.Options{})
 	must(err)
 	for _, task := range []bulk.Task{bulk.Rank(r, "how long does a soup boil?"), bulk.Classify(c)} {
 		results, err := task.Each(context.Background(), []string{"You have won a free phone, click this link now!"})
@@ -87,7 +88,7 @@ func ExampleStream() {
 	must(w.Write(b.NewRecordBatch()))
 	must(w.Close())
 
-	e, err := text.OpenEmbedder(tiny + "embed")
+	e, err := text.OpenEmbedder(tiny+"embed", text.Options{})
 	must(err)
 	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)

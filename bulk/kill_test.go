@@ -17,6 +17,7 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many it made.
 func process(dir string) error {
-	e, err := text.OpenEmbedder(model, text.Exact())
+	e, err := text.OpenEmbedder(model, text.Options{Model: models.Options{Exact: true}})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func newFolder(t *testing.T, files, rows int) *folder {
 	}
 	write(t, filepath.Join(f.dir, "in", "damaged.parquet"), []byte("PAR1 no more"))
 	var err error
-	if f.want, err = open(t).Embed(t.Context(), all); err != nil {
+	if f.want, err = outputs(open(t, text.Options{}).Embed(t.Context(), text.Texts(all...), text.EmbedOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -215,7 +216,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte(strings.Join(texts(3000), "\n")+"\n"))
-	task := embedding(t, bulk.Float32Vectors)
+	task := embedding(t, bulk.Float32Vectors, text.Options{})
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "parquet", Pause: time.Millisecond}
 	report, err := bulk.Run(t.Context(), task, o)
 	if err == nil && len(report.Failed) == 0 || report.Made != 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/text"
 )
 
 // TestEnd: a run ends as soon as its last file is made, whichever of its workers has nothing left to do before.
@@ -106,7 +107,7 @@ func TestPassedTypes(t *testing.T) {
 	if err := parquet.WriteFile(in, rows); err != nil {
 		t.Fatal(err)
 	}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), bulk.Options{Inputs: []string{in}, Out: dir + "/out", Format: "jsonl", Pass: []string{"*"}})
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.Options{}), bulk.Options{Inputs: []string{in}, Out: dir + "/out", Format: "jsonl", Pass: []string{"*"}})
 	if err != nil || report.Made != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -136,7 +137,7 @@ func TestSweep(t *testing.T) {
 	for _, end := range append(stay, "a.txt.out.jsonl.0123456789abcdef.part", "a.txt.dead.jsonl.0123456789abcdef.part", "a.txt.json.0123456789abcdef.part") {
 		write(t, filepath.Join(out, end), nil)
 	}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "jsonl", Stale: 20 * time.Millisecond})
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.Options{}), bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "jsonl", Stale: 20 * time.Millisecond})
 	if err != nil || report.Made != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -157,7 +158,7 @@ func TestControl(t *testing.T) {
 	write(t, filepath.Join(dir, "in/binary.txt"), bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 100))
 	var warned []string
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl", Pause: time.Millisecond, Warn: func(w string) { warned = append(warned, w) }}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), o)
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.Options{}), o)
 	if err != nil || report.Written != 6 || report.Dead != 0 || len(report.Failed) != 1 || !errors.Is(report.Failed[0].Err, fault.ErrInput) {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -44,13 +44,13 @@ type alone struct {
 }
 
 func newAlone(b *testing.B, dir string, weights kernels.Format, ids [][]int) *alone {
-	m, err := models.Options{Weights: weights, Exact: true}.Open(dir)
+	m, err := models.Open(dir, models.Options{WeightFormat: weights, Exact: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(x, y []int) int { return len(y) - len(x) })
-	a := &alone{model: m.Sentence}
+	a := &alone{model: m.Embedders.Sentence}
 	for len(ids) > 0 {
 		var t models.Tokens
 		var lengths []int
@@ -106,7 +106,7 @@ func BenchmarkFiles(b *testing.B) {
 	threads := runtime.GOMAXPROCS(0)
 	for _, weights := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8} {
 		b.Run(weights.String(), func(b *testing.B) {
-			e, err := text.OpenEmbedder(dir, text.Exact(), text.Weights(weights))
+			e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{Exact: true, WeightFormat: weights}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func BenchmarkClaims(b *testing.B) {
 	for i := range files {
 		write(b, filepath.Join(in, fmt.Sprintf("%03d.txt", i)), nil)
 	}
-	task := embedding(b, bulk.Float32Vectors)
+	task := embedding(b, bulk.Float32Vectors, text.Options{})
 	for _, n := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("runs=%d", n), func(b *testing.B) {
 			for b.Loop() {

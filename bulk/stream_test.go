@@ -39,7 +39,7 @@ func batchOf(schema *arrow.Schema, first int64, texts []string) arrow.RecordBatc
 func TestStream(t *testing.T) {
 	all := texts(40)
 	all[3], all[20] = "null", "\xff"
-	e := open(t, text.RefuseLong()) // refuses all[7]
+	e := open(t, text.Options{Long: text.LongRefuse}) // refuses all[7]
 	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestStream(t *testing.T) {
 					}
 					continue
 				}
-				want, err := e.Embed(t.Context(), []string{s})
+				want, err := outputs(e.Embed(t.Context(), text.Texts(s), text.EmbedOptions{}))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +103,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamWrong: what is not a stream, and columns that do not fit, are errors.
 func TestStreamWrong(t *testing.T) {
-	task := embedding(t, bulk.Float32Vectors)
+	task := embedding(t, bulk.Float32Vectors, text.Options{})
 	stream := func(names ...string) []byte {
 		var b bytes.Buffer
 		fields := []arrow.Field{{Name: names[0], Type: arrow.PrimitiveTypes.Int64}, {Name: names[1], Type: arrow.BinaryTypes.String, Nullable: true}}
@@ -144,7 +144,7 @@ func TestSplitCounted(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a.txt", []byte(strings.Join(texts(20), "\n")+"\n"))
 	o := bulk.Options{Inputs: []string{dir + "/a.txt"}, Out: dir + "/out", Format: "parquet"}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.SplitLong(2)), o)
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.Options{Long: text.LongSplit, Stride: 2}), o)
 	if err != nil || report.Split != 1 || report.Cut != 0 || report.Written != 20 {
 		t.Fatalf("%+v, %v", report, err)
 	}

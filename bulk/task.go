@@ -60,8 +60,8 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 		Fingerprint: e.Fingerprint,
 		Columns:     v.columns(e.Dim()),
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
-			vectors, n, err := e.EmbedInputs(ctx, text.Texts(texts), text.EmbedOptions{Prompt: prompt})
-			return results(n, err, func(i int) []any { return v.values(vectors[i]) })
+			r, err := e.Embed(ctx, text.Texts(texts...), text.EmbedOptions{Prompt: prompt})
+			return results(r, err, v.values)
 		},
 	}, nil
 }
@@ -73,8 +73,8 @@ func Rank(r *text.Reranker, query string) Task {
 		Fingerprint: r.Fingerprint,
 		Columns:     []Column{{Name: "score", Kind: Float32}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
-			scores, n, err := r.ScoreTexts(ctx, query, texts, text.ClassifyOptions{})
-			return results(n, err, func(i int) []any { return []any{scores[i]} })
+			r, err := r.Score(ctx, query, texts, text.RerankOptions{})
+			return results(r, err, func(score float32) []any { return []any{score} })
 		},
 	}
 }
@@ -86,9 +86,9 @@ func Classify(c *text.Classifier) Task {
 		Fingerprint: c.Fingerprint,
 		Columns:     []Column{{Name: "label", Kind: String}, {Name: "score", Kind: Float32}, {Name: "labels", Kind: JSON}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
-			labels, n, err := c.ClassifyInputs(ctx, text.Texts(texts), text.ClassifyOptions{})
-			return results(n, err, func(i int) []any {
-				return []any{labels[i][0].Label, labels[i][0].Score, string(appendLabels(nil, labels[i]))}
+			r, err := c.Classify(ctx, text.Texts(texts...), text.ClassifyOptions{})
+			return results(r, err, func(labels []text.Label) []any {
+				return []any{labels[0].Label, labels[0].Score, string(appendLabels(nil, labels))}
 			})
 		},
 	}
@@ -102,14 +102,14 @@ func appendLabels(dst []byte, labels []text.Label) []byte {
 	})
 }
 
-// results are those of the texts that n counts, unless there is an error.
-func results(n text.Counts, err error, values func(i int) []any) ([]Result, error) {
+// results returns the results of the texts that n counts, whose columns have the values of its outputs.
+func results[T any](n text.Results[T], err error, values func(output T) []any) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Result, len(n.Tokens))
+	out := make([]Result, len(n.Outputs))
 	for i := range out {
-		out[i] = Result{Values: values(i), Tokens: n.Tokens[i], Cut: n.Cut[i], Windows: n.Windows[i]}
+		out[i] = Result{Values: values(n.Outputs[i]), Tokens: n.Tokens[i], Cut: n.Cut[i], Windows: n.Windows[i]}
 	}
 	return out, nil
 }

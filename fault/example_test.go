@@ -11,7 +11,7 @@ import (
 
 // The parts of an error about a configuration.
 func ExampleError() {
-	_, err := models.New([]byte(`{"model_type": "bert", "hidden_act": "swoosh"}`), transformer.Random(1))
+	_, err := models.New([]byte(`{"model_type": "bert", "hidden_act": "swoosh"}`), transformer.Random(1), models.Options{})
 	var e *fault.Error
 	if errors.As(err, &e) {
 		fmt.Println(e.File, e.Field, e.Value, errors.Is(err, fault.ErrConfig))

@@ -20,10 +20,10 @@ func TestAdapters(t *testing.T) {
 	const base, length = "../models/testdata/folders/llama", 12
 	at := func(name string) string { return filepath.Join("../models/testdata/adapters", name) }
 	beside := models.Options{Adapters: []models.Adapter{{Path: at("llama-linear"), Name: "linear"}, {Path: at("llama-patterns"), Name: "patterns"}}}
-	m := tftest.Must(beside.Open(base))(t)
-	of := map[string]*models.Model{"": tftest.Must(models.Open(base))(t)}
+	m := tftest.Must(models.Open(base, beside))(t)
+	of := map[string]*models.Model{"": tftest.Must(models.Open(base, models.Options{}))(t)}
 	for _, name := range m.Adapters {
-		of[name] = tftest.Must(models.Options{Adapters: []models.Adapter{{Path: at("llama-" + name)}}}.Open(base))(t)
+		of[name] = tftest.Must(models.Open(base, models.Options{Adapters: []models.Adapter{{Path: at("llama-" + name)}}}))(t)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	start := prompts(r, 1, 40, 40)[0]

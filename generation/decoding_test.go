@@ -19,8 +19,8 @@ import (
 
 // TestStartWithoutLM generates with models that cannot, and without what generating needs.
 func TestStartWithoutLM(t *testing.T) {
-	encoder := tftest.Must(models.Open("../models/testdata/folders/bert"))(t)
-	both := tftest.Must(models.Open("../models/testdata/folders/t5"))(t)
+	encoder := tftest.Must(models.Open("../models/testdata/folders/bert", models.Options{}))(t)
+	both := tftest.Must(models.Open("../models/testdata/folders/t5", models.Options{}))(t)
 	decoder := tiny(t, 50)
 	rules := &generation.Rules{BadWords: [][]int{{3}}}
 	for what, start := range map[string]func() *generation.Decoding{
@@ -107,7 +107,7 @@ func TestWindowMemory(t *testing.T) {
 	windowed := func(window int) *models.Model {
 		config := fmt.Sprintf(`{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": %d, "hidden_size": 24, "num_hidden_layers": 2,
 			"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 32, "max_position_embeddings": 500, "sliding_window": %d}`, vocab, window)
-		return tftest.Must(models.New([]byte(config), tf.Random(2)))(t)
+		return tftest.Must(models.New([]byte(config), tf.Random(2), models.Options{}))(t)
 	}
 	m := windowed(window)
 	r := rand.New(rand.NewPCG(5, 5))

@@ -13,7 +13,7 @@ import (
 func llama() *models.Model {
 	m, err := models.New([]byte(`{"model_type": "llama", "vocab_size": 50, "hidden_size": 64, "num_hidden_layers": 2,
 		"num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 128,
-		"architectures": ["LlamaForCausalLM"]}`), transformer.Random(1)) // models.Open(folder) for a real one
+		"architectures": ["LlamaForCausalLM"]}`), transformer.Random(1), models.Options{}) // models.Open(folder) for a real one
 	check(err)
 	return m
 }

@@ -19,7 +19,7 @@ import (
 // predictions differ.
 func tiny(t testing.TB, vocab int) *models.Model {
 	t.Helper()
-	return tftest.Must(models.New([]byte(tinyConfig(vocab)), tftest.Strong{Weights: tf.Random(3)}))(t)
+	return tftest.Must(models.New([]byte(tinyConfig(vocab)), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 }
 
 func tinyConfig(vocab int) string {
@@ -155,7 +155,7 @@ func TestGenerationReportsErrors(t *testing.T) {
 		t.Errorf("beam search of width 0: %v", err)
 	}
 	learned := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 13, "n_embd": 16,
-		"n_layer": 1, "n_head": 2, "n_positions": 64}`), tf.Random(3)))(t)
+		"n_layer": 1, "n_head": 2, "n_positions": 64}`), tf.Random(3), models.Options{}))(t)
 	long := generation.Generate(t.Context(), generation.Start(new(tf.Workspace), learned, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{})
 	if got, err := generation.Collect(long); len(got) != 64 || !errors.Is(err, fault.ErrTooLong) {
 		t.Errorf("beyond the positions: %d tokens, %v", len(got), err)

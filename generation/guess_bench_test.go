@@ -21,7 +21,7 @@ func BenchmarkDraftModel(b *testing.B) {
 	open := func(layers, seed int, weights kernels.Format) models.LanguageModel {
 		config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 8000, "hidden_size": 768,
 			"num_hidden_layers": %d, "num_attention_heads": 12, "num_key_value_heads": 4, "intermediate_size": 2048}`, layers)
-		return tftest.Must(models.Options{Weights: weights}.New([]byte(config), tf.Random(uint64(seed))))(b).LM
+		return tftest.Must(models.New([]byte(config), tf.Random(uint64(seed)), models.Options{WeightFormat: weights}))(b).LM
 	}
 	target := open(12, 1, kernels.FormatF32)
 	for name, draft := range map[string]models.LanguageModel{"none": nil, "wrong": open(1, 2, kernels.FormatF32), "right": open(12, 1, kernels.FormatInt8)} {

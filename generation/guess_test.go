@@ -34,12 +34,12 @@ func (b blurred) Tensor(name string, shape ...int) ([]float32, error) {
 func TestDraftModel(t *testing.T) {
 	w := tftest.Strong{Weights: tf.Random(3)}
 	for name, more := range map[string]string{"all keys": "", "windows": `, "sliding_window": 20`} {
-		m := tftest.Must(models.New([]byte(longConfig(more)), w))(t)
+		m := tftest.Must(models.New([]byte(longConfig(more)), w, models.Options{}))(t)
 		for draft, c := range map[string]struct {
 			w     tf.Weights
 			least float64 // of the proposals, those of the text itself too: accepted
 		}{"itself": {w, 0.4}, "alike": {blurred{w}, 0.02}, "another": {tftest.Strong{Weights: tf.Random(4)}, 0}} {
-			d := tftest.Must(models.New([]byte(longConfig(more)), c.w))(t)
+			d := tftest.Must(models.New([]byte(longConfig(more)), c.w, models.Options{}))(t)
 			for i, sc := range []generation.SchedulerConfig{{}, {StepTokens: 11}, {Memory: 16 * longPage}, {NoPrefixes: true, Draft: 1}, {Draft: 40}} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, draft, i), func(t *testing.T) {
 					sc.Model, sc.DraftModel = m.LM, d.LM
@@ -71,7 +71,7 @@ func TestDraftModel(t *testing.T) {
 func TestDraftModelSaves(t *testing.T) {
 	m := long(t, "")
 	short := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 50, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 30}`),
-		tftest.Strong{Weights: tf.Random(3)}))(t)
+		tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 	for name, c := range map[string]struct {
 		draft  models.LanguageModel
 		memory int64
@@ -93,7 +93,7 @@ func TestDraftModelDistribution(t *testing.T) {
 	}
 	const vocab, texts = 5, 6000
 	m := tiny(t, vocab)
-	d := tftest.Must(models.New([]byte(tinyConfig(vocab)), blurred{tftest.Strong{Weights: tf.Random(3)}}))(t)
+	d := tftest.Must(models.New([]byte(tinyConfig(vocab)), blurred{tftest.Strong{Weights: tf.Random(3)}}, models.Options{}))(t)
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, DraftModel: d.LM, NoPrefixes: true})
 	s.Guess()
 	prompt, temperature := []int{1, 2}, 3.0
@@ -156,7 +156,7 @@ func TestDraftModelDistribution(t *testing.T) {
 
 // TestDraftModelLoses: a draft that is as slow as the model and wrong is soon asked no more.
 func TestDraftModelLoses(t *testing.T) {
-	m, d := long(t, ""), tftest.Must(models.New([]byte(longConfig("")), tftest.Strong{Weights: tf.Random(4)}))(t)
+	m, d := long(t, ""), tftest.Must(models.New([]byte(longConfig("")), tftest.Strong{Weights: tf.Random(4)}, models.Options{}))(t)
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, DraftModel: d.LM})
 	together(t, s, m, prompts(rand.New(rand.NewPCG(26, 27)), 4, 10, 20), 500, true)
 	if st := s.Stats(); st.DraftSteps == 0 || st.DraftSteps > st.Steps/8 {
@@ -166,8 +166,8 @@ func TestDraftModelLoses(t *testing.T) {
 
 func TestDraftModelRefused(t *testing.T) {
 	m := long(t, "")
-	dynamic := tftest.Must(models.New([]byte(longConfig(`, "rope_scaling": {"rope_type": "dynamic", "factor": 2}`)), tftest.Strong{Weights: tf.Random(3)}))(t)
-	after := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}))(t)
+	dynamic := tftest.Must(models.New([]byte(longConfig(`, "rope_scaling": {"rope_type": "dynamic", "factor": 2}`)), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
+	after := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 	for name, c := range map[string]generation.SchedulerConfig{
 		"another vocabulary":   {Model: m.LM, DraftModel: tiny(t, 49).LM},
 		"no proposals":         {Model: m.LM, DraftModel: m.LM, Draft: -1},

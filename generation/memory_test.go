@@ -34,7 +34,7 @@ func memoryOf(r *rand.Rand, rows int) *models.Memory {
 // gets alone, where prompts begin alike and where memory runs out too.
 func TestSchedulerMemories(t *testing.T) {
 	for name, config := range seq2seq {
-		m := tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}))(t)
+		m := tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 		for _, c := range []generation.SchedulerConfig{{}, {Memory: 24 * longPage}, {StepTokens: 20, Streams: 3}} {
 			t.Run(name, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(18, 19))
@@ -83,7 +83,7 @@ func TestSchedulerMemories(t *testing.T) {
 // attends to one.
 func TestSchedulerMemoryRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
-	m := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}))(t)
+	m := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 	s, alone := schedule(t, generation.SchedulerConfig{Model: m.LM}), schedule(t, generation.SchedulerConfig{Model: long(t, "").LM})
 	whole := memoryOf(r, 6)
 	for name, c := range map[string]struct {

@@ -243,7 +243,7 @@ func TestHostileSampling(t *testing.T) {
 			t.Errorf("length penalty %v: error %v", penalty, err)
 		}
 	}
-	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
+	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}, models.Options{}))(t)
 	for _, s := range []generation.SamplerConfig{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
 		for _, d := range []generation.Decoder{generation.Start(new(tf.Workspace), spoilt, 1), fixed{0, 1, 2, float32(inf)}, fixed{float32(-inf), float32(-inf)}} {
 			tokens, err := generation.Collect(generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 3}))

@@ -24,14 +24,14 @@ import (
 // long is tiny for long texts.
 func long(t testing.TB, more string) *models.Model {
 	t.Helper()
-	return tftest.Must(models.New([]byte(longConfig(more)), tftest.Strong{Weights: tf.Random(3)}))(t)
+	return tftest.Must(models.New([]byte(longConfig(more)), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 }
 
 // convolving is long with a convolution in the first of its layers.
 func convolving(t testing.TB) *models.Model {
 	t.Helper()
 	config := strings.Replace(longConfig(`, "layer_types": ["conv", "full_attention"]`), `"mistral", "architectures": ["MistralForCausalLM"]`, `"lfm2", "architectures": ["Lfm2ForCausalLM"]`, 1)
-	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}))(t)
+	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 }
 
 func longConfig(more string) string {
@@ -234,7 +234,7 @@ func TestSchedulerMemory(t *testing.T) {
 // TestSchedulerFailsAlone: a text that the model refuses ends alone.
 func TestSchedulerFailsAlone(t *testing.T) {
 	m := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 100}`),
-		tftest.Strong{Weights: tf.Random(3)}))(t)
+		tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, StepTokens: 30})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -249,7 +249,7 @@ func TestSchedulerFailsAlone(t *testing.T) {
 
 // TestDrafts: proposals change no token of a text that repeats itself, and some are accepted.
 func TestDrafts(t *testing.T) {
-	m := tftest.Must(models.New([]byte(longConfig("")), forgetful{tftest.Strong{Weights: tf.Random(3)}}))(t)
+	m := tftest.Must(models.New([]byte(longConfig("")), forgetful{tftest.Strong{Weights: tf.Random(3)}}, models.Options{}))(t)
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM})
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, p := range prompts(r, 4, 5, 30) {

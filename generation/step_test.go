@@ -21,7 +21,7 @@ func sized(t testing.TB, o models.Options) *models.Model {
 	t.Helper()
 	config := `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2,
 		"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "max_position_embeddings": 2048}`
-	return tftest.Must(o.New([]byte(config), tf.Random(6)))(t)
+	return tftest.Must(models.New([]byte(config), tf.Random(6), o))(t)
 }
 
 // mixtures are decoders whose sizes all formats of weights allow: with a mixture of experts as of Qwen 3, and of gpt-oss with
@@ -31,9 +31,9 @@ func mixtures(t testing.TB, o models.Options) []*models.Model {
 	sizes := `"vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256,
 		"head_dim": 64, "num_experts_per_tok": 2, "max_position_embeddings": 2048`
 	return []*models.Model{
-		tftest.Must(o.New([]byte(`{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_experts": 6, "moe_intermediate_size": 256, `+sizes+`}`), tf.Random(6)))(t),
-		tftest.Must(o.New([]byte(`{"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "sliding_window": 9, `+sizes+`}`), tf.Random(6)))(t),
-		tftest.Must(o.New([]byte(`{"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "layer_types": ["conv", "full_attention"], `+sizes+`}`), tf.Random(6)))(t),
+		tftest.Must(models.New([]byte(`{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_experts": 6, "moe_intermediate_size": 256, `+sizes+`}`), tf.Random(6), o))(t),
+		tftest.Must(models.New([]byte(`{"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "sliding_window": 9, `+sizes+`}`), tf.Random(6), o))(t),
+		tftest.Must(models.New([]byte(`{"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "layer_types": ["conv", "full_attention"], `+sizes+`}`), tf.Random(6), o))(t),
 	}
 }
 
@@ -101,7 +101,7 @@ func stepsAlone(t *testing.T, pieces [][][]int, last int) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v/%v", f, held), func(t *testing.T) {
-				m := sized(t, models.Options{Weights: f, Exact: true, Cache: held})
+				m := sized(t, models.Options{WeightFormat: f, Exact: true, CacheFormat: held})
 				sameAlone(t, m, pieces, 0, 1, last)
 			})
 		}
@@ -133,7 +133,7 @@ func TestMixturesAlone(t *testing.T) {
 	}
 	tftest.EachTier(t, func(t *testing.T) {
 		for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K} {
-			for _, m := range mixtures(t, models.Options{Weights: f, Exact: true}) {
+			for _, m := range mixtures(t, models.Options{WeightFormat: f, Exact: true}) {
 				sameAlone(t, m, pieces, 0, 1, 8)
 			}
 		}
@@ -149,7 +149,7 @@ func TestProposedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	text := prompts(r, 1, 200, 200)[0]
 	for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K} {
-		m := sized(t, models.Options{Weights: f, Exact: true})
+		m := sized(t, models.Options{WeightFormat: f, Exact: true})
 		single, several := [][]int{text[:150]}, [][]int{text[:150]}
 		for i := range 50 {
 			single = append(single, text[150+i:151+i])
@@ -170,7 +170,7 @@ func TestStepAllocations(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatQ8_0} {
-		m := sized(t, models.Options{Weights: f})
+		m := sized(t, models.Options{WeightFormat: f})
 		stepper := generation.Stepper{Model: m.LM, Workspace: new(tf.Workspace)}
 		pages := m.LM.NewPages(0)
 		step := generation.Step{Tokens: []int{1, 2, 3, 4, 5}, Want: []int{0, 1, 4}, Past: []*tf.History{pages.New(), pages.New(), pages.New()}, Batch: tf.Ragged(1, 1, 3)}

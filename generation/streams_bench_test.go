@@ -26,12 +26,12 @@ var (
 // benchLM is the model that the flags name.
 func benchLM(b *testing.B) *models.Model {
 	format, held := tftest.Must(kernels.ParseFormat(*benchWeights))(b), tftest.Must(kernels.ParseFormat(*benchCache))(b)
-	o := models.Options{Weights: format, Cache: held}
+	o := models.Options{WeightFormat: format, CacheFormat: held}
 	if *benchModel != "" {
-		return tftest.Must(o.Open(*benchModel))(b)
+		return tftest.Must(models.Open(*benchModel, o))(b)
 	}
-	return tftest.Must(o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
-		"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), tf.Random(1)))(b)
+	return tftest.Must(models.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
+		"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), tf.Random(1), o))(b)
 }
 
 // BenchmarkStreams generates as many texts at a time as its name says, each 32 tokens after a prompt of 512 that is

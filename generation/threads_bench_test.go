@@ -38,7 +38,7 @@ const llamaLayers, llamaKVHeads, llamaHeadDim = 23, 8, 64
 // llamaOf is a model of that shape, a head of the same format included, or one of few weights whose keys and values
 // are of the same shape.
 func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim, hidden int) *models.Model {
-	o := models.Options{Weights: format, Cache: kernels.FormatF16, Formats: []models.NamedFormat{{Pattern: "lm_head.*", Format: format}}}
+	o := models.Options{WeightFormat: format, CacheFormat: kernels.FormatF16, WeightFormats: []models.NamedFormat{{Pattern: "lm_head.*", Format: format}}}
 	return tftest.Must(o.New(fmt.Appendf(nil, `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": %d,
 		"num_hidden_layers": %d, "num_attention_heads": 32, "num_key_value_heads": %d, "head_dim": %d, "intermediate_size": %d}`,
 		vocab, dim, llamaLayers, llamaKVHeads, llamaHeadDim, hidden), weights))(b)

@@ -25,7 +25,7 @@ type Cached struct {
 }
 
 // List says which models the cache has, sorted by their names. What is not a model, such as a data set, is not among them.
-func (o Options) List() ([]Cached, error) {
+func List(o Options) ([]Cached, error) {
 	p := puller{Options: o}
 	if err := p.settle(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func walk(dir string, do func(path string, info fs.FileInfo)) error {
 // Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how many bytes it took there.
 // The cache then has it whole or not at all, also if the removal is interrupted. The error is fault.ErrName for a name with a
 // file or a revision, and fault.ErrNoModel if the cache does not have the model.
-func (o Options) Remove(name string) (int64, error) {
+func Remove(name string, o Options) (int64, error) {
 	n, err := ParseName(name)
 	if err != nil {
 		return 0, err

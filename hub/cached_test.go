@@ -16,10 +16,10 @@ import (
 func TestList(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
-	if list, err := (hub.Options{}).List(); err != nil || len(list) != 0 {
+	if list, err := hub.List(hub.Options{}); err != nil || len(list) != 0 {
 		t.Fatalf("%v, %v of no cache", list, err)
 	}
-	dir, err := hub.Pull(t.Context(), "org/name")
+	dir, err := hub.Pull(t.Context(), "org/name", hub.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := hub.Options{Offline: true}.List()
+	list, err := hub.List(hub.Options{Offline: true})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -58,16 +58,16 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]error{"org/name": fault.ErrNoModel, "org/name@main": fault.ErrName, "org/name/config.json": fault.ErrName, "../name2": fault.ErrName, "org/..": fault.ErrName} {
-		if _, err := (hub.Options{}).Remove(name); !errors.Is(err, want) {
+		if _, err := hub.Remove(name, hub.Options{}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
 	for range 2 {
-		dir, err := hub.Pull(t.Context(), "org/name")
+		dir, err := hub.Pull(t.Context(), "org/name", hub.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := (hub.Options{}).Remove("hf://org/name"); err != nil || n < int64(len(f.files["model.safetensors"])) {
+		if n, err := hub.Remove("hf://org/name", hub.Options{}); err != nil || n < int64(len(f.files["model.safetensors"])) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -79,7 +79,7 @@ func TestRemove(t *testing.T) {
 		}
 	}
 	f.cause(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusNotFound); return true })
-	list, err := hub.Options{}.List()
+	list, err := hub.List(hub.Options{})
 	if err != nil || len(list) != 1 || list[0].Name != "org/name2" {
 		t.Errorf("%+v, %v are left", list, err)
 	}

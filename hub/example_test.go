@@ -12,12 +12,12 @@ import (
 
 // A model of the hub, downloaded where the cache does not have it.
 func ExamplePull() {
-	dir, err := hub.Pull(context.Background(), "sentence-transformers/all-MiniLM-L6-v2")
+	dir, err := hub.Pull(context.Background(), "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m, err := models.Open(dir)
+	m, err := models.Open(dir, models.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

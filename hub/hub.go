@@ -2,7 +2,7 @@
 // the cache that huggingface_hub keeps too, so that what one of them has the other need not
 // download again.
 //
-//	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2")
+//	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
 //	e, err := text.OpenEmbedder(dir)
 //
 // Only what a model needs is downloaded (see [Needed]). A download that was cut off goes on where
@@ -55,10 +55,7 @@ type Progress struct {
 // folder that holds them. For [hf://]org/name/file[@revision] it downloads only that file, such as
 // one of several GGUF files, and returns its path; for a part of a split GGUF file it downloads all
 // parts.
-func Pull(ctx context.Context, name string) (string, error) { return Options{}.Pull(ctx, name) }
-
-// Pull is the function Pull with options.
-func (o Options) Pull(ctx context.Context, name string) (string, error) {
+func Pull(ctx context.Context, name string, o Options) (string, error) {
 	n, err := ParseName(name)
 	if err != nil {
 		return "", err

@@ -125,7 +125,7 @@ func TestPull(t *testing.T) {
 	f.files["merges.txt"] = nil // as some repositories have it
 	t.Setenv("HF_TOKEN", "secret")
 	var last hub.Progress
-	dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "hf://org/name")
+	dir, err := hub.Pull(t.Context(), "hf://org/name", hub.Options{Progress: func(p hub.Progress) { last = p }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,20 +151,20 @@ func TestPull(t *testing.T) {
 		t.Errorf("progress ends at %+v, want %d bytes", last, total)
 	}
 	f.asked()
-	if again, err := hub.Pull(t.Context(), "org/name@main"); err != nil || again != dir {
+	if again, err := hub.Pull(t.Context(), "org/name@main", hub.Options{}); err != nil || again != dir {
 		t.Errorf("the second time: %s, %v", again, err)
 	}
 	if got := f.asked(); len(got) != 1 {
 		t.Errorf("the second time it asked for %q", got)
 	}
-	if got, err := (hub.Options{Offline: true}).Pull(t.Context(), "org/name"); err != nil || got != dir {
+	if got, err := hub.Pull(t.Context(), "org/name", hub.Options{Offline: true}); err != nil || got != dir {
 		t.Errorf("offline: %s, %v", got, err)
 	}
 	if got := f.asked(); len(got) != 0 {
 		t.Errorf("offline it asked for %q", got)
 	}
 	t.Setenv("HF_HUB_OFFLINE", "1")
-	if _, err := hub.Pull(t.Context(), "org/other"); !errors.Is(err, fault.ErrOffline) {
+	if _, err := hub.Pull(t.Context(), "org/other", hub.Options{}); !errors.Is(err, fault.ErrOffline) {
 		t.Errorf("another model offline: %v, want ErrOffline", err)
 	}
 }
@@ -172,30 +172,30 @@ func TestPull(t *testing.T) {
 // TestPullFile brings one file, whose path needs escaping.
 func TestPullFile(t *testing.T) {
 	f := newFake(t)
-	path, err := hub.Pull(t.Context(), "org/name/a/b c.gguf")
+	path, err := hub.Pull(t.Context(), "org/name/a/b c.gguf", hub.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); !bytes.Equal(got, f.files["a/b c.gguf"]) {
 		t.Errorf("%s holds %q", path, got)
 	}
-	if _, err := hub.Pull(t.Context(), "org/name/none.gguf"); !errors.Is(err, fault.ErrNoModel) {
+	if _, err := hub.Pull(t.Context(), "org/name/none.gguf", hub.Options{}); !errors.Is(err, fault.ErrNoModel) {
 		t.Errorf("a file that is not there: %v, want ErrAbsent", err)
 	}
 	const first, second = "q/x-00001-of-00002.gguf", "q/x-00002-of-00002.gguf"
 	f.files[first] = []byte("one part")
-	if _, err := hub.Pull(t.Context(), "org/name/"+first); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), second) {
+	if _, err := hub.Pull(t.Context(), "org/name/"+first, hub.Options{}); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), second) {
 		t.Errorf("a part is missing: %v, want ErrAbsent that names it", err)
 	}
 	f.files[second] = []byte("the other")
-	if path, err = hub.Pull(t.Context(), "org/name/"+first); err != nil {
+	if path, err = hub.Pull(t.Context(), "org/name/"+first, hub.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.Base(second))); string(got) != "the other" {
 		t.Errorf("beside %s is %q", path, got)
 	}
 	delete(f.files, "config.json")
-	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), "a/b c.gguf") {
+	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), "a/b c.gguf") {
 		t.Errorf("a repository of GGUF files: %v, want ErrAbsent and their names", err)
 	}
 }
@@ -231,7 +231,7 @@ func TestResume(t *testing.T) {
 				return true
 			})
 			var last hub.Progress
-			dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "org/name")
+			dir, err := hub.Pull(t.Context(), "org/name", hub.Options{Progress: func(p hub.Progress) { last = p }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,11 +259,11 @@ func TestLeftovers(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(blob+".incomplete", left, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := hub.Pull(t.Context(), "org/name")
+		_, err := hub.Pull(t.Context(), "org/name", hub.Options{})
 		if err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+		if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
 			t.Errorf("%s, the second time: %v", name, err)
 		}
 		if got, _ := os.ReadFile(blob); !bytes.Equal(got, f.files["model.safetensors"]) {
@@ -319,7 +319,7 @@ func TestFailures(t *testing.T) {
 			f := newFake(t)
 			defer hub.SetPause(func(int) time.Duration { return 0 })()
 			f.cause(c.trouble)
-			if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, c.want) {
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			repo := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name")
@@ -327,7 +327,7 @@ func TestFailures(t *testing.T) {
 				t.Error("there is a ref, which says that the model is whole")
 			}
 			f.cause(nil)
-			if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
 				t.Errorf("afterwards, without trouble: %v", err)
 			}
 		})
@@ -342,7 +342,7 @@ func TestReason(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		return true
 	})
-	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
+	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); !errors.Is(err, fault.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
 		t.Errorf("%v, want ErrAccess with what the hub says", err)
 	}
 }
@@ -362,12 +362,12 @@ func TestCancel(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	if _, err := hub.Pull(ctx, "org/name"); !errors.Is(err, context.Canceled) {
+	if _, err := hub.Pull(ctx, "org/name", hub.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want Canceled", err)
 	}
 	f.asked()
 	f.cause(nil)
-	if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.asked(); !slices.Contains(got, "/model.safetensors bytes=5000-") {
@@ -381,7 +381,7 @@ func TestTwoProcesses(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 6 {
 		wait.Go(func() {
-			if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -26,7 +26,7 @@ func TestIrregularRefs(t *testing.T) {
 		refs := filepath.Join(cache, "models--org--name", "refs")
 		tftest.NoError(t, os.MkdirAll(refs, 0o700))
 		tftest.NoError(t, make(filepath.Join(refs, "main")))
-		if _, err := (hub.Options{Offline: true, Cache: cache}).Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrOffline) {
+		if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Offline: true, Cache: cache}); !errors.Is(err, fault.ErrOffline) {
 			t.Errorf("%s: error %v, want ErrOffline", name, err)
 		}
 	}

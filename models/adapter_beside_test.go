@@ -20,7 +20,7 @@ func besideOf(t *testing.T, base string, o models.Options, names ...string) *mod
 	for _, name := range names {
 		o.Adapters = append(o.Adapters, models.Adapter{Path: filepath.Join(adapters, name), Name: name})
 	}
-	return tftest.Must(o.Open(base))(t)
+	return tftest.Must(models.Open(base, o))(t)
 }
 
 // withAdapters is the logits of sequences that have adapters, by their numbers, in one pass.
@@ -76,7 +76,7 @@ func TestAdaptersTogether(t *testing.T) {
 	tokens, lengths := []int{5, 9, 77, 3, 1, 60, 14, 8, 2, 51, 33, 20}, []int{4, 1, 2, 3, 2}
 	numbers := []int{2, 0, 1, 2, 3}
 	for _, weights := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ8_0} {
-		o := models.Options{Weights: weights, Exact: true, Adapters: []models.Adapter{{Path: filepath.Join(adapters, "llama-linear"), Name: "half", Scale: 0.5}}}
+		o := models.Options{WeightFormat: weights, Exact: true, Adapters: []models.Adapter{{Path: filepath.Join(adapters, "llama-linear"), Name: "half", Scale: 0.5}}}
 		m := besideOf(t, filepath.Join(own, "llama"), o, "llama-linear", "llama-patterns")
 		vocab, from := m.LM.Vocab(), 0
 		together := withAdapters(t, m, 2, tokens, lengths, numbers)
@@ -115,7 +115,7 @@ func TestAdaptersBesideRefused(t *testing.T) {
 		if c.base != "llama" {
 			base = baseOf(t, c.list[0].Path)
 		}
-		if _, err := (models.Options{Adapters: c.list}).Open(base); !errors.Is(err, fault.ErrOption) {
+		if _, err := models.Open(base, models.Options{Adapters: c.list}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestEnsureWeightTying(t *testing.T) {
 		var got [2][]float32
 		for i := range got {
 			c.fields["ensure_weight_tying"] = i == 1
-			m := tftest.Must(models.Options{Adapters: []models.Adapter{{Path: lora(t, c.fields, c.tensors)}}}.Open(filepath.Join(own, c.model)))(t)
+			m := tftest.Must(models.Open(filepath.Join(own, c.model), models.Options{Adapters: []models.Adapter{{Path: lora(t, c.fields, c.tensors)}}}))(t)
 			got[i] = make([]float32, 4*m.LM.Vocab())
 			tftest.NoError(t, m.Logits(new(models.Workspace), got[i], []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
 		}

@@ -94,24 +94,24 @@ func TestGGUFAdapter(t *testing.T) {
 	e := openExpected(t, filepath.Dir(ggufModel))
 	in := e.tokens("input_ids", "attention_mask", "")
 	logits := func(path string, o models.Options) []float32 {
-		m := tftest.Must(o.Open(path))(t)
+		m := tftest.Must(models.Open(path, o))(t)
 		if len(m.Warnings) > 0 {
 			t.Errorf("warnings %q", m.Warnings)
 		}
 		return e.logits(new(models.Workspace), m, in, nil)
 	}
 	exact := []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
-	plain := logits(ggufModel, models.Options{Formats: exact})
+	plain := logits(ggufModel, models.Options{WeightFormats: exact})
 	for _, c := range []struct{ alpha, scale, sum float32 }{{3, 0.5, 0.75}, {0, 0.25, 0.25}} {
-		o := models.Options{Adapters: []models.Adapter{{Path: ggufAdapter(t, c.alpha, nil, nil), Scale: c.scale}}, Formats: exact}
-		want := logits(merged(t, c.sum), models.Options{Formats: exact})
+		o := models.Options{Adapters: []models.Adapter{{Path: ggufAdapter(t, c.alpha, nil, nil), Scale: c.scale}}, WeightFormats: exact}
+		want := logits(merged(t, c.sum), models.Options{WeightFormats: exact})
 		if off := distance(logits(ggufModel, o), want); !(off < 1e-5) {
 			t.Errorf("alpha %v, scale %v: %.3g of the merged file's logits off", c.alpha, c.scale, off)
 		}
 		if off := distance(plain, want); off < 0.1 {
 			t.Errorf("the adapter changes %.3g of the logits", off)
 		}
-		o.Formats = nil
+		o.WeightFormats = nil
 		blocks := strings.Replace(ggufModel, "f32", "q8_0", 1)
 		if off := distance(logits(blocks, o), want); !(off < 2*quantizationError["q8_0"]) {
 			t.Errorf("in blocks: %.3g of the merged file's logits off", off)
@@ -156,16 +156,16 @@ func TestGGUFAdapterRefused(t *testing.T) {
 		"table as a linear": {nil, float32(1), one("token_embd.weight", []int{101, 2}, []int{2, 32}), "token_embd"},
 	} {
 		path := ggufAdapter(t, c.alpha, c.keys, c.tensors)
-		if _, err := (models.Options{Adapters: []models.Adapter{{Path: path}}}).Open(ggufModel); err == nil || !strings.Contains(err.Error(), c.named) {
+		if _, err := models.Open(ggufModel, models.Options{Adapters: []models.Adapter{{Path: path}}}); err == nil || !strings.Contains(err.Error(), c.named) {
 			t.Errorf("%s: error %v, want one that names %s", name, err, c.named)
 		}
 	}
 	path := ggufAdapter(t, float32(1), map[string]any{"adapter.lora.prompt_prefix": "Now:"}, nil)
-	if m, err := (models.Options{Adapters: []models.Adapter{{Path: path}}}).Open(ggufModel); err != nil || len(m.Warnings) != 1 {
+	if m, err := models.Open(ggufModel, models.Options{Adapters: []models.Adapter{{Path: path}}}); err != nil || len(m.Warnings) != 1 {
 		t.Errorf("a prompt: error %v, want a warning", err)
 	}
 	for model, adapter := range map[string]string{ggufModel: filepath.Join(adapters, "llama-linear"), filepath.Join(own, "llama"): path} {
-		if _, err := (models.Options{Adapters: []models.Adapter{{Path: adapter}}}).Open(model); !errors.Is(err, fault.ErrOption) {
+		if _, err := models.Open(model, models.Options{Adapters: []models.Adapter{{Path: adapter}}}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s with %s: error %v, want ErrOption", model, adapter, err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestGGUFAdapterRefused(t *testing.T) {
 		changed[i] ^= 1 << (i % 8)
 		for _, content := range [][]byte{changed, data[:i]} {
 			tftest.NoError(t, os.WriteFile(path, content, 0o600))
-			_, err := (models.Options{Adapters: []models.Adapter{{Path: path}}}).Open(ggufModel)
+			_, err := models.Open(ggufModel, models.Options{Adapters: []models.Adapter{{Path: path}}})
 			if err == nil && len(content) < len(data) {
 				t.Errorf("%d bytes of an adapter are read", i)
 			}

@@ -50,7 +50,7 @@ func written(t *testing.T, config, weights []byte) string {
 }
 
 func withAdapter(dir, model string) (*models.Model, error) {
-	return models.Options{Adapters: []models.Adapter{{Path: dir}}}.Open(filepath.Join(own, model))
+	return models.Open(filepath.Join(own, model), models.Options{Adapters: []models.Adapter{{Path: dir}}})
 }
 
 const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
@@ -210,7 +210,7 @@ func TestAdapterTensors(t *testing.T) {
 
 // TestAdapterIsNoModel opens an adapter as a model.
 func TestAdapterIsNoModel(t *testing.T) {
-	if _, err := models.Open(filepath.Join(adapters, "llama-linear")); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
+	if _, err := models.Open(filepath.Join(adapters, "llama-linear"), models.Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
 		t.Errorf("error %v, want one that says what it is", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestAdapterIsNoModel(t *testing.T) {
 func TestAdapterScale(t *testing.T) {
 	dir := filepath.Join(adapters, "llama-linear")
 	logits := func(list ...models.Adapter) []float32 {
-		m := tftest.Must(models.Options{Adapters: list}.Open(filepath.Join(own, "llama")))(t)
+		m := tftest.Must(models.Open(filepath.Join(own, "llama"), models.Options{Adapters: list}))(t)
 		y := make([]float32, 4*m.LM.Vocab())
 		tftest.NoError(t, m.Logits(new(models.Workspace), y, []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
 		return y
@@ -253,7 +253,7 @@ func TestAdapterScale(t *testing.T) {
 			f["target_modules"] = ".*"
 		}), Scale: 1}},
 	} {
-		if _, err := (models.Options{Adapters: list}).Open(filepath.Join(own, "llama")); !errors.Is(err, fault.ErrOption) {
+		if _, err := models.Open(filepath.Join(own, "llama"), models.Options{Adapters: list}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}

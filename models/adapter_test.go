@@ -37,7 +37,7 @@ func TestAdapters(t *testing.T) {
 		dir := filepath.Join(adapters, entry.Name())
 		t.Run(entry.Name(), func(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
-				m := tftest.Must(models.Options{Adapters: []models.Adapter{{Path: dir}}}.Open(baseOf(t, dir)))(t)
+				m := tftest.Must(models.Open(baseOf(t, dir), models.Options{Adapters: []models.Adapter{{Path: dir}}}))(t)
 				if len(m.Warnings) > 0 {
 					t.Errorf("warnings: %q", m.Warnings)
 				}

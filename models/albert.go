@@ -74,35 +74,28 @@ func (config *albertConfig) stack(c *Checkpoint, l *transformer.Loader, layer tr
 
 // heads adds the checkpoint's heads.
 func (config *albertConfig) heads(c *Checkpoint, m *Model, body *transformer.Loader, words *transformer.Embedding) (*Model, error) {
-	l, dim := c.Loader, config.Dim
+	l := c.Loader
 	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
 	if name == "ForSequenceClassification" || body.Has("pooler.weight") {
-		pooler = body.At("pooler.").Linear(dim, dim, true)
-		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
+		pooler = c.pooler(m, body.At("pooler."))
 	}
-	switch name {
-	case "Model":
-		l.Ignore("predictions.*", "sop_classifier.*")
-	case "ForPreTraining", "ForMaskedLM":
+	masked := func() error {
 		l.Ignore("sop_classifier.*") // which of two texts is first, not whether one follows the other
 		act, err := c.doc.Activation("hidden_act", config.Activation)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		predictions := l.At("predictions.")
-		m.MaskedLM = &block.Head{
-			Dense: predictions.At("dense.").Linear(dim, config.Width, true), Act: block.Activate(act),
-			Norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
-			Last: c.vocabulary(predictions, words, config.Tied),
-		}
-	case "ForSequenceClassification":
-		m.Classifier = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(l, dim)
-	default:
-		return nil, c.unknownHead()
+		norm := predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps})
+		m.Heads[HeadMaskedLM] = c.maskedWords(predictions.At("dense."), config.Width, act, norm, c.vocabulary(predictions, words, config.Tied))
+		return nil
 	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model":          c.ignoring("predictions.*", "sop_classifier.*"),
+		"ForPreTraining": masked, "ForMaskedLM": masked,
+		"ForSequenceClassification": func() error {
+			m.Heads[HeadClassifier] = c.sequenceLabels(pooler, block.Tanh, l.At("classifier."))
+			return nil
+		},
+	})
 }

@@ -124,10 +124,10 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 		l := c.Loader.At("classification_head.")
 		return &Model{
 			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
-			Classifier: &block.Head{
+			Heads: Heads{HeadClassifier: &block.Head{
 				Pool: block.PoolAt(block.LastOf(end.EOS)), Dense: l.At("dense.").Linear(f.Dim, f.Dim, true), Act: block.Tanh,
 				Last: c.classify(l.At("out_proj."), f.Dim, true),
-			},
+			}},
 		}, nil
 	}
 	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, shared, f.Tied)

@@ -36,19 +36,19 @@ func BenchmarkLanguageModel(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := models.Options{Weights: format, Cache: held}
+	o := models.Options{WeightFormat: format, CacheFormat: held}
 	if *benchPrompts != "" {
-		if o.Prompts, err = kernels.ParseFormat(*benchPrompts); err != nil {
+		if o.PromptFormat, err = kernels.ParseFormat(*benchPrompts); err != nil {
 			b.Fatal(err)
 		}
 	}
 	begin := time.Now()
 	var m *models.Model
 	if *benchModel != "" {
-		m, err = o.Open(*benchModel)
+		m, err = models.Open(*benchModel, o)
 	} else {
-		m, err = o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
-			"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), transformer.Random(1))
+		m, err = models.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
+			"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), transformer.Random(1), o)
 	}
 	if err != nil || m.LM == nil {
 		b.Fatalf("language model: %v, error %v", m, err)
@@ -102,7 +102,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := (models.Options{Weights: format}).Open(*benchModel); err != nil {
+		if _, err := models.Open(*benchModel, models.Options{WeightFormat: format}); err != nil {
 			b.Fatal(err)
 		}
 	}

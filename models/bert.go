@@ -94,56 +94,48 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 	dim, l := c.Config.Dim, c.Loader
 	var pooler *transformer.Linear
 	if body.Has("pooler.dense.weight") {
-		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
-		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
+		pooler = c.pooler(m, body.At("pooler.dense."))
 	}
-	pooled := func(out *transformer.Linear) *block.Head {
+	needed := func() *transformer.Linear { // an error names the tensor that is missing
 		if pooler == nil {
-			pooler = body.At("pooler.dense.").Linear(dim, dim, true) // to say that it is missing
+			pooler = body.At("pooler.dense.").Linear(dim, dim, true)
 		}
-		return &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: out}
+		return pooler
 	}
-	switch c.Config.Head() {
-	case "Model":
-		l.Ignore("cls.*")
-	case "ForPreTraining", "ForMaskedLM":
-		if next := l.At("cls.seq_relationship."); pooler != nil && next.Has("weight") {
-			m.NextSentence = pooled(next.Linear(dim, 2, true))
+	next := l.At("cls.seq_relationship.")
+	nextSentence := func() error {
+		m.Heads[HeadNextSentence] = &block.Head{Pool: block.PoolFirst, Dense: needed(), Act: block.Tanh, Last: next.Linear(dim, 2, true)}
+		return nil
+	}
+	masked := func() (err error) {
+		if pooler != nil && next.Has("weight") {
+			_ = nextSentence()
 		}
 		l.Ignore("cls.seq_relationship.*")
-		if l = l.At("cls.predictions."); !l.Has("transform.dense.weight") {
-			break
+		if l := l.At("cls.predictions."); l.Has("transform.dense.weight") {
+			m.Heads[HeadMaskedLM], err = c.bertMaskedLM(l, words, config.Activation, config.Eps, config.Tied)
 		}
-		var err error
-		if m.MaskedLM, err = c.bertMaskedLM(l, words, config.Activation, config.Eps, config.Tied); err != nil {
-			return nil, err
-		}
-	case "ForNextSentencePrediction":
-		m.NextSentence = pooled(l.At("cls.seq_relationship.").Linear(dim, 2, true))
-	case "ForSequenceClassification":
-		m.Classifier = pooled(c.classify(l.At("classifier."), dim, true))
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(l, dim)
-	default:
-		return nil, c.unknownHead()
+		return err
 	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model":          c.ignoring("cls.*"),
+		"ForPreTraining": masked, "ForMaskedLM": masked,
+		"ForNextSentencePrediction": nextSentence,
+		"ForSequenceClassification": func() error {
+			m.Heads[HeadClassifier] = c.sequenceLabels(needed(), block.Tanh, l.At("classifier."))
+			return nil
+		},
+	})
 }
 
-// bertMaskedLM is the head of masked words whose tensors l has.
+// bertMaskedLM is the head for masked words whose tensors l has.
 func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embedding, activation string, eps float32, tied bool) (Head, error) {
 	act, err := c.doc.Activation("hidden_act", activation)
 	if err != nil {
 		return nil, err
 	}
-	dim := c.Config.Dim
-	return &block.Head{
-		Dense: l.At("transform.dense.").Linear(dim, dim, true), Act: block.Activate(act),
-		Norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-		Last: c.vocabulary(l, words, tied),
-	}, nil
+	norm := l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{c.Config.Dim}, Eps: eps})
+	return c.maskedWords(l.At("transform.dense."), c.Config.Dim, act, norm, c.vocabulary(l, words, tied)), nil
 }
 
 // loadBERT is the encoder whose tensors body has, with first as the position of the

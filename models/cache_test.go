@@ -31,7 +31,7 @@ func TestNarrowCaches(t *testing.T) {
 			return slices.Clone(tftest.Must(d.Feed(tokens))(t))
 		}
 		start := func(f kernels.Format, sequences int) *generation.Decoding {
-			m := tftest.Must(models.Options{Cache: f}.New([]byte(config), transformer.Random(6)))(t)
+			m := tftest.Must(models.New([]byte(config), transformer.Random(6), models.Options{CacheFormat: f}))(t)
 			return generation.Start(&models.Workspace{Threads: 2}, m, sequences)
 		}
 		exact := feed(start(kernels.FormatF32, 1), prompt)
@@ -64,8 +64,8 @@ func TestNarrowCaches(t *testing.T) {
 			})
 		}
 	}
-	for _, o := range []models.Options{{Cache: kernels.FormatQ8_0}, {Cache: 99}} {
-		if _, err := o.New([]byte(configs["llama"]), transformer.Random(6)); !errors.Is(err, fault.ErrOption) {
+	for _, o := range []models.Options{{CacheFormat: kernels.FormatQ8_0}, {CacheFormat: 99}} {
+		if _, err := models.New([]byte(configs["llama"]), transformer.Random(6), o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%v: %v, want ErrOption", o, err)
 		}
 	}

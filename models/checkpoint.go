@@ -122,13 +122,13 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 		return &Model{Encoder: block.CausalEncoder{Decoder: d}}, nil
 	case "ForSequenceClassification":
 		pool, err := c.poolBeforePadding()
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Classifier: &block.Head{Pool: pool, Last: labels()}}, err
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadClassifier: &block.Head{Pool: pool, Last: labels()}}}, err
 	case "ForTokenClassification":
 		const field = "token_classification_bias" // absent: true
 		if (c.doc.Has(field) || c.doc.IsNull(field)) && c.doc.Empty(field) && c.Loader.Has("score.bias") {
 			return nil, c.doc.Errorf(field, "but the checkpoint has score.bias")
 		}
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}, TokenClassifier: &block.Head{Last: labels()}}, nil
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadTokenClassifier: &block.Head{Last: labels()}}}, nil
 	}
 	return nil, c.unknownHead()
 }

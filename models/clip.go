@@ -106,7 +106,7 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 	if l := c.Loader.At("text_projection."); l.Has("weight") {
 		pooled.Last = l.Linear(c.Config.Dim, projected.Projection, false)
 	}
-	return &Model{Encoder: texts, Pooler: pooled}, nil
+	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, nil
 }
 
 // newCLIPImage is the tower of images alone. Its ImagePooler gives the normalized hidden
@@ -124,5 +124,5 @@ func newCLIPImage(c *Checkpoint) (*Model, error) {
 	if l := c.Loader.At("visual_projection."); l.Has("weight") {
 		pooled.Last = l.Linear(images.Dim(), projected.Projection, false)
 	}
-	return &Model{Image: images, ImagePooler: pooled}, nil
+	return &Model{Image: images, Heads: Heads{HeadImagePooler: pooled}}, nil
 }

@@ -78,7 +78,7 @@ func compareOne(dir string) (c *comparison) {
 	if adapted {
 		o.Adapters = []models.Adapter{{Path: with}}
 	}
-	m, err := o.Open(dir)
+	m, err := models.Open(dir, o)
 	if err != nil {
 		c.Fatal(err)
 	}

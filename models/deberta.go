@@ -156,44 +156,33 @@ func (config *debertaConfig) distances(l *transformer.Loader, norm transformer.N
 func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding, norm transformer.NormConfig) (*Model, error) {
 	l, dim := c.Loader, config.Dim
 	l.Ignore("mask_predictions.*")
-	switch c.Config.Head() {
-	case "Model":
-		l.Ignore("cls.*", "lm_predictions.*")
-	case "ForMaskedLM":
-		if config.Legacy {
-			var err error
-			m.MaskedLM, err = c.bertMaskedLM(l.At("cls.predictions."), words, config.Activation, config.Eps, config.Tied)
-			return m, err
-		}
-		act, err := c.doc.Activation("hidden_act", config.Activation)
-		if err != nil {
-			return nil, err
-		}
-		l = l.At("lm_predictions.lm_head.")
-		m.MaskedLM = &block.Head{
-			Dense: l.At("dense.").Linear(dim, dim, true), Act: block.Activate(act), Norm: l.At("LayerNorm.").Norm(norm),
-			Last: l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
-		}
-	case "ForSequenceClassification":
-		if c.doc.Has("pooler_hidden_size") && config.PoolWidth != dim {
-			return nil, c.doc.Errorf("pooler_hidden_size", "not supported by this model_type, want %d", dim)
-		}
-		act, err := c.doc.Activation("pooler_hidden_act", config.PoolAct)
-		if err != nil {
-			return nil, err
-		}
-		m.Classifier = &block.Head{
-			Pool: block.PoolFirst, Dense: l.At("pooler.dense.").Linear(dim, dim, true), Act: block.Activate(act),
-			Last: c.classify(l.At("classifier."), dim, true),
-		}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(l, dim)
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model": c.ignoring("cls.*", "lm_predictions.*"),
+		"ForMaskedLM": func() (err error) {
+			if config.Legacy {
+				m.Heads[HeadMaskedLM], err = c.bertMaskedLM(l.At("cls.predictions."), words, config.Activation, config.Eps, config.Tied)
+				return err
+			}
+			act, err := c.doc.Activation("hidden_act", config.Activation)
+			if err != nil {
+				return err
+			}
+			l := l.At("lm_predictions.lm_head.")
+			m.Heads[HeadMaskedLM] = c.maskedWords(l.At("dense."), dim, act, l.At("LayerNorm.").Norm(norm), l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)))
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			if c.doc.Has("pooler_hidden_size") && config.PoolWidth != dim {
+				return c.doc.Errorf("pooler_hidden_size", "not supported by this model_type, want %d", dim)
+			}
+			act, err := c.doc.Activation("pooler_hidden_act", config.PoolAct)
+			if err != nil {
+				return err
+			}
+			m.Heads[HeadClassifier] = c.sequenceLabels(l.At("pooler.dense.").Linear(dim, dim, true), block.Activate(act), l.At("classifier."))
+			return nil
+		},
+	})
 }
 
 // BothWays is that of textEncoder.

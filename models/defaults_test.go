@@ -110,7 +110,7 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		if config[name] = value; value == nil {
 			delete(config, name)
 		}
-		m, err := New(tftest.Must(json.Marshal(config))(t), transformer.Random(1))
+		m, err := New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), Options{})
 		if err != nil {
 			t.Fatalf("%s: %s = %v: %v", kind, name, value, err)
 		}

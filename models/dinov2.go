@@ -84,12 +84,12 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 			Positions: body.Tensor("embeddings.position_embeddings", 1, 1+side*side, config.Dim),
 			Layers:    stack,
 		},
-		ImagePooler: &block.Head{Dim: config.Dim, Pool: block.PoolFirst},
+		Heads: Heads{HeadImagePooler: &block.Head{Dim: config.Dim, Pool: block.PoolFirst}},
 	}
 	switch c.Config.Head() {
 	case "Model":
 	case "ForImageClassification":
-		m.ImageClassifier = &classAndMean{c.classify(c.Loader.At("classifier."), 2*config.Dim, true)}
+		m.Heads[HeadImageClassifier] = &classAndMean{c.classify(c.Loader.At("classifier."), 2*config.Dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}

@@ -60,31 +60,21 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	}
 	m := &Model{Encoder: b}
 	l, dim := c.Loader, config.Dim
-	switch c.Config.Head() {
-	case "Model":
-		l.Ignore("vocab_*")
-	case "ForMaskedLM":
-		h := &block.Head{
-			Dense: l.At("vocab_transform.").Linear(dim, dim, true), Act: block.Activate(activation),
-			Norm: l.At("vocab_layer_norm.").Norm(norm),
-		}
-		if bias := l.Tensor("vocab_projector.bias", config.Vocab); config.Tied {
-			h.Last = l.At("vocab_projector.").Tied(b.Tokens, bias)
-		} else {
-			h.Last = l.LinearOf(dim, config.Vocab, l.Tensor("vocab_projector.weight", config.Vocab, dim), bias)
-		}
-		m.MaskedLM = h
-	case "ForSequenceClassification":
-		m.Classifier = &block.Head{
-			Pool: block.PoolFirst, Dense: l.At("pre_classifier.").Linear(dim, dim, true), Act: block.Activate(kernels.ActReLU),
-			Last: c.classify(l.At("classifier."), dim, true),
-		}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(l, dim)
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model": c.ignoring("vocab_*"),
+		"ForMaskedLM": func() error {
+			last, bias := (*transformer.Linear)(nil), l.Tensor("vocab_projector.bias", config.Vocab)
+			if config.Tied {
+				last = l.At("vocab_projector.").Tied(b.Tokens, bias)
+			} else {
+				last = l.LinearOf(dim, config.Vocab, l.Tensor("vocab_projector.weight", config.Vocab, dim), bias)
+			}
+			m.Heads[HeadMaskedLM] = c.maskedWords(l.At("vocab_transform."), dim, activation, l.At("vocab_layer_norm.").Norm(norm), last)
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			m.Heads[HeadClassifier] = c.sequenceLabels(l.At("pre_classifier.").Linear(dim, dim, true), block.Activate(kernels.ActReLU), l.At("classifier."))
+			return nil
+		},
+	})
 }

@@ -44,35 +44,21 @@ func newELECTRA(c *Checkpoint) (*Model, error) {
 
 // heads adds the checkpoint's heads.
 func (config *electraConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding) (*Model, error) {
-	l, dim := c.Loader, config.Dim
-	switch c.Config.Head() {
-	case "Model", "ForPreTraining": // the head that finds replaced tokens is needed only in training
-		l.Ignore("discriminator_predictions.*", "generator_predictions.*", "generator_lm_head.*")
-	case "ForMaskedLM":
-		predictions := l.At("generator_predictions.")
-		out := l.At("generator_lm_head.")
-		h := &block.Head{
-			Dense: predictions.At("dense.").Linear(dim, config.Width, true), Act: block.Activate(kernels.ActGELU),
-			Norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
-		}
-		if config.Tied {
-			h.Last = out.Tied(words, out.Tensor("bias", config.Vocab))
-		} else {
-			h.Last = out.Linear(config.Width, config.Vocab, true)
-		}
-		m.MaskedLM = h
-	case "ForSequenceClassification":
-		classifier := l.At("classifier.")
-		m.Classifier = &block.Head{
-			Pool: block.PoolFirst, Dense: classifier.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
-			Last: c.classify(classifier.At("out_proj."), dim, true),
-		}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(l, dim)
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	l := c.Loader
+	// The head that finds replaced tokens is needed only in training.
+	none := c.ignoring("discriminator_predictions.*", "generator_predictions.*", "generator_lm_head.*")
+	return c.heads(m, ownHeads{
+		"Model": none, "ForPreTraining": none,
+		"ForMaskedLM": func() error {
+			predictions, out := l.At("generator_predictions."), l.At("generator_lm_head.")
+			norm := predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps})
+			m.Heads[HeadMaskedLM] = c.maskedWords(predictions.At("dense."), config.Width, kernels.ActGELU, norm, c.projection(out, words, config.Width, config.Tied))
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			classifier := l.At("classifier.")
+			m.Heads[HeadClassifier] = c.sequenceLabels(classifier.At("dense.").Linear(config.Dim, config.Dim, true), block.Activate(kernels.ActGELU), classifier.At("out_proj."))
+			return nil
+		},
+	})
 }

@@ -70,7 +70,7 @@ func TestConfigErrors(t *testing.T) {
 		{"lfm2-hub", "block_multiple_of", `0`},
 		{"lfm2-hub", "block_ffn_dim_multiplier", `1e9`},
 	} {
-		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
+		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value), models.Options{})
 		if !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s with %s = %s: error %v, want ErrConfig", c.folder, c.field, c.value, err)
 			continue
@@ -125,7 +125,7 @@ func TestWarnings(t *testing.T) {
 		{"bart", "dropout", `0.9`, ""},
 		{"bert", "no_repeat_ngram_size", `3`, ""},
 	} {
-		m, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
+		m, err := models.OpenFS(withField(t, c.folder, c.field, c.value), models.Options{})
 		if err != nil {
 			t.Errorf("%s with %s = %s: %v", c.folder, c.field, c.value, err)
 			continue
@@ -140,7 +140,7 @@ func TestWarnings(t *testing.T) {
 func refusesFields(t *testing.T, folder string, fields map[string]string) {
 	t.Helper()
 	for field, value := range fields {
-		_, err := models.OpenFS(withField(t, folder, field, value))
+		_, err := models.OpenFS(withField(t, folder, field, value), models.Options{})
 		if e := new(fault.Error); !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s with %s = %s: %v, want an error of this field", folder, field, value, err)
 		}

@@ -40,33 +40,31 @@ func newEuroBERT(c *Checkpoint) (*Model, error) {
 // heads adds the checkpoint's heads.
 func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding) (*Model, error) {
 	l, dim := c.Loader, config.Dim
-	switch c.Config.Head() {
-	case "Model":
-		l.Ignore("lm_head.*")
-	case "ForMaskedLM":
-		lm := l.At("lm_head.")
-		if !config.Tied {
-			m.MaskedLM = &block.Head{Last: lm.Linear(dim, config.Vocab, config.MLPBias)}
-			break
-		}
-		m.MaskedLM = &block.Head{Last: lm.Tied(words, lm.Optional(config.MLPBias, "bias", config.Vocab))}
-	case "ForSequenceClassification":
-		pool, ok := map[string]block.Pooling{"bos": block.PoolFirst, "mean": block.PoolMean, "late": block.PoolMean}[config.Pooling]
-		if !ok {
-			return nil, c.doc.Errorf("classifier_pooling", "want bos, mean or late")
-		}
-		dense, out := l.At("dense.").Linear(dim, dim, true), c.classify(l.At("classifier."), dim, true)
-		if config.Pooling == "late" {
-			m.Classifier = &lateHead{rows: &block.Head{Dense: dense, Act: block.Activate(kernels.ActGELU)}, texts: &block.Head{Pool: pool, Last: out}, dim: dim}
-			break
-		}
-		m.Classifier = &block.Head{Pool: pool, Dense: dense, Act: block.Activate(kernels.ActGELU), Last: out}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model": c.ignoring("lm_head.*"),
+		"ForMaskedLM": func() error {
+			if lm := l.At("lm_head."); config.Tied {
+				m.Heads[HeadMaskedLM] = &block.Head{Last: lm.Tied(words, lm.Optional(config.MLPBias, "bias", config.Vocab))}
+			} else {
+				m.Heads[HeadMaskedLM] = &block.Head{Last: lm.Linear(dim, config.Vocab, config.MLPBias)}
+			}
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			pool, ok := map[string]block.Pooling{"bos": block.PoolFirst, "mean": block.PoolMean, "late": block.PoolMean}[config.Pooling]
+			if !ok {
+				return c.doc.Errorf("classifier_pooling", "want bos, mean or late")
+			}
+			dense, act, out := l.At("dense.").Linear(dim, dim, true), block.Activate(kernels.ActGELU), c.classify(l.At("classifier."), dim, true)
+			if config.Pooling == "late" {
+				m.Heads[HeadClassifier] = &lateHead{rows: &block.Head{Dense: dense, Act: act}, texts: &block.Head{Pool: pool, Last: out}, dim: dim}
+			} else {
+				m.Heads[HeadClassifier] = &block.Head{Pool: pool, Dense: dense, Act: act, Last: out}
+			}
+			return nil
+		},
+		"ForQuestionAnswering": c.unknownHead, // there is no such class
+	})
 }
 
 // lateHead is a head that pools what another makes of each row. The mean of logits is the logits of the mean.

@@ -22,7 +22,7 @@ func must(err error) {
 
 // The hidden states of two texts of different lengths, without padding.
 func ExampleOpen() {
-	m, err := models.Open("testdata/folders/bert") // a folder of the hub, or a GGUF file
+	m, err := models.Open("testdata/folders/bert", models.Options{}) // a folder of the hub, or a GGUF file
 	must(err)
 	batch := transformer.Ragged(3, 5)
 	hidden := make([]float32, batch.Rows()*m.Encoder.Dim())
@@ -30,7 +30,7 @@ func ExampleOpen() {
 	must(m.Encoder.Encode(new(transformer.Workspace), hidden, tokens))
 	fmt.Println(m.Config.ModelType, m.Config.Layers, "layers:", len(hidden)/m.Encoder.Dim(), "rows")
 
-	embedded, err := models.OpenFS(os.DirFS("testdata/folders/bert")) // or an embed.FS
+	embedded, err := models.OpenFS(os.DirFS("testdata/folders/bert"), models.Options{}) // or an embed.FS
 	must(err)
 	fmt.Println(embedded.Config.Vocab == m.Config.Vocab)
 	// Output:
@@ -42,7 +42,7 @@ func ExampleOpen() {
 func ExampleNew() {
 	m, err := models.New([]byte(`{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 100, "hidden_size": 32,
 		"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 64,
-		"max_position_embeddings": 64}`), transformer.Random(1))
+		"max_position_embeddings": 64}`), transformer.Random(1), models.Options{})
 	must(err)
 	tokens := []int{3, 1, 4}
 	logits := make([]float32, len(tokens)*m.Config.Vocab)
@@ -67,7 +67,7 @@ func ExampleRegister() {
 	fmt.Println(slices.Contains(models.ModelTypes(), "bag_of_words"))
 
 	m, err := models.New([]byte(`{"model_type": "bag_of_words", "vocab_size": 2, "hidden_size": 2}`),
-		transformer.TensorMap{"words.weight": {Shape: []int{2, 2}, Data: []float32{1, 2, 3, 4}}})
+		transformer.TensorMap{"words.weight": {Shape: []int{2, 2}, Data: []float32{1, 2, 3, 4}}}, models.Options{})
 	must(err)
 	y := make([]float32, 2)
 	must(m.Encoder.Encode(new(transformer.Workspace), y, models.Tokens{IDs: []int{1}, Batch: transformer.Uniform(1, 1)}))
@@ -105,7 +105,7 @@ func ExampleUseOf() {
 func ExampleQuantizeGGUF() {
 	const file = "testdata/gguf/llama/f32.gguf"
 	var out bytes.Buffer
-	must(models.QuantizeGGUF(&out, file, models.Options{Weights: kernels.FormatQ8_0}))
+	must(models.QuantizeGGUF(&out, file, models.Options{WeightFormat: kernels.FormatQ8_0}))
 	before, err := os.Stat(file)
 	must(err)
 	dir, err := os.MkdirTemp("", "example")
@@ -113,7 +113,7 @@ func ExampleQuantizeGGUF() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "q8_0.gguf")
 	must(os.WriteFile(path, out.Bytes(), 0o666))
-	m, err := models.OpenGGUF(path)
+	m, err := models.Open(path, models.Options{})
 	must(err)
 	fmt.Println(int64(out.Len()) < before.Size(), m.Config.ModelType)
 	// Output: true llama

@@ -39,7 +39,7 @@ func changed(t *testing.T, folder string, change fields) []float32 {
 	m, err := OpenFS(fstest.MapFS{
 		"config.json":       {Data: tftest.Must(json.Marshal(config))(t)},
 		"model.safetensors": {Data: tftest.Must(os.ReadFile(filepath.Join(dir, "model.safetensors")))(t)},
-	})
+	}, Options{})
 	if err != nil {
 		t.Fatalf("%s with %v: %v", folder, change, err)
 	}
@@ -209,7 +209,7 @@ func TestTables(t *testing.T) {
 			if tied == "false" {
 				more["lm_head.weight"] = table
 			}
-			return results(t, tftest.Must(New(config, moreWeights{weights, more}))(t))
+			return results(t, tftest.Must(New(config, moreWeights{weights, more}, Options{}))(t))
 		}
 		want := changed(t, folder, nil)
 		for _, c := range []struct {
@@ -311,7 +311,7 @@ func TestThetaOfGPTNeoX(t *testing.T) {
 	t.Parallel()
 	hidden := func(theta string) ([]float32, []string) {
 		m := tftest.Must(New([]byte(`{"model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "vocab_size": 11, "hidden_size": 16, "num_hidden_layers": 1,
-			"num_attention_heads": 2, "intermediate_size": 16, "rotary_pct": 0.5, "rotary_emb_base": 100`+theta+`}`), transformer.Random(1)))(t)
+			"num_attention_heads": 2, "intermediate_size": 16, "rotary_pct": 0.5, "rotary_emb_base": 100`+theta+`}`), transformer.Random(1), Options{}))(t)
 		x := make([]float32, 5*16)
 		tftest.NoError(t, m.LM.Hidden(new(Workspace), x, []int{1, 2, 3, 4, 5}, transformer.Uniform(1, 5), nil, nil))
 		return x, m.Warnings

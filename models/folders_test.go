@@ -69,9 +69,9 @@ func compareFolder(t *testing.T, dir string) int {
 	e := openExpected(t, dir)
 	var o models.Options
 	if strings.HasSuffix(dir, "-mxfp4") { // what stays in blocks is multiplied as integers
-		o.Formats = []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
+		o.WeightFormats = []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
 	}
-	m, err := o.Open(dir)
+	m, err := models.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,29 +272,29 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 	if e.has("last_hidden_state") {
 		e.check("last_hidden_state", in.pad(x))
 	}
-	if name := e.pooled("text_embeds"); e.has(name) && m.Pooler != nil {
-		e.check(name, e.head(ws, m.Pooler, x, in.Tokens, n))
+	if name := e.pooled("text_embeds"); e.has(name) && m.Heads[models.HeadPooler] != nil {
+		e.check(name, e.head(ws, m.Heads[models.HeadPooler], x, in.Tokens, n))
 	}
 	if e.has("logits") {
 		switch {
-		case m.Classifier != nil:
-			e.check("logits", e.head(ws, m.Classifier, x, in.Tokens, n))
-		case m.NextSentence != nil && m.MaskedLM == nil:
-			e.check("logits", e.head(ws, m.NextSentence, x, in.Tokens, n))
-		case m.TokenClassifier != nil:
-			e.check("logits", in.pad(e.head(ws, m.TokenClassifier, x, in.Tokens, len(in.IDs))))
-		case m.MaskedLM != nil:
-			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Tokens, len(in.IDs))))
+		case m.Heads[models.HeadClassifier] != nil:
+			e.check("logits", e.head(ws, m.Heads[models.HeadClassifier], x, in.Tokens, n))
+		case m.Heads[models.HeadNextSentence] != nil && m.Heads[models.HeadMaskedLM] == nil:
+			e.check("logits", e.head(ws, m.Heads[models.HeadNextSentence], x, in.Tokens, n))
+		case m.Heads[models.HeadTokenClassifier] != nil:
+			e.check("logits", in.pad(e.head(ws, m.Heads[models.HeadTokenClassifier], x, in.Tokens, len(in.IDs))))
+		case m.Heads[models.HeadMaskedLM] != nil:
+			e.check("logits", in.pad(e.head(ws, m.Heads[models.HeadMaskedLM], x, in.Tokens, len(in.IDs))))
 		}
 	}
-	if e.has("start_logits") && m.Answer != nil {
-		e.answer(in, e.head(ws, m.Answer, x, in.Tokens, len(in.IDs)))
+	if e.has("start_logits") && m.Heads[models.HeadAnswer] != nil {
+		e.answer(in, e.head(ws, m.Heads[models.HeadAnswer], x, in.Tokens, len(in.IDs)))
 	}
-	if e.has("prediction_logits") && m.MaskedLM != nil {
-		e.check("prediction_logits", in.pad(e.head(ws, m.MaskedLM, x, in.Tokens, len(in.IDs))))
+	if e.has("prediction_logits") && m.Heads[models.HeadMaskedLM] != nil {
+		e.check("prediction_logits", in.pad(e.head(ws, m.Heads[models.HeadMaskedLM], x, in.Tokens, len(in.IDs))))
 	}
-	if e.has("seq_relationship_logits") && m.NextSentence != nil {
-		e.check("seq_relationship_logits", e.head(ws, m.NextSentence, x, in.Tokens, n))
+	if e.has("seq_relationship_logits") && m.Heads[models.HeadNextSentence] != nil {
+		e.check("seq_relationship_logits", e.head(ws, m.Heads[models.HeadNextSentence], x, in.Tokens, n))
 	}
 	e.sentence(ws, m, in)
 	e.retrieval(ws, m, x, in)
@@ -302,19 +302,19 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 
 // retrieval compares sparse vectors, and those of each token.
 func (e *expected) retrieval(ws *models.Workspace, m *models.Model, x []float32, in batch) {
-	if e.has("sparse_embedding") && m.Sparse != nil {
+	if e.has("sparse_embedding") && m.Embedders.Sparse != nil {
 		width := e.shape("sparse_embedding")[1]
 		y := make([]float32, in.Batch.Len()*width)
-		e.ok(m.Sparse.Weigh(ws, x, in.Tokens, func(i int, v models.SparseVector) {
+		e.ok(m.Embedders.Sparse.Weigh(ws, x, in.Tokens, func(i int, v models.SparseVector) {
 			for _, w := range v {
 				y[i*width+w.Index] = w.Value
 			}
 		}))
 		e.check("sparse_embedding", y)
 	}
-	if e.has("token_vectors") && m.Vectors != nil {
-		y := make([]float32, len(in.IDs)*m.Vectors.Dim())
-		e.ok(m.Vectors.Project(ws, y, x, len(in.IDs)))
+	if e.has("token_vectors") && m.Embedders.Tokens != nil {
+		y := make([]float32, len(in.IDs)*m.Embedders.Tokens.Dim())
+		e.ok(m.Embedders.Tokens.Project(ws, y, x, len(in.IDs)))
 		e.check("token_vectors", in.pad(y))
 	}
 }
@@ -332,9 +332,9 @@ func (e *expected) answer(in batch, logits []float32) {
 
 // sentence compares the vectors of whole texts.
 func (e *expected) sentence(ws *models.Workspace, m *models.Model, in batch) {
-	if e.has("sentence_embedding") && m.Sentence != nil {
-		y := make([]float32, in.Batch.Len()*m.Sentence.Dim())
-		e.ok(m.Sentence.Embed(ws, y, in.Tokens))
+	if e.has("sentence_embedding") && m.Embedders.Sentence != nil {
+		y := make([]float32, in.Batch.Len()*m.Embedders.Sentence.Dim())
+		e.ok(m.Embedders.Sentence.Embed(ws, y, in.Tokens))
 		e.check("sentence_embedding", y)
 	}
 }
@@ -353,11 +353,11 @@ func (e *expected) image(ws *models.Workspace, m *models.Model) {
 	if e.has("last_hidden_state") {
 		e.check("last_hidden_state", x)
 	}
-	if e.has("logits") && m.ImageClassifier != nil {
-		e.check("logits", e.head(ws, m.ImageClassifier, x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
+	if e.has("logits") && m.Heads[models.HeadImageClassifier] != nil {
+		e.check("logits", e.head(ws, m.Heads[models.HeadImageClassifier], x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
 	}
-	if name := e.pooled("image_embeds"); e.has(name) && m.ImagePooler != nil {
-		e.check(name, e.head(ws, m.ImagePooler, x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
+	if name := e.pooled("image_embeds"); e.has(name) && m.Heads[models.HeadImagePooler] != nil {
+		e.check(name, e.head(ws, m.Heads[models.HeadImagePooler], x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
 	}
 }
 
@@ -373,8 +373,8 @@ func (e *expected) speech(ws *models.Workspace, m *models.Model) {
 	if e.has("last_hidden_state") {
 		e.check("last_hidden_state", x)
 	}
-	if e.has("logits") && m.CTC != nil {
-		e.check("logits", e.head(ws, m.CTC, x, models.Tokens{Batch: transformer.Uniform(shape[0], rows)}, shape[0]*rows))
+	if e.has("logits") && m.Heads[models.HeadCTC] != nil {
+		e.check("logits", e.head(ws, m.Heads[models.HeadCTC], x, models.Tokens{Batch: transformer.Uniform(shape[0], rows)}, shape[0]*rows))
 	}
 }
 

@@ -30,7 +30,7 @@ const footprintConfig = `{"model_type": "llama", "architectures": ["LlamaForCaus
 // footprintTensors are its weights.
 func footprintTensors(t *testing.T) tf.TensorMap {
 	c := tftest.Collected{Tensors: tf.TensorMap{}}
-	tftest.Must(models.New([]byte(footprintConfig), c))(t)
+	tftest.Must(models.New([]byte(footprintConfig), c, models.Options{}))(t)
 	return c.Tensors
 }
 
@@ -75,7 +75,7 @@ func llamaFile(t *testing.T, tensors tf.TensorMap, f kernels.Format) string {
 	tftest.NoError(t, gguf.Write(file, pairs, list))
 	tftest.NoError(t, file.Close())
 	var b bytes.Buffer
-	tftest.NoError(t, models.QuantizeGGUF(&b, path, models.Options{Weights: f}))
+	tftest.NoError(t, models.QuantizeGGUF(&b, path, models.Options{WeightFormat: f}))
 	tftest.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
@@ -103,10 +103,10 @@ func TestFootprint(t *testing.T) {
 		options    models.Options
 	}{
 		{"f32", folder, models.Options{}},
-		{"bf16", folder, models.Options{Weights: kernels.FormatBF16}},
-		{"int8", folder, models.Options{Weights: kernels.FormatInt8}},
-		{"int8 beside bf16", folder, models.Options{Weights: kernels.FormatBF16, Prompts: kernels.FormatInt8}},
-		{"int8 beside q8_0", q8, models.Options{Prompts: kernels.FormatInt8}},
+		{"bf16", folder, models.Options{WeightFormat: kernels.FormatBF16}},
+		{"int8", folder, models.Options{WeightFormat: kernels.FormatInt8}},
+		{"int8 beside bf16", folder, models.Options{WeightFormat: kernels.FormatBF16, PromptFormat: kernels.FormatInt8}},
+		{"int8 beside q8_0", q8, models.Options{PromptFormat: kernels.FormatInt8}},
 		{"q8_0 file", q8, models.Options{}},
 		{"q4_k file", q4, models.Options{}},
 	} {
@@ -114,7 +114,7 @@ func TestFootprint(t *testing.T) {
 			o := c.options
 			o.HeadersOnly = true
 			before := heap()
-			plan := tftest.Must(o.Open(c.path))(t)
+			plan := tftest.Must(models.Open(c.path, o))(t)
 			told := plan.Footprint
 			if took := heap() - before; took > told.Weights/4 {
 				t.Errorf("telling takes %d bytes of %d", took, told.Weights)
@@ -126,7 +126,7 @@ func TestFootprint(t *testing.T) {
 			ws = models.Workspace{}
 			plan = nil
 			before = heap()
-			m := tftest.Must(c.options.Open(c.path))(t)
+			m := tftest.Must(models.Open(c.path, c.options))(t)
 			took := heap() - before
 			if m.Footprint != told {
 				t.Errorf("%+v with headers only, else %+v", told, m.Footprint)
@@ -142,11 +142,11 @@ func TestFootprint(t *testing.T) {
 
 			o = c.options
 			o.MemoryLimit = told.Loading
-			if _, err := o.Open(c.path); err != nil {
+			if _, err := models.Open(c.path, o); err != nil {
 				t.Errorf("limit of what loading takes: error %v", err)
 			}
 			o.MemoryLimit--
-			_, err := o.Open(c.path)
+			_, err := models.Open(c.path, o)
 			var e *fault.Error
 			if !errors.Is(err, fault.ErrMemory) || !errors.As(err, &e) || e.Field != "MemoryLimit" {
 				t.Errorf("limit of a byte less: error %v, want ErrMemory", err)
@@ -164,7 +164,7 @@ func TestLimitOfFirstTensors(t *testing.T) {
 		t.Skip("writes some megabytes")
 	}
 	folder := bf16Folder(t, footprintTensors(t))
-	if _, err := (models.Options{MemoryLimit: 3 << 10}).Open(folder); !errors.Is(err, fault.ErrMemory) {
+	if _, err := models.Open(folder, models.Options{MemoryLimit: 3 << 10}); !errors.Is(err, fault.ErrMemory) {
 		t.Errorf("a limit of 3 KiB: error %v, want ErrMemory", err)
 	}
 }
@@ -179,7 +179,7 @@ func TestFootprintOfCaches(t *testing.T) {
 	for _, config := range dirs {
 		dir := filepath.Dir(config)
 		for _, format := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8} {
-			m := tftest.Must(models.Options{Cache: format}.Open(dir))(t)
+			m := tftest.Must(models.Open(dir, models.Options{CacheFormat: format}))(t)
 			if m.LM == nil {
 				if m.Footprint.Token != 0 {
 					t.Errorf("%s: %+v", dir, m.Footprint)

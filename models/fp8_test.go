@@ -47,7 +47,7 @@ func TestFP8Refused(t *testing.T) {
 		tftest.NoError(t, json.Unmarshal(config["quantization_config"], &scheme))
 		scheme[c.field] = json.RawMessage(c.value)
 		config["quantization_config"] = tftest.Must(json.Marshal(scheme))(t)
-		_, err := models.OpenFS(fp8Folder(t, c.folder, config))
+		_, err := models.OpenFS(fp8Folder(t, c.folder, config), models.Options{})
 		if c.kind == nil && err != nil || c.kind != nil && (!errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %s = %s: error %v, want %v with %q", c.folder, c.field, c.value, err, c.kind, c.want)
 		}
@@ -60,14 +60,14 @@ func TestFP8WithoutScheme(t *testing.T) {
 	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "qwen3-fp8", "config.json")))(t), &config))
 	scheme := config["quantization_config"]
 	delete(config, "quantization_config")
-	if _, err := models.OpenFS(fp8Folder(t, "qwen3-fp8", config)); !errors.Is(err, fault.ErrWeights) || !strings.Contains(err.Error(), "weight_scale_inv") {
+	if _, err := models.OpenFS(fp8Folder(t, "qwen3-fp8", config), models.Options{}); !errors.Is(err, fault.ErrWeights) || !strings.Contains(err.Error(), "weight_scale_inv") {
 		t.Errorf("without quantization_config: error %v, want scales that are left over", err)
 	}
 	config["quantization_config"] = scheme
 	fsys := fp8Folder(t, "qwen3-fp8", config)
 	file := fsys["model.safetensors"]
 	file.Data = []byte(strings.Replace(string(file.Data), "o_proj.weight_scale_inv", "o_proj.weight_scale_xxx", 1))
-	if _, err := models.OpenFS(fsys); !errors.Is(err, fault.ErrFormat) || !strings.Contains(err.Error(), "without") {
+	if _, err := models.OpenFS(fsys, models.Options{}); !errors.Is(err, fault.ErrFormat) || !strings.Contains(err.Error(), "without") {
 		t.Errorf("without a scale: error %v, want ErrFormat", err)
 	}
 }

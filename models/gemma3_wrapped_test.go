@@ -56,7 +56,7 @@ func TestGemma3Images(t *testing.T) {
 	for _, folder := range []string{"gemma3", "gemma3-new"} {
 		config := tftest.Must(os.ReadFile(filepath.Join(own, folder, "config.json")))(t)
 		w := newRenamed(t, folder, func(name string) string { return name })
-		m := tftest.Must(models.New(config, w))(t)
+		m := tftest.Must(models.New(config, w, models.Options{}))(t)
 		if m.Image != nil || m.Joint != nil || m.LM == nil || m.Config.ModelType != "gemma3" || !slices.Equal(m.Config.EOSTokens, []int{100}) || m.Config.Vocab != 101 {
 			t.Errorf("%s: %+v", folder, m.Config)
 		}
@@ -71,11 +71,11 @@ func TestGemma3Images(t *testing.T) {
 			}
 			return name
 		})
-		if _, err := models.New(config, without); err != nil {
+		if _, err := models.New(config, without, models.Options{}); err != nil {
 			t.Errorf("%s without what images pass through: %v", folder, err)
 		}
 		other := newRenamed(t, folder, func(name string) string { return strings.Replace(name, "vision_tower", "audio_tower", 1) })
-		if _, err := models.New(config, other); !errors.Is(err, fault.ErrLeftOver) {
+		if _, err := models.New(config, other, models.Options{}); !errors.Is(err, fault.ErrLeftOver) {
 			t.Errorf("%s with a tower of sound: %v, want ErrLeftOver", folder, err)
 		}
 	}

@@ -146,7 +146,7 @@ func TestCache(t *testing.T) {
 			continue
 		}
 		t.Run(entry.Name(), func(t *testing.T) {
-			m, err := models.Open(dir)
+			m, err := models.Open(dir, models.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestGenerateBatch(t *testing.T) {
 	for _, name := range []string{"llama", "mistral", "gemma2", "phi3-long", "t5", "whisper"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(own, name)
-			m, err := models.Open(dir)
+			m, err := models.Open(dir, models.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +304,7 @@ func equal(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal[[]int
 // keep those and less than two pages of 64 rows, the others all.
 func TestWindowsBoundCaches(t *testing.T) {
 	const tokens, window, rowSize = 240, 6, 2 * 16 // key heads times their size
-	m, err := models.Open(filepath.Join(own, "gemma3_text"))
+	m, err := models.Open(filepath.Join(own, "gemma3_text"), models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/models/internal/lora"
-	"github.com/avoformer/avoformer/models/sentence"
+	"github.com/avoformer/avoformer/models/internal/sentence"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -28,29 +28,21 @@ func registerGGUF(name string, a llamacpp.Architecture) {
 	ggufArchitectures[name] = a
 }
 
-// OpenGGUF loads the model in a GGUF file of an architecture that doc/models.md lists. [Open] does so for a file.
-// A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
-// the first part.
-//
-// Weights keep the format that the file has them in, the embedding and the head too, as far
-// as [transformer.FromGGUF] can. Where blocks are multiplied as integers, so are the rows
-// that they are multiplied with; [Options] with the format float32 for the pattern "*" avoids it.
-func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
-
-func (o Options) openGGUF(path string) (*Model, error) {
+// openGGUF is [Open] for a GGUF file.
+func openGGUF(path string, o Options) (*Model, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFolder, err)
 	}
 	defer file.Close()
-	m, err := o.readGGUF(file)
+	m, err := readGGUF(file, o)
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFormat, err)
 	}
 	return m, nil
 }
 
-func (o Options) readGGUF(file *gguf.File) (*Model, error) {
+func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	r := llamacpp.NewReader(file, ggufArchitectures)
 	doc, err := r.Document()
 	if err != nil {
@@ -74,14 +66,14 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 		return nil, err
 	}
 	if r.Pool != nil {
-		m.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool)
+		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool)
 	}
 	m.Warnings = append(m.Warnings, o.warn(append(r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0)...)...)...)
 	return m, nil
 }
 
 // QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that
-// o.Formats and o.Weights choose by their names in the file, so that the file opens as the model with these weights. Of a format
+// o.WeightFormats and o.WeightFormat choose by their names in the file, so that the file opens as the model with these weights. Of a format
 // whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
 // for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
 // is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match fault.ErrOption.
@@ -94,12 +86,12 @@ func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o = Options{Weights: o.Weights, Formats: o.Formats, Warn: o.Warn, asStored: true}
-	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
-		return check.Errorf(fault.ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
+	o = Options{WeightFormat: o.WeightFormat, WeightFormats: o.WeightFormats, Warn: o.Warn, asStored: true}
+	if o.WeightFormat == kernels.FormatF32 && len(o.WeightFormats) == 0 {
+		return check.Errorf(fault.ErrOption, "weights in %v: want a format of fewer bits", o.WeightFormat)
 	}
-	q := llamacpp.Quantizer{File: file, Known: ggufArchitectures, Weights: o.Weights, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
-	for _, f := range o.Formats {
+	q := llamacpp.Quantizer{File: file, Known: ggufArchitectures, Weights: o.WeightFormat, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
+	for _, f := range o.WeightFormats {
 		q.Patterns = append(q.Patterns, llamacpp.Pattern{Names: f.Pattern, Format: f.Format})
 	}
 	return q.Write(w, path)

@@ -28,13 +28,13 @@ func TestGGUFEncoders(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
 				folder := filepath.Join("testdata/folders", strings.TrimSuffix(name, "-older"))
 				e := openExpected(t, folder)
-				m := tftest.Must(models.Open(path))(t)
-				exact := models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
-				got, want := tftest.Must(exact.Open(path))(t), tftest.Must(exact.Open(folder))(t)
-				vectors := m.Sentence
-				shorter := want.Sentence != nil && !want.Sentence.Normalized() // the folder's vectors have any length
+				m := tftest.Must(models.Open(path, models.Options{}))(t)
+				exact := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
+				got, want := tftest.Must(models.Open(path, exact))(t), tftest.Must(models.Open(folder, exact))(t)
+				vectors := m.Embedders.Sentence
+				shorter := want.Embedders.Sentence != nil && !want.Embedders.Sentence.Normalized() // the folder's vectors have any length
 				if shorter {
-					m.Sentence, e.used["sentence_embedding"] = nil, true
+					m.Embedders.Sentence, e.used["sentence_embedding"] = nil, true
 				}
 				e.all(m)
 				if len(m.Warnings) > 0 {
@@ -46,18 +46,18 @@ func TestGGUFEncoders(t *testing.T) {
 						t.Errorf("holding %+v", h)
 					}
 				}
-				one := models.Options{Formats: append([]models.NamedFormat{{Pattern: got.Holdings[0].Name, Format: kernels.FormatBF16}}, exact.Formats...)}
-				if h := tftest.Must(one.Open(path))(t).Holdings; h[0].Format != kernels.FormatBF16 || h[len(h)-1].Format != kernels.FormatF32 {
+				one := models.Options{WeightFormats: append([]models.NamedFormat{{Pattern: got.Holdings[0].Name, Format: kernels.FormatBF16}}, exact.WeightFormats...)}
+				if h := tftest.Must(models.Open(path, one))(t).Holdings; h[0].Format != kernels.FormatBF16 || h[len(h)-1].Format != kernels.FormatF32 {
 					t.Errorf("holdings %+v", h)
 				}
 				bits := func(m *models.Model) []float32 {
-					if want.Sentence == nil { // a folder without modules.json
+					if want.Embedders.Sentence == nil { // a folder without modules.json
 						x := make([]float32, in.Batch.Rows()*m.Encoder.Dim())
 						tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), x, in.Tokens))
 						return x
 					}
-					x := make([]float32, in.Batch.Len()*m.Sentence.Dim())
-					tftest.NoError(t, m.Sentence.Embed(new(models.Workspace), x, in.Tokens))
+					x := make([]float32, in.Batch.Len()*m.Embedders.Sentence.Dim())
+					tftest.NoError(t, m.Embedders.Sentence.Embed(new(models.Workspace), x, in.Tokens))
 					return x
 				}
 				x, y := bits(got), bits(want)
@@ -105,12 +105,12 @@ func TestGGUFPooling(t *testing.T) {
 			t.Fatalf("the file does not have %q once", c.old)
 		}
 		tftest.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(whole), c.old, c.new, 1)), 0o600))
-		m, err := models.Open(path)
+		m, err := models.Open(path, models.Options{})
 		if !errors.Is(err, c.want) {
 			t.Errorf("%q: error %v, want %v", c.new, err, c.want)
 		}
-		if none := strings.HasSuffix(c.new, "\x00"); err == nil && (m.Sentence == nil) != none {
-			t.Errorf("%q: embedder %v", c.new, m.Sentence)
+		if none := strings.HasSuffix(c.new, "\x00"); err == nil && (m.Embedders.Sentence == nil) != none {
+			t.Errorf("%q: embedder %v", c.new, m.Embedders.Sentence)
 		}
 	}
 }

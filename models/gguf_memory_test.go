@@ -49,7 +49,7 @@ func TestGGUFMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Warn = func(w string) { warned = append(warned, w) }
-		m, err := o.Open(path)
+		m, err := models.Open(path, o)
 		if err != nil {
 			return warned, nil, err
 		}
@@ -57,8 +57,8 @@ func TestGGUFMemory(t *testing.T) {
 	}
 	names := []string{"token_embd.weight", "blk.0.attn_k.weight", "blk.1.ffn_up.weight", "output.weight"}
 	some := retype(t, whole, gguf.IQ4_NL, names...)
-	wide := models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
-	narrow := models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatQ8_0}}}
+	wide := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
+	narrow := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatQ8_0}}}
 
 	file := tftest.Must(gguf.Open("testdata/gguf/llama/q4_0.gguf"))(t)
 	defer file.Close()

@@ -51,12 +51,12 @@ func TestGGUFMetadata(t *testing.T) {
 		changed := bytes.Replace(whole, scaling, append(slices.Clone(pair), ggufPair(filler, strings.Repeat("-", fill))...), 1)
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		tftest.NoError(t, os.WriteFile(path, changed, 0o600))
-		return models.Open(path)
+		return models.Open(path, models.Options{})
 	}
 	e := openExpected(t, filepath.Dir(file))
 	in := e.tokens("input_ids", "attention_mask", "")
 	logits := func(m *models.Model) []float32 { return e.logits(new(models.Workspace), m, in, nil) }
-	scaled := logits(tftest.Must(models.Open(file))(t))
+	scaled := logits(tftest.Must(models.Open(file, models.Options{}))(t))
 	for _, c := range []struct {
 		key   string
 		value any
@@ -106,7 +106,7 @@ func TestGGUFExpertGroups(t *testing.T) {
 		changed := slices.Concat(whole[:counts], binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64(whole[counts:])+2), more, whole[pairs:])
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		tftest.NoError(t, os.WriteFile(path, changed, 0o600))
-		if _, err := models.Open(path); !errors.Is(err, want) {
+		if _, err := models.Open(path, models.Options{}); !errors.Is(err, want) {
 			t.Errorf("%d groups: error %v, want %v", groups, err, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestGGUFGuessed(t *testing.T) {
 		"an end by the token eot": {map[string]any{"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.eos_token_id": nil, "tokenizer.ggml.eot_token_id": uint32(7)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := tftest.Must(models.Open(tftest.RewriteGGUF(t, "testdata/gguf/llama/f32.gguf", c.change)))(t)
+			m := tftest.Must(models.Open(tftest.RewriteGGUF(t, "testdata/gguf/llama/f32.gguf", c.change), models.Options{}))(t)
 			if c.want == "" && len(m.Warnings) > 0 || c.want != "" && (len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], c.want)) {
 				t.Errorf("warnings %q, want %q", m.Warnings, c.want)
 			}

@@ -37,7 +37,7 @@ func TestQuantizeGGUF(t *testing.T) {
 			t.Run(filepath.Base(filepath.Dir(c.path))+"/"+name, func(t *testing.T) {
 				f := tftest.Must(kernels.ParseFormat(name))(t)
 				var b bytes.Buffer
-				tftest.NoError(t, models.QuantizeGGUF(&b, c.path, models.Options{Weights: f}))
+				tftest.NoError(t, models.QuantizeGGUF(&b, c.path, models.Options{WeightFormat: f}))
 				path := filepath.Join(t.TempDir(), "model.gguf")
 				tftest.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 				old, written := tftest.Must(gguf.Open(c.path))(t), tftest.Must(gguf.Open(path))(t)
@@ -53,7 +53,7 @@ func TestQuantizeGGUF(t *testing.T) {
 				if !slices.Equal(written.Keys(), old.Keys()) {
 					t.Errorf("keys %q, want %q", written.Keys(), old.Keys())
 				}
-				got, want := tftest.Must(models.Open(path))(t), tftest.Must(models.Options{Weights: f}.Open(c.path))(t)
+				got, want := tftest.Must(models.Open(path, models.Options{}))(t), tftest.Must(models.Open(c.path, models.Options{WeightFormat: f}))(t)
 				if !slices.Equal(outputs(t, got), outputs(t, want)) {
 					t.Error("other results than those of the option")
 				}
@@ -61,13 +61,13 @@ func TestQuantizeGGUF(t *testing.T) {
 		}
 	}
 	const file = "testdata/gguf/llama/f32.gguf"
-	for _, o := range []models.Options{{}, {Weights: kernels.FormatInt8}, {Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "nothing.*", Format: kernels.FormatF16}}},
-		{Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "output.*", Format: kernels.FormatInt8}}}, {Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "[", Format: kernels.FormatF16}}}} {
+	for _, o := range []models.Options{{}, {WeightFormat: kernels.FormatInt8}, {WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "nothing.*", Format: kernels.FormatF16}}},
+		{WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "output.*", Format: kernels.FormatInt8}}}, {WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "[", Format: kernels.FormatF16}}}} {
 		if err := models.QuantizeGGUF(io.Discard, file, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: error %v, want ErrOption", o, err)
 		}
 	}
-	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", models.Options{Weights: kernels.FormatQ8_0}); !errors.Is(err, fault.ErrFormat) {
+	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", models.Options{WeightFormat: kernels.FormatQ8_0}); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("another format: error %v, want fault.ErrFormat", err)
 	}
 }
@@ -84,31 +84,31 @@ func TestQuantizeGGUFFallback(t *testing.T) {
 		as    models.Options // what it amounts to
 		said  string
 	}{
-		{models.Options{Weights: kernels.FormatQ4_K}, map[string]gguf.Type{"blk.0.attn_k.weight": gguf.Q5_0, "token_embd.weight": gguf.F32, "output.weight": gguf.F32}, models.Options{Weights: kernels.FormatQ5_0},
+		{models.Options{WeightFormat: kernels.FormatQ4_K}, map[string]gguf.Type{"blk.0.attn_k.weight": gguf.Q5_0, "token_embd.weight": gguf.F32, "output.weight": gguf.F32}, models.Options{WeightFormat: kernels.FormatQ5_0},
 			"in q5_0 instead of q4_k, since 256 does not divide their rows: blk.0."},
-		{models.Options{Weights: kernels.FormatQ5_K}, map[string]gguf.Type{"blk.1.ffn_up.weight": gguf.Q5_1}, models.Options{Weights: kernels.FormatQ5_1}, "in q5_1 instead of q5_k"},
-		{models.Options{Weights: kernels.FormatQ4_0, Formats: named}, map[string]gguf.Type{"blk.0.attn_k.weight": gguf.Q4_0, "token_embd.weight": gguf.Q8_0, "output.weight": gguf.Q8_0},
-			models.Options{Weights: kernels.FormatQ4_0, Formats: []models.NamedFormat{{Pattern: "*embed_tokens.*", Format: kernels.FormatQ8_0}, {Pattern: "lm_head.*", Format: kernels.FormatQ8_0}}}, "in q8_0 instead of q6_k, since 256 does not divide their rows: output.weight"},
+		{models.Options{WeightFormat: kernels.FormatQ5_K}, map[string]gguf.Type{"blk.1.ffn_up.weight": gguf.Q5_1}, models.Options{WeightFormat: kernels.FormatQ5_1}, "in q5_1 instead of q5_k"},
+		{models.Options{WeightFormat: kernels.FormatQ4_0, WeightFormats: named}, map[string]gguf.Type{"blk.0.attn_k.weight": gguf.Q4_0, "token_embd.weight": gguf.Q8_0, "output.weight": gguf.Q8_0},
+			models.Options{WeightFormat: kernels.FormatQ4_0, WeightFormats: []models.NamedFormat{{Pattern: "*embed_tokens.*", Format: kernels.FormatQ8_0}, {Pattern: "lm_head.*", Format: kernels.FormatQ8_0}}}, "in q8_0 instead of q6_k, since 256 does not divide their rows: output.weight"},
 	} {
 		var b bytes.Buffer
 		var said []string
 		c.o.Warn = func(w string) { said = append(said, w) }
 		tftest.NoError(t, models.QuantizeGGUF(&b, file, c.o))
 		if len(said) != 1 || !strings.HasPrefix(said[0], c.said) {
-			t.Errorf("%v: warnings %q, want one: %s...", c.o.Weights, said, c.said)
+			t.Errorf("%v: warnings %q, want one: %s...", c.o.WeightFormat, said, c.said)
 		}
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		tftest.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 		written := tftest.Must(gguf.Open(path))(t)
 		for name, want := range c.types {
 			if info, _ := written.Info(name); info.Type != want {
-				t.Errorf("%v: %s is %v, want %v", c.o.Weights, name, info.Type, want)
+				t.Errorf("%v: %s is %v, want %v", c.o.WeightFormat, name, info.Type, want)
 			}
 		}
 		written.Close()
-		got, want := tftest.Must(models.Open(path))(t), tftest.Must(c.as.Open(file))(t)
+		got, want := tftest.Must(models.Open(path, models.Options{}))(t), tftest.Must(models.Open(file, c.as))(t)
 		if !slices.Equal(outputs(t, got), outputs(t, want)) {
-			t.Errorf("%v: other results than those of %+v", c.o.Weights, c.as)
+			t.Errorf("%v: other results than those of %+v", c.o.WeightFormat, c.as)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func deepGemma(t *testing.T, arch string, layers int, sharper float32) []float32
 		f.tensor(name("post_attention_norm"), after, dim)
 		f.tensor(name("post_ffw_norm"), after, dim)
 	}
-	m := tftest.Must(models.OpenGGUF(f.write(t)))(t)
+	m := tftest.Must(models.Open(f.write(t), models.Options{}))(t)
 	d := generation.StartLM(new(tf.Workspace), m.LM, nil, 1)
 	return slices.Clone(tftest.Must(d.Feed([][]int{{1, 3, 0, 2, 4, 1}}))(t))
 }

@@ -43,14 +43,14 @@ func TestGGUF(t *testing.T) {
 				e := openExpected(t, filepath.Dir(path))
 				ws := new(models.Workspace)
 				in := e.tokens("input_ids", "attention_mask", "")
-				exact := tftest.Must(models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}.Open(path))(t)
+				exact := tftest.Must(models.Open(path, models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}))(t)
 				whole := in.pad(e.logits(ws, exact, in, nil))
 				e.check("logits_"+kind, whole)
 				most := cmp.Or(quantizationError[filepath.Base(filepath.Dir(path))+"/"+kind], quantizationError[kind])
 				if off := distance(whole, e.floats("logits_folder")); !(off <= most) {
 					t.Errorf("%.3g of the folder's logits off, want at most %g", off, most)
 				}
-				m := tftest.Must(models.Open(path))(t)
+				m := tftest.Must(models.Open(path, models.Options{}))(t)
 				logits := in.pad(e.logits(ws, m, in, nil))
 				if off := distance(logits, e.floats("logits_"+kind)); !(off <= integerError) {
 					t.Errorf("%.3g of the logits in float32 off, want at most %g", off, integerError)
@@ -94,7 +94,7 @@ func TestGGUFErrors(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := models.Open(path)
+		_, err := models.Open(path, models.Options{})
 		return err
 	}
 	if err := open(whole); err != nil {

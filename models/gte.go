@@ -175,30 +175,20 @@ func (config *gteConfig) heads(c *Checkpoint, m *Model, body *transformer.Loader
 	l, dim := c.Loader, config.Dim
 	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
 	if name == "ForSequenceClassification" || body.Has("pooler.dense.weight") {
-		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
-		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
+		pooler = c.pooler(m, body.At("pooler.dense."))
 	}
-	switch name {
-	case "Model":
-		l.Ignore("lm_head.*", "classifier.*") // the latter in embedders that weigh words too
-	case "ForMaskedLM":
-		lm := l.At("lm_head.")
-		h := &block.Head{
-			Dense: lm.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
-			Norm: lm.Under("weight", "layer_norm.", "norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
-		}
-		if out := lm.At("decoder."); config.Tied {
-			h.Last = out.Tied(words, out.Tensor("bias", config.Vocab))
-		} else {
-			h.Last = out.Linear(dim, config.Vocab, true)
-		}
-		m.MaskedLM = h
-	case "ForSequenceClassification":
-		m.Classifier = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: c.classify(l.At("classifier."), dim, true)}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model": c.ignoring("lm_head.*", "classifier.*"), // the latter in embedders that weigh words too
+		"ForMaskedLM": func() error {
+			lm := l.At("lm_head.")
+			norm := lm.Under("weight", "layer_norm.", "norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps})
+			m.Heads[HeadMaskedLM] = c.maskedWords(lm.At("dense."), dim, kernels.ActGELU, norm, c.projection(lm.At("decoder."), words, dim, config.Tied))
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			m.Heads[HeadClassifier] = c.sequenceLabels(pooler, block.Tanh, l.At("classifier."))
+			return nil
+		},
+		"ForQuestionAnswering": c.unknownHead, // there is no such class
+	})
 }

@@ -137,7 +137,7 @@ func (table hashTable) update(t *testing.T, seen map[string]map[string]string) {
 // hashOf is the hash of all outputs of a folder's model; "" if the format does not fit its sizes.
 func hashOf(t *testing.T, dir string, f kernels.Format) string {
 	t.Helper()
-	m, err := models.Options{Weights: f, Exact: true}.Open(dir)
+	m, err := models.Open(dir, models.Options{WeightFormat: f, Exact: true})
 	if err != nil && f != kernels.FormatF32 {
 		return ""
 	}

@@ -100,7 +100,7 @@ func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err er
 				t.Errorf("%s: panic: %v", what, p)
 			}
 		}()
-		model, err := models.OpenFS(m)
+		model, err := models.OpenFS(m, models.Options{})
 		if err == nil {
 			use(model)
 		}
@@ -123,19 +123,19 @@ func use(m *models.Model) {
 	if m.Encoder != nil {
 		x := make([]float32, 3*m.Encoder.Dim())
 		m.Encoder.Encode(ws, x, in)
-		for h, results := range map[models.Head]int{m.Pooler: 2, m.Classifier: 2, m.TokenClassifier: 3, m.MaskedLM: 3, m.NextSentence: 2, m.Answer: 3} {
+		for h, results := range map[models.Head]int{m.Heads[models.HeadPooler]: 2, m.Heads[models.HeadClassifier]: 2, m.Heads[models.HeadTokenClassifier]: 3, m.Heads[models.HeadMaskedLM]: 3, m.Heads[models.HeadNextSentence]: 2, m.Heads[models.HeadAnswer]: 3} {
 			if h != nil {
 				h.Forward(ws, make([]float32, results*h.Out()), x, in)
 			}
 		}
-		if m.Sentence != nil {
-			m.Sentence.Embed(ws, make([]float32, 2*m.Sentence.Dim()), in)
+		if m.Embedders.Sentence != nil {
+			m.Embedders.Sentence.Embed(ws, make([]float32, 2*m.Embedders.Sentence.Dim()), in)
 		}
-		if m.Sparse != nil {
-			m.Sparse.Weigh(ws, x, in, func(int, models.SparseVector) {})
+		if m.Embedders.Sparse != nil {
+			m.Embedders.Sparse.Weigh(ws, x, in, func(int, models.SparseVector) {})
 		}
-		if m.Vectors != nil {
-			m.Vectors.Project(ws, make([]float32, 3*m.Vectors.Dim()), x, 3)
+		if m.Embedders.Tokens != nil {
+			m.Embedders.Tokens.Project(ws, make([]float32, 3*m.Embedders.Tokens.Dim()), x, 3)
 		}
 	}
 	if m.Image != nil {

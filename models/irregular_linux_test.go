@@ -20,7 +20,7 @@ func TestPipes(t *testing.T) {
 	device := filepath.Join(t.TempDir(), "config.json")
 	tftest.NoError(t, os.Symlink("/dev/zero", device))
 	for _, path := range []string{pipe, filepath.Dir(pipe), device, filepath.Dir(device)} {
-		if _, err := models.Open(path); !errors.Is(err, fault.ErrFolder) {
+		if _, err := models.Open(path, models.Options{}); !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v, want ErrFolder", path, err)
 		}
 	}

@@ -17,14 +17,14 @@ func TestIrregularFiles(t *testing.T) {
 	whole := folder(t, "bert-pool-dense")
 	whole["generation_config.json"] = &fstest.MapFile{Data: []byte("{}")}
 	whole["model.safetensors.index.json"] = &fstest.MapFile{Data: []byte("{}")}
-	if _, err := models.OpenFS(whole); err != nil {
+	if _, err := models.OpenFS(whole, models.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name := range whole {
 		for _, mode := range []fs.FileMode{fs.ModeNamedPipe, fs.ModeDevice | fs.ModeCharDevice, fs.ModeDir} {
 			m := with(whole, name, nil)
 			m[name].Mode = mode
-			if _, err := models.OpenFS(m); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), name) {
+			if _, err := models.OpenFS(m, models.Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s as %v: error %v, want ErrFolder that names it", name, mode, err)
 			}
 		}

@@ -27,7 +27,7 @@ func TestConfigJSON(t *testing.T) {
 		{"invalid UTF-8", `{"model`, "{\"x\": \"\xff\", \"model", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := models.New([]byte(strings.Replace(plain, c.old, c.new, 1)), transformer.Random(1))
+			m, err := models.New([]byte(strings.Replace(plain, c.old, c.new, 1)), transformer.Random(1), models.Options{})
 			switch {
 			case c.dim == 0 && !errors.Is(err, fault.ErrConfig):
 				t.Fatalf("error %v, want an ErrConfig", err)

@@ -31,7 +31,7 @@ func TestLabels(t *testing.T) {
 	} {
 		config := `{"model_type": "bert", "architectures": ["BertForSequenceClassification"], "vocab_size": 8, "hidden_size": 2, "num_attention_heads": 1,
 			"num_hidden_layers": 1, "intermediate_size": 4, "max_position_embeddings": 8, "id2label": ` + c.labels + "}"
-		m, err := models.New([]byte(config), transformer.Random(1))
+		m, err := models.New([]byte(config), transformer.Random(1), models.Options{})
 		switch {
 		case c.want == nil && (!errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 500):
 			t.Errorf("%.60s: error %v, want ErrConfig with %q", c.labels, err, c.text)

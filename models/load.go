@@ -86,7 +86,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	m.Holdings = c.Loader.Holdings()
 	m.Config = c.Config
 	if d, ok := m.LM.(*block.Decoder); ok {
-		d.CacheFormat = o.Cache
+		d.CacheFormat = o.CacheFormat
 	}
 	if err := c.measure(m, o); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (c *Checkpoint) smaller(weights int64, o Options) string {
 	var ways []string
 	for _, f := range []kernels.Format{kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_0} {
 		other := o
-		other.Weights = f
+		other.WeightFormat = f
 		if n, _ := c.Loader.Bytes(other.format); n < weights {
 			ways = append(ways, fmt.Sprintf("%d in %v", n, f))
 		}
@@ -161,7 +161,7 @@ func (c *Checkpoint) smaller(weights int64, o Options) string {
 		note = "; they would take " + strings.Join(ways, ", ")
 	}
 	if o.hasPrompts() {
-		note += "; without Prompts there is no second copy"
+		note += "; without PromptFormat there is no second copy"
 	}
 	return note
 }

@@ -16,7 +16,7 @@ func llama(t *testing.T, vocab int) *models.Model {
 	t.Helper()
 	config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": 16,
 		"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}`, vocab)
-	return tftest.Must(models.New([]byte(config), tf.Random(3)))(t)
+	return tftest.Must(models.New([]byte(config), tf.Random(3), models.Options{}))(t)
 }
 
 // TestLogitsLength: logits of a wrong length leave the cache as it was.

@@ -29,9 +29,9 @@ func TestMemoryOfLoading(t *testing.T) {
 		before := resident()
 		o := models.Options{}
 		if format == "bf16" {
-			o.Weights = kernels.FormatBF16
+			o.WeightFormat = kernels.FormatBF16
 		}
-		m := tftest.Must(o.Open(dir))(t)
+		m := tftest.Must(models.Open(dir, o))(t)
 		fmt.Printf("peak %d %d\n", resident()-before, m.Footprint.Loading)
 		if m.LM == nil {
 			t.Error("no language model")
@@ -44,7 +44,7 @@ func TestMemoryOfLoading(t *testing.T) {
 	config := `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 8000, "hidden_size": 512, "num_hidden_layers": 8,
 		"num_attention_heads": 8, "intermediate_size": 1408, "tie_word_embeddings": true}`
 	c := tftest.Collected{Tensors: tf.TensorMap{}}
-	tftest.Must(models.New([]byte(config), c))(t)
+	tftest.Must(models.New([]byte(config), c, models.Options{}))(t)
 	delete(c.Tensors, "lm_head.weight")
 	weights := 0
 	for _, x := range c.Tensors {

@@ -3,7 +3,6 @@ package models
 import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/models/sentence"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -36,36 +35,42 @@ type Model struct {
 	// Footprint is the memory that the model takes.
 	Footprint Footprint
 
-	Encoder         Encoder // from tokens to hidden states
-	Pooler          Head    // to the pooler_output of each sequence
-	Classifier      Head    // to the logits of each sequence's labels
-	TokenClassifier Head    // to the logits of each token's labels
-	MaskedLM        Head    // to the logits of the vocabulary at each token
-	NextSentence    Head    // to the logits of each sequence's second text following its first, and not
-	Answer          Head    // to the logits of an answer starting and ending at each token
+	// What makes hidden states: of tokens, of sound, of images.
+	Encoder Encoder
+	Audio   AudioEncoder
+	Image   ImageEncoder
+	// Heads make something else of them.
+	Heads Heads
 
-	// LM generates text: a decoder on its own, or after Encoder or Audio, to whose
+	// LM generates text: a decoder without an encoder, or after Encoder or Audio, to whose
 	// output it then attends.
-	LM    LanguageModel
-	Audio AudioEncoder
-	CTC   Head // to the logits of the vocabulary at each hidden state of Audio, of which one token is blank: the padding
-
-	// Image encodes images. ImageClassifier takes what it gives, as ImagePooler does.
-	Image           ImageEncoder
-	ImageClassifier Head
-	ImagePooler     Head
-
+	LM LanguageModel
 	// Joint compares texts and images by vectors of one space.
 	Joint Joint
-
-	// Sentence is the embedding of sentences that modules.json describes.
-	Sentence *sentence.Embedder
-
-	// Sparse makes sparse vectors, and Vectors a vector of each token, where the files of the folder say
-	// how. A folder that has them alone has a Sentence whose Dim is 0: prompts and lengths.
-	Sparse  sentence.SparseHead
-	Vectors *sentence.TokenEmbedder
+	// Embedders make vectors of texts as the files of sentence-transformers say.
+	Embedders Embedders
 }
+
+// A HeadKind says what a head makes of hidden states.
+type HeadKind int
+
+// The kinds of heads, by what they make.
+const (
+	HeadPooler          HeadKind = iota // the pooler_output of each sequence
+	HeadClassifier                      // logits of the labels of each sequence
+	HeadTokenClassifier                 // logits of the labels of each token
+	HeadMaskedLM                        // logits of the vocabulary at each token
+	HeadNextSentence                    // two logits for each sequence: its second text follows the first, or not
+	HeadAnswer                          // two logits for each token: an answer starts, or ends, there
+	HeadCTC                             // logits of the vocabulary at each hidden state of Audio; one token is blank: the padding
+	HeadImageClassifier                 // logits of the labels of each image
+	HeadImagePooler                     // a vector of each image
+
+	headKinds = iota
+)
+
+// Heads has the head of each kind, nil where the architecture, or the checkpoint, has none.
+type Heads [headKinds]Head
 
 // An Encoder turns tokens into hidden states.
 type Encoder interface {

@@ -165,7 +165,7 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	}
 	switch name {
 	case "ForMaskedLM":
-		m.MaskedLM = h
+		m.Heads[HeadMaskedLM] = h
 		bias := l.Optional(config.DecoderBias, "decoder.bias", config.Vocab)
 		if config.Tied {
 			h.Last = l.At("decoder.").Tied(words, bias)
@@ -174,13 +174,13 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 		}
 		return m, nil
 	case "ForSequenceClassification":
-		m.Classifier = h
+		m.Heads[HeadClassifier] = h
 		h.Pool = block.Poolings[config.Pooling]
 	case "ForTokenClassification":
-		m.TokenClassifier = h
+		m.Heads[HeadTokenClassifier] = h
 	case "ForQuestionAnswering":
 		h.Last = l.At("classifier.").Linear(config.Dim, 2, true)
-		m.Answer = h
+		m.Heads[HeadAnswer] = h
 		return m, nil
 	default:
 		return nil, c.unknownHead()

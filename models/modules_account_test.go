@@ -80,7 +80,7 @@ func TestModulesAccount(t *testing.T) {
 					fields["pooling_mode"] = "mean"
 				}
 			}
-			return models.OpenFS(with(c.in, c.file, tftest.Must(json.Marshal(fields))(t)))
+			return models.OpenFS(with(c.in, c.file, tftest.Must(json.Marshal(fields))(t)), models.Options{})
 		}
 		for field := range account.Classes[class].Fields {
 			_, err := open(field, map[string]any{"a": 1})

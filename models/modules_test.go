@@ -21,15 +21,15 @@ func TestModulesOfClassifiers(t *testing.T) {
 	const one, two = "[" + first + "]", "[" + first + `, {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]`
 	pooling := []byte(`{"word_embedding_dimension": 32, "pooling_mode_mean_tokens": true}`)
 
-	cross := tftest.Must(models.OpenFS(with(folder(t, "bert-classify"), "modules.json", []byte(one))))(t)
-	if cross.Sentence != nil || cross.Classifier == nil {
+	cross := tftest.Must(models.OpenFS(with(folder(t, "bert-classify"), "modules.json", []byte(one)), models.Options{}))(t)
+	if cross.Embedders.Sentence != nil || cross.Heads[models.HeadClassifier] == nil {
 		t.Error("a cross-encoder makes vectors of texts")
 	}
-	both := tftest.Must(models.OpenFS(with(with(folder(t, "bert-classify"), "modules.json", []byte(two)), "1_Pooling/config.json", pooling)))(t)
-	if both.Sentence == nil {
+	both := tftest.Must(models.OpenFS(with(with(folder(t, "bert-classify"), "modules.json", []byte(two)), "1_Pooling/config.json", pooling), models.Options{}))(t)
+	if both.Embedders.Sentence == nil {
 		t.Error("two modules beside a classifier make no vectors")
 	}
-	if _, err := models.OpenFS(with(folder(t, "bert"), "modules.json", []byte(one))); !errors.Is(err, fault.ErrConfig) {
+	if _, err := models.OpenFS(with(folder(t, "bert"), "modules.json", []byte(one)), models.Options{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("one module beside no classifier: error %v, want an ErrConfig", err)
 	}
 }
@@ -37,12 +37,12 @@ func TestModulesOfClassifiers(t *testing.T) {
 // TestNormalizeSmall normalizes vectors that have no length, or hardly any: as in torch, what
 // is shorter than 1e-12 is divided by that.
 func TestNormalizeSmall(t *testing.T) {
-	m := tftest.Must(models.OpenFS(folder(t, "bert")))(t)
-	dim := m.Sentence.Dim()
+	m := tftest.Must(models.OpenFS(folder(t, "bert"), models.Options{}))(t)
+	dim := m.Embedders.Sentence.Dim()
 	x := make([]float32, 3*dim) // three texts of one token: zeros, and a number
 	x[dim], x[2*dim] = 1e-13, -5
 	y := make([]float32, len(x))
-	tftest.NoError(t, m.Sentence.Pool(new(models.Workspace), y, x, tf.Uniform(3, 1)))
+	tftest.NoError(t, m.Embedders.Sentence.Pool(new(models.Workspace), y, x, tf.Uniform(3, 1)))
 	for i, v := range y {
 		want := map[int]float64{dim: 0.1, 2 * dim: -1}[i]
 		if !(math.Abs(float64(v)-want) <= 1e-6) {
@@ -78,13 +78,13 @@ func TestLayerNorm(t *testing.T) {
 		} {
 			f = with(f, name, text)
 		}
-		return models.OpenFS(f)
+		return models.OpenFS(f, models.Options{})
 	}
 	const weighted = `{"word_embedding_dimension": 32, "layer_start": 1, "num_hidden_layers": 3}`
 	m := tftest.Must(open("32", weighted))(t)
 	x, y := make([]float32, 32), make([]float32, 32)
 	x[5] = 1
-	tftest.NoError(t, m.Sentence.Pool(new(models.Workspace), y, x, tf.Uniform(1, 1)))
+	tftest.NoError(t, m.Embedders.Sentence.Pool(new(models.Workspace), y, x, tf.Uniform(1, 1)))
 	mean, variance := 1./32, 1./32-1./(32*32)
 	for i, v := range y {
 		want := 2*(float64(x[i])-mean)/math.Sqrt(variance+1e-5) + float64(i)
@@ -92,7 +92,7 @@ func TestLayerNorm(t *testing.T) {
 			t.Errorf("element %d is %v, want %v", i, v, want)
 		}
 	}
-	if m.Sentence.Normalized() {
+	if m.Embedders.Sentence.Normalized() {
 		t.Error("vectors after layer normalization count as of length 1")
 	}
 	for _, c := range [][2]string{{"31", weighted}, {"32", `{"layer_start": 0, "num_hidden_layers": 3}`}, {"32", `{"of_tomorrow": 1}`}} {
@@ -105,7 +105,7 @@ func TestLayerNorm(t *testing.T) {
 // TestLabelsBeyond has a label whose number is that of the labels, the first that there is
 // not.
 func TestLabelsBeyond(t *testing.T) {
-	_, err := models.OpenFS(withField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`))
+	_, err := models.OpenFS(withField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`), models.Options{})
 	if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "id2label") {
 		t.Errorf("error %v, want an ErrConfig that names id2label", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/lora"
+	"github.com/avoformer/avoformer/models/internal/sentence"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
-	"github.com/avoformer/avoformer/models/sentence"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -24,36 +24,30 @@ import (
 
 // Open loads the model in the folder dir, which has config.json and
 // model.safetensors, or shards of it with model.safetensors.index.json; without
-// these, pytorch_model.bin or its shards, from which no code is executed. A folder of
-// the hub's cache may be given too: a snapshot with its links, or the model's folder,
-// whose refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
+// these, pytorch_model.bin or its shards, from which no code is executed. Instead, dir may be
+// a folder of the hub's cache: a snapshot with its links, or the model's folder, whose
+// refs/main chooses the snapshot.
+//
+// It may also be a GGUF file of an architecture that doc/models.md lists, or the first part of one that was
+// split. Its weights keep the format that the file has them in, those of the embedding and the head too, as far as
+// [transformer.FromGGUF] can. Where blocks are multiplied as integers, the rows that they are multiplied with are
+// rounded to integers as well; [Options] with the format float32 for the pattern "*" avoids it. A file with a
+// pooling_type makes vectors of texts, of length 1, and no text.
 //
 // The weights are packed for the kernels active now; no file is needed afterwards.
-func Open(dir string) (*Model, error) { return Options{}.Open(dir) }
-
-// OpenFS is Open for a file system whose root is the folder, such as an embedded one.
-func OpenFS(fsys fs.FS) (*Model, error) { return Options{}.OpenFS(fsys) }
-
-// New is the model that config, the text of a config.json, describes, with weights from
-// anywhere: transformer.Random(1) is enough for trying out and timing an architecture.
-func New(config []byte, weights transformer.Weights) (*Model, error) {
-	return Options{}.New(config, weights)
-}
-
-// Open is the function Open with options.
-func (o Options) Open(dir string) (*Model, error) {
+func Open(dir string, o Options) (*Model, error) {
 	dir = hub.Folder(dir)
 	info, err := hub.Stat(dir)
 	switch {
 	case err != nil:
 		return nil, check.Errorf(fault.ErrFolder, "%w", err)
 	case !info.IsDir() && gguf.Is(dir):
-		return o.openGGUF(dir)
+		return openGGUF(dir, o)
 	case !info.IsDir():
 		return nil, check.Errorf(fault.ErrFolder, "%s is not a folder%s", dir, asPointer(dir))
 	}
 	o.path = dir
-	m, err := o.OpenFS(os.DirFS(dir))
+	m, err := OpenFS(os.DirFS(dir), o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -73,8 +67,8 @@ func asPointer(path string) string {
 	return ", " + hub.ErrPointer.Error()
 }
 
-// OpenFS is the function OpenFS with options.
-func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
+// OpenFS is [Open] for a file system whose root is the folder, such as an embedded one.
+func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 	doc, err := sentence.StaticConfig(fsys)
 	if errors.Is(err, fs.ErrNotExist) && configuration.Exists(fsys, lora.PEFTConfig) {
 		return nil, check.InFile("config.json", fault.ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", lora.PEFTConfig))
@@ -110,13 +104,14 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Sentence, m.Sparse, m.Vectors = beside.Sentence, beside.Sparse, beside.Vectors
+	m.Embedders = beside.Embedders
 	m.Warnings = append(m.Warnings, o.warn(beside.Warnings...)...)
 	return m, nil
 }
 
-// New is the function New with options.
-func (o Options) New(config []byte, weights transformer.Weights) (*Model, error) {
+// New is the model that config, the text of a config.json, describes, with weights from
+// anywhere: transformer.Random(1) is enough to try out and to time an architecture.
+func New(config []byte, weights transformer.Weights, o Options) (*Model, error) {
 	doc, err := configuration.Parse("config.json", config)
 	if err != nil {
 		return nil, err

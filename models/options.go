@@ -13,7 +13,7 @@ import (
 // Options say how a model is held. The zero value is the usual choice: linear layers in float32, or in the blocks
 // that a checkpoint has, or as a GGUF file has them; tables of vectors as they are stored.
 type Options struct {
-	// Weights is the format that the weights of linear layers are packed in. FormatF32 leaves
+	// WeightFormat is the format that the weights of linear layers are packed in. FormatF32 leaves
 	// those of a GGUF file in its formats, and those that a checkpoint has in blocks.
 	//
 	// Formats of 16 bits take half the memory and, where few rows are computed at a
@@ -24,21 +24,21 @@ type Options struct {
 	// formats hold for the layers that repeat, those with a number in their name; heads,
 	// poolers and the embeddings tied to a head stay as the checkpoint stores them. kernels.FormatBF16Fast holds for the same
 	// layers. It takes as much memory as FormatBF16, and its results depend on the machine.
-	Weights kernels.Format
-	// Formats overrides Weights for single weights, and for tables of vectors: the first entry
+	WeightFormat kernels.Format
+	// WeightFormats overrides WeightFormat for single weights, and for tables of vectors: the first entry
 	// that matches counts.
-	Formats []NamedFormat
-	// Cache is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
+	WeightFormats []NamedFormat
+	// CacheFormat is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
-	Cache kernels.Format
-	// Prompts, unless it is FormatF32, is the format of a second copy of the weights of the layers that repeat.
+	CacheFormat kernels.Format
+	// PromptFormat, unless it is FormatF32, is the format of a second copy of the weights of the layers that repeat.
 	// Products of at least transformer.ManyRows rows use the copy: mostly those of prompts. FormatInt8 makes a copy
 	// of weights in every format except int8: each weight takes one byte more, and a prompt is computed as with
-	// Weights of FormatInt8. Prompts take a half to a third of the time where the first copy has 16 bits. A format of
+	// WeightFormat FormatInt8. Prompts take a half to a third of the time where the first copy has 16 bits. A format of
 	// blocks makes a copy of weights in float32 and 16 bits. The number of rows of a product depends on what else is
-	// computed, so Prompts cannot be combined with Exact.
-	Prompts kernels.Format
+	// computed, so PromptFormat cannot be combined with Exact.
+	PromptFormat kernels.Format
 	// Exact gives each sequence the same bits whatever else is computed with it: with float32 and 16-bit weights,
 	// one row is then multiplied as several are, which takes more time. With other formats it always is.
 	Exact bool
@@ -76,30 +76,30 @@ func (f NamedFormat) matches(name string) bool {
 // format is the format for a weight of a linear layer, or a table; the checkpoint has it as
 // stored.
 func (o Options) format(name string, stored kernels.Format, table bool) kernels.Format {
-	for _, f := range o.Formats {
+	for _, f := range o.WeightFormats {
 		if f.matches(name) {
 			return f.Format
 		}
 	}
 	switch {
 	case table,
-		o.Weights == kernels.FormatF32 && (o.asStored || stored > kernels.FormatInt8), // in blocks
-		o.Weights >= kernels.FormatInt8 && !weightfile.Repeats(name):
+		o.WeightFormat == kernels.FormatF32 && (o.asStored || stored > kernels.FormatInt8), // in blocks
+		o.WeightFormat >= kernels.FormatInt8 && !weightfile.Repeats(name):
 		return stored
 	}
-	return o.Weights
+	return o.WeightFormat
 }
 
 // hasPrompts reports whether there are second copies.
-func (o Options) hasPrompts() bool { return o.Prompts != kernels.FormatF32 }
+func (o Options) hasPrompts() bool { return o.PromptFormat != kernels.FormatF32 }
 
 // prompts is the format of the second copy of a weight, or that of the first where there is no second copy.
 func (o Options) prompts(name string, held kernels.Format, _ bool) kernels.Format {
 	inBlocks := held > kernels.FormatInt8
-	if held == kernels.FormatInt8 || inBlocks && o.Prompts != kernels.FormatInt8 || !weightfile.Repeats(name) {
+	if held == kernels.FormatInt8 || inBlocks && o.PromptFormat != kernels.FormatInt8 || !weightfile.Repeats(name) {
 		return held
 	}
-	return o.Prompts
+	return o.PromptFormat
 }
 
 // warn hands over warnings.
@@ -114,7 +114,7 @@ func (o Options) warn(warnings ...string) []string {
 
 // check returns an error if there is no such format, or a pattern is malformed.
 func (o Options) check() error {
-	for _, f := range append([]NamedFormat{{Format: o.Weights}, {Format: o.Prompts}}, o.Formats...) {
+	for _, f := range append([]NamedFormat{{Format: o.WeightFormat}, {Format: o.PromptFormat}}, o.WeightFormats...) {
 		if _, err := path.Match(f.Pattern, ""); err != nil {
 			return check.Option("Pattern", f.Pattern, "%w", err)
 		}
@@ -124,13 +124,13 @@ func (o Options) check() error {
 	}
 	switch {
 	case !o.hasPrompts():
-	case o.Prompts < kernels.FormatInt8:
-		return check.Option("Prompts", o.Prompts, "want f32, which is not a copy, int8, a format of blocks or bf16_fast")
+	case o.PromptFormat < kernels.FormatInt8:
+		return check.Option("PromptFormat", o.PromptFormat, "want f32, which is not a copy, int8, a format of blocks or bf16_fast")
 	case o.Exact:
-		return check.Option("Prompts", o.Prompts, "beside Exact")
+		return check.Option("PromptFormat", o.PromptFormat, "beside Exact")
 	}
-	if o.Cache > kernels.FormatInt8 {
-		return check.Option("Cache", o.Cache, "want f32, bf16, f16 or int8")
+	if o.CacheFormat > kernels.FormatInt8 {
+		return check.Option("CacheFormat", o.CacheFormat, "want f32, bf16, f16 or int8")
 	}
 	return nil
 }

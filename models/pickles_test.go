@@ -26,7 +26,7 @@ func TestPickles(t *testing.T) {
 func TestSafetensorsFirst(t *testing.T) {
 	dir := pickledFolder(t, "one")
 	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "pytorch_model.bin"), []byte("no checkpoint"), 0o600))
-	if _, err := models.Open(dir); !errors.Is(err, fault.ErrFormat) {
+	if _, err := models.Open(dir, models.Options{}); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("a broken pytorch_model.bin: %v, want fault.ErrFormat", err)
 	}
 	weights, err := os.ReadFile(filepath.Join(own, pickled, "model.safetensors"))

@@ -22,7 +22,7 @@ func TestPointers(t *testing.T) {
 		if filepath.Ext(name) == ".gguf" {
 			dir = filepath.Join(dir, name)
 		}
-		_, err := models.Open(dir)
+		_, err := models.Open(dir, models.Options{})
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "pointer of Git LFS") ||
 			!errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: %v, want an error of the folder that tells the pointer", name, err)

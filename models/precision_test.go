@@ -100,7 +100,7 @@ func TestPrecision(t *testing.T) {
 	in := models.Tokens{IDs: ids, Batch: transformer.Ragged(lengths...)}
 	for _, dim := range dims {
 		weights := outliers{transformer.Random(7), fmt.Sprintf("bert.encoder.layer.%d.output.", layers-1)}
-		exact := tftest.Must(models.New(encoderConfig(dim, layers), weights))(t)
+		exact := tftest.Must(models.New(encoderConfig(dim, layers), weights, models.Options{}))(t)
 		want, wantRows := embeddings(t, exact, in, 2)
 		for _, c := range []struct {
 			format kernels.Format
@@ -108,7 +108,7 @@ func TestPrecision(t *testing.T) {
 		}{{kernels.FormatBF16, 0.9999}, {kernels.FormatF16, 0.9999}, {kernels.FormatInt8, 0.998}, {kernels.FormatQ8_0, 0.998}, {kernels.FormatQ6_K, 0.99}} {
 			t.Run(fmt.Sprintf("%v/%d", c.format, dim), func(t *testing.T) {
 				t.Parallel()
-				m := tftest.Must(models.Options{Weights: c.format}.New(encoderConfig(dim, layers), weights))(t)
+				m := tftest.Must(models.New(encoderConfig(dim, layers), weights, models.Options{WeightFormat: c.format}))(t)
 				got, rows := embeddings(t, m, in, 2)
 				worst := worstCosine(got, want, dim)
 				t.Logf("worst cosine of %d sentences %.6f, of a token %.6f", sequences, worst, worstCosine(rows, wantRows, dim))
@@ -134,34 +134,34 @@ func TestNamedFormats(t *testing.T) {
 	config, weights := encoderConfig(64, 2), transformer.Random(3)
 	in := models.Tokens{IDs: []int{1, 2, 3, 4, 5}, Batch: transformer.Ragged(2, 3)}
 	result := func(o models.Options) []float32 {
-		_, rows := embeddings(t, tftest.Must(o.New(config, weights))(t), in, 1)
+		_, rows := embeddings(t, tftest.Must(models.New(config, weights, o))(t), in, 1)
 		return rows
 	}
-	plain, all := result(models.Options{}), result(models.Options{Weights: kernels.FormatInt8})
+	plain, all := result(models.Options{}), result(models.Options{WeightFormat: kernels.FormatInt8})
 	if slices.Equal(plain, all) {
 		t.Error("FormatInt8 changes nothing")
 	}
-	same := result(models.Options{Weights: kernels.FormatInt8, Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}})
+	same := result(models.Options{WeightFormat: kernels.FormatInt8, WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}})
 	if !slices.Equal(same, plain) {
 		t.Error("not the bits of float32, though a pattern asks for it everywhere")
 	}
-	some := result(models.Options{Formats: []models.NamedFormat{
+	some := result(models.Options{WeightFormats: []models.NamedFormat{
 		{Pattern: "*.layer.1.*", Format: kernels.FormatF32}, {Pattern: "*", Format: kernels.FormatInt8},
 	}})
 	if slices.Equal(some, plain) || slices.Equal(some, all) {
 		t.Error("one layer of two in float32 gives the bits of none or both")
 	}
 	// Values of the second layer alone, which in float32 are fused with queries and keys.
-	one := result(models.Options{Formats: []models.NamedFormat{{Pattern: "*.1.attention.self.value.*", Format: kernels.FormatBF16}}})
+	one := result(models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*.1.attention.self.value.*", Format: kernels.FormatBF16}}})
 	if slices.Equal(one, plain) || distance(one, plain) > 0.01 {
 		t.Errorf("values in 16 bits give %.3g of the results off", distance(one, plain))
 	}
 	for _, o := range []models.Options{
-		{Weights: 200},
-		{Formats: []models.NamedFormat{{Pattern: "["}}},
-		{Formats: []models.NamedFormat{{Pattern: "*", Format: 99}}},
+		{WeightFormat: 200},
+		{WeightFormats: []models.NamedFormat{{Pattern: "["}}},
+		{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: 99}}},
 	} {
-		if _, err := o.New(config, weights); !errors.Is(err, fault.ErrOption) {
+		if _, err := models.New(config, weights, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%v: %v, want ErrOption", o, err)
 		}
 	}

@@ -29,8 +29,8 @@ func TestPrompts(t *testing.T) {
 			})
 		}
 	}
-	for _, o := range []models.Options{{Prompts: kernels.FormatBF16}, {Prompts: 99}, {Prompts: kernels.FormatInt8, Exact: true}} {
-		if _, err := o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6)); !errors.Is(err, fault.ErrOption) {
+	for _, o := range []models.Options{{PromptFormat: kernels.FormatBF16}, {PromptFormat: 99}, {PromptFormat: kernels.FormatInt8, Exact: true}} {
+		if _, err := models.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6), o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: %v, want ErrOption", o, err)
 		}
 	}
@@ -39,10 +39,10 @@ func TestPrompts(t *testing.T) {
 // testPrompts is TestPrompts of a model whose first copy has a format.
 func testPrompts(t *testing.T, config string, first kernels.Format) {
 	open := func(o models.Options) *models.Model {
-		return tftest.Must(o.New([]byte(config), transformer.Random(6)))(t)
+		return tftest.Must(models.New([]byte(config), transformer.Random(6), o))(t)
 	}
-	plain, both := open(models.Options{Weights: first}), open(models.Options{Weights: first, Prompts: kernels.FormatInt8})
-	int8 := open(models.Options{Weights: kernels.FormatInt8})
+	plain, both := open(models.Options{WeightFormat: first}), open(models.Options{WeightFormat: first, PromptFormat: kernels.FormatInt8})
+	int8 := open(models.Options{WeightFormat: kernels.FormatInt8})
 	feed := func(m *models.Model, n int) (prompt, next []float32) {
 		ids := make([]int, n)
 		for i := range ids {

@@ -34,32 +34,21 @@ func newRoBERTa(c *Checkpoint) (*Model, error) {
 func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, eps float32, tied bool) (*Model, error) {
 	dim := c.Config.Dim
 	if body.Has("pooler.dense.weight") {
-		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: body.At("pooler.dense.").Linear(dim, dim, true), Act: block.Tanh}
+		c.pooler(m, body.At("pooler.dense."))
 	}
 	classifier, lm := c.Loader.At("classifier."), c.Loader.At("lm_head.")
-	switch c.Config.Head() {
-	case "Model":
-		c.Loader.Ignore("lm_head.*")
-	case "ForMaskedLM":
-		if !lm.Has("dense.weight") {
-			break // sentence-transformers publishes encoders as what they were made from
-		}
-		m.MaskedLM = &block.Head{
-			Dense: lm.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
-			Norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-			Last: c.vocabulary(lm, words, tied),
-		}
-	case "ForSequenceClassification":
-		m.Classifier = &block.Head{
-			Pool: block.PoolFirst, Dense: classifier.At("dense.").Linear(dim, dim, true), Act: block.Tanh,
-			Last: c.classify(classifier.At("out_proj."), dim, true),
-		}
-	case "ForTokenClassification":
-		m.TokenClassifier = &block.Head{Last: c.classify(classifier, dim, true)}
-	case "ForQuestionAnswering":
-		m.Answer = block.Answer(c.Loader, dim)
-	default:
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.heads(m, ownHeads{
+		"Model": c.ignoring("lm_head.*"),
+		"ForMaskedLM": func() error {
+			if lm.Has("dense.weight") { // sentence-transformers publishes encoders under the class that they were made from
+				norm := lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps})
+				m.Heads[HeadMaskedLM] = c.maskedWords(lm.At("dense."), dim, kernels.ActGELU, norm, c.vocabulary(lm, words, tied))
+			}
+			return nil
+		},
+		"ForSequenceClassification": func() error {
+			m.Heads[HeadClassifier] = c.sequenceLabels(classifier.At("dense.").Linear(dim, dim, true), block.Tanh, classifier.At("out_proj."))
+			return nil
+		},
+	})
 }

@@ -70,7 +70,7 @@ func TestSentenceRefused(t *testing.T) {
 		{"bert", "modules.json", first + module("1", "1", "sentence_transformers.models.Pooling") + ", " + module("2", "", "sentence_transformers.models.Pooling") + "]", "name"},
 		{"bert", "modules.json", first + module("1", "1", "my.Pooling") + "]", "type"},
 	} {
-		_, err := models.OpenFS(with(folder(t, c.folder), c.file, []byte(c.text)))
+		_, err := models.OpenFS(with(folder(t, c.folder), c.file, []byte(c.text)), models.Options{})
 		if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: %s: error %v, want an ErrConfig that names the file and %s", c.file, c.text, err, c.field)
 		}
@@ -105,16 +105,16 @@ func TestSentenceAccepted(t *testing.T) {
 		{all, `{"truncate_dim": -2}`, 64, 30},
 		{all, `{"truncate_dim": true, "prompts": {"a": 5, "query": null}}`, 64, 1},
 	} {
-		m, err := models.OpenFS(with(folder(t, "bert"), c.file, []byte(c.text)))
+		m, err := models.OpenFS(with(folder(t, "bert"), c.file, []byte(c.text)), models.Options{})
 		if err != nil {
 			t.Errorf("%s: %s: %v", c.file, c.text, err)
 			continue
 		}
-		if want := min(c.length, 32); m.Sentence.MaxLength != want || m.Sentence.Dim() != max(c.dim, -c.dim) || m.Sentence.Normalized() != (c.dim == 32) {
-			t.Errorf("%s: %s: at most %d tokens, vectors of %d, normalized %v, want %d and %d", c.file, c.text, m.Sentence.MaxLength, m.Sentence.Dim(), m.Sentence.Normalized(), want, c.dim)
+		if want := min(c.length, 32); m.Embedders.Sentence.MaxLength != want || m.Embedders.Sentence.Dim() != max(c.dim, -c.dim) || m.Embedders.Sentence.Normalized() != (c.dim == 32) {
+			t.Errorf("%s: %s: at most %d tokens, vectors of %d, normalized %v, want %d and %d", c.file, c.text, m.Embedders.Sentence.MaxLength, m.Embedders.Sentence.Dim(), m.Embedders.Sentence.Normalized(), want, c.dim)
 		}
 	}
-	if _, err := models.OpenFS(with(folder(t, "bert"), "sentence_roberta_config.json", []byte("{}"))); err != nil {
+	if _, err := models.OpenFS(with(folder(t, "bert"), "sentence_roberta_config.json", []byte("{}")), models.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -124,9 +124,9 @@ func TestSentenceAccepted(t *testing.T) {
 func TestSentenceOtherKind(t *testing.T) {
 	for _, kind := range []string{`"SparseEncoder"`, `"CrossEncoder"`, `""`, "null", "1", `"sentencetransformer"`} {
 		files := with(folder(t, "bert"), "config_sentence_transformers.json", []byte(`{"model_type": `+kind+`, "truncate_dim": 0}`))
-		m := tftest.Must(models.OpenFS(files))(t)
+		m := tftest.Must(models.OpenFS(files, models.Options{}))(t)
 		fields := tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)
-		if m.Sentence != nil || fields != nil {
+		if m.Embedders.Sentence != nil || fields != nil {
 			t.Errorf("model_type %s: has a SentenceEmbedder, and for its tokenizer %s", kind, fields)
 		}
 	}
@@ -145,7 +145,7 @@ func TestSentenceLengths(t *testing.T) {
 		{`{"query_length": 8, "max_seq_length": 20, "processing_kwargs": {"text": {"max_length": null}}}`, 0, 0, 20, "20"},
 	} {
 		files := with(folder(t, "bert"), "sentence_bert_config.json", []byte(c.text))
-		s := tftest.Must(models.OpenFS(files))(t).Sentence
+		s := tftest.Must(models.OpenFS(files, models.Options{}))(t).Embedders.Sentence
 		field := string(tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)["model_max_length"])
 		if s.QueryLength != c.query || s.DocumentLength != c.doc || s.MaxLength != c.most || field != c.field {
 			t.Errorf("%s: %d, %d, %d, %q, want %d, %d, %d, %q", c.text, s.QueryLength, s.DocumentLength, s.MaxLength, field, c.query, c.doc, c.most, c.field)
@@ -174,15 +174,15 @@ func TestSentenceModules(t *testing.T) {
 		{"dropout", list(first, pool, module("drop", "3_Dropout", "Dropout"), norm), true},
 		{"dropout last", list(first, pool, norm, module("drop", "3_Dropout", "Dropout")), true},
 	} {
-		m, err := models.OpenFS(with(files, "modules.json", c.modules))
+		m, err := models.OpenFS(with(files, "modules.json", c.modules), models.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
-		} else if m.Sentence.Normalized() != c.normalized {
-			t.Errorf("%s: normalized is %v", c.name, m.Sentence.Normalized())
+		} else if m.Embedders.Sentence.Normalized() != c.normalized {
+			t.Errorf("%s: normalized is %v", c.name, m.Embedders.Sentence.Normalized())
 		}
 	}
 	changed := list(first, pool, module("tokens", "4_Tokens", "Normalize"), module("again", "1_Pooling", "Pooling"))
-	if _, err := models.OpenFS(with(files, "modules.json", changed)); !errors.Is(err, fault.ErrConfig) {
+	if _, err := models.OpenFS(with(files, "modules.json", changed), models.Options{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("error %v of pooling what a module changes, want an ErrConfig", err)
 	}
 }
@@ -201,12 +201,12 @@ func TestSentenceDense(t *testing.T) {
 		{"name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}, {"name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]`))
 	embed := func(config string) (*models.Model, []float32) {
 		t.Helper()
-		m, err := models.OpenFS(with(files, "2_Dense/config.json", []byte(`{"in_features": 32, "out_features": 32, "bias": 0, `+config+`}`)))
+		m, err := models.OpenFS(with(files, "2_Dense/config.json", []byte(`{"in_features": 32, "out_features": 32, "bias": 0, `+config+`}`)), models.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", config, err)
 		}
 		v := make([]float32, dim)
-		tftest.NoError(t, m.Sentence.Embed(new(models.Workspace), v, models.Tokens{IDs: []int{2, 7, 9, 3}, Batch: transformer.Ragged(4)}))
+		tftest.NoError(t, m.Embedders.Sentence.Embed(new(models.Workspace), v, models.Tokens{IDs: []int{2, 7, 9, 3}, Batch: transformer.Ragged(4)}))
 		return m, v
 	}
 	const identity = `"activation_function": "torch.nn.Identity"`
@@ -242,10 +242,10 @@ func TestDenseDefaults(t *testing.T) {
 	short := with(whole, "2_Dense/config.json", []byte(`{"in_features": 96, "out_features": 24}`))
 	var vectors [2][]float32
 	for i, files := range []fstest.MapFS{whole, short} {
-		m := tftest.Must(models.OpenFS(files))(t)
-		vectors[i] = make([]float32, m.Sentence.Dim())
+		m := tftest.Must(models.OpenFS(files, models.Options{}))(t)
+		vectors[i] = make([]float32, m.Embedders.Sentence.Dim())
 		in := models.Tokens{IDs: []int{5, 6, 7}, Batch: transformer.Uniform(1, 3)}
-		tftest.NoError(t, m.Sentence.Embed(new(models.Workspace), vectors[i], in))
+		tftest.NoError(t, m.Embedders.Sentence.Embed(new(models.Workspace), vectors[i], in))
 	}
 	if !slices.Equal(vectors[0], vectors[1]) {
 		t.Errorf("%v, want %v", vectors[1], vectors[0])

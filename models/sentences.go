@@ -5,7 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/avoformer/avoformer/models/internal/block"
-	"github.com/avoformer/avoformer/models/sentence"
+	"github.com/avoformer/avoformer/models/internal/sentence"
 )
 
 // What the files of sentence-transformers make of a model; package sentence reads them.
@@ -30,10 +30,11 @@ func (m *Model) PooledEmbedder(mode string) (*sentence.Embedder, error) {
 
 // Splade makes sparse vectors by the head of masked words as SPLADE does, an error of Weigh without one; it is for folders
 // that do not say how theirs are made.
-func (m *Model) Splade() sentence.SparseHead { return sentence.Splade(m.MaskedLM) }
+func (m *Model) Splade() sentence.SparseHead { return sentence.Splade(m.Heads[HeadMaskedLM]) }
 
 // Types of package sentence that a Model has.
 type (
+	Embedders        = sentence.Embedders
 	SentenceEmbedder = sentence.Embedder
 	TokenEmbedder    = sentence.TokenEmbedder
 	Expansion        = sentence.Expansion
@@ -51,7 +52,7 @@ func OpenCrossEncoder(fsys fs.FS, m *Model) (*sentence.CrossEncoder, error) {
 
 // sentenceParts are the parts of m that the files of sentence-transformers build on.
 func (m *Model) sentenceParts() sentence.Parts {
-	p := sentence.Parts{ModelType: m.Config.ModelType, Encoder: m.Encoder, Classifies: m.Classifier != nil, MaskedLM: m.MaskedLM}
+	p := sentence.Parts{ModelType: m.Config.ModelType, Encoder: m.Encoder, Classifies: m.Heads[HeadClassifier] != nil, MaskedLM: m.Heads[HeadMaskedLM]}
 	_, p.Static = m.Encoder.(*staticEncoder)
 	if d, ok := m.LM.(*block.Decoder); ok {
 		p.Causal = block.CausalEncoder{Decoder: d}

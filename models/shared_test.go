@@ -14,7 +14,7 @@ import (
 func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 	for _, name := range []string{"modernbert", "mpnet", "bert-tokens"} {
-		m := tftest.Must(models.Open("testdata/folders/" + name))(t)
+		m := tftest.Must(models.Open("testdata/folders/"+name, models.Options{}))(t)
 		in := models.Tokens{IDs: []int{5, 17, 40, 6, 80, 31, 7}, Batch: tf.Ragged(4, 3)}
 		uses[name] = func(ws *tf.Workspace) (any, error) {
 			x := make([]float32, 7*m.Encoder.Dim())

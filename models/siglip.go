@@ -49,7 +49,7 @@ func (c *Checkpoint) siglip(image func(d configuration.Document, l *transformer.
 	if bias := c.Loader.Tensor("logit_bias", 1); len(bias) == 1 {
 		both.Bias = bias[0]
 	}
-	return &Model{Encoder: texts, Image: images, ImagePooler: attend, Joint: both}, nil
+	return &Model{Encoder: texts, Image: images, Heads: Heads{HeadImagePooler: attend}, Joint: both}, nil
 }
 
 // siglipText is the tower of texts that d describes, and what pools its hidden states.
@@ -95,7 +95,7 @@ func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageT
 // newSigLIPText is the tower of texts alone.
 func newSigLIPText(c *Checkpoint) (*Model, error) {
 	texts, pooled, err := c.siglipText(c.doc, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
-	return &Model{Encoder: texts, Pooler: pooled}, err
+	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, err
 }
 
 // newSigLIPImage is the tower of images alone.
@@ -110,7 +110,7 @@ func (c *Checkpoint) siglipImageAlone(image func(d configuration.Document, l *tr
 		return nil, err
 	}
 	c.Config.Dim, c.Config.Layers = images.Dim(), images.Depth
-	return &Model{Image: images, ImagePooler: attend}, nil
+	return &Model{Image: images, Heads: Heads{HeadImagePooler: attend}}, nil
 }
 
 // probe is a head that pools by attention: a learned query attends to all rows.

@@ -39,15 +39,15 @@ func TestTiedFolders(t *testing.T) {
 			for name, data := range tensors {
 				all[name] = safetensors.Tensor{Shape: shape, Data: data}
 			}
-			m := tftest.Must(New(tftest.Must(json.Marshal(fields))(t), all))(t)
+			m := tftest.Must(New(tftest.Must(json.Marshal(fields))(t), all, Options{}))(t)
 			ws, x := new(Workspace), results(t, m)
 			if m.LM != nil {
 				y := make([]float32, m.LM.Vocab())
 				tftest.NoError(t, m.LM.Logits(ws, y, x[:m.LM.Dim()]))
 				return y
 			}
-			y := make([]float32, m.MaskedLM.Out())
-			tftest.NoError(t, m.MaskedLM.Forward(ws, y, x[:m.Encoder.Dim()], Tokens{IDs: []int{1}, Batch: transformer.Uniform(1, 1)}))
+			y := make([]float32, m.Heads[HeadMaskedLM].Out())
+			tftest.NoError(t, m.Heads[HeadMaskedLM].Forward(ws, y, x[:m.Encoder.Dim()], Tokens{IDs: []int{1}, Batch: transformer.Uniform(1, 1)}))
 			return y
 		}
 		table := tftest.Must(file.Float32(names[0]))(t)
@@ -77,7 +77,7 @@ func TestOneMissing(t *testing.T) {
 	file := tftest.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 	defer file.Close()
 	weights := transformer.Hide(transformer.FromSafetensors(file), "model.layers.0.mlp.up_proj.weight")
-	_, err := New(tftest.Must(os.ReadFile(filepath.Join(dir, "config.json")))(t), weights)
+	_, err := New(tftest.Must(os.ReadFile(filepath.Join(dir, "config.json")))(t), weights, Options{})
 	if err == nil || !strings.Contains(err.Error(), "layers.0.mlp.up_proj") || strings.Contains(err.Error(), "left over") || strings.Contains(err.Error(), "layers.1") {
 		t.Errorf("error %v, want one about the missing tensor", err)
 	}

@@ -97,12 +97,12 @@ func newViT(c *Checkpoint) (*Model, error) {
 		if out == 0 {
 			out = config.Dim
 		}
-		m.ImagePooler = &block.Head{Pool: block.PoolFirst, Dense: body.At("pooler.dense.").Linear(config.Dim, out, true), Act: act}
+		m.Heads[HeadImagePooler] = &block.Head{Pool: block.PoolFirst, Dense: body.At("pooler.dense.").Linear(config.Dim, out, true), Act: act}
 	}
 	switch c.Config.Head() {
 	case "Model":
 	case "ForImageClassification":
-		m.ImageClassifier = &block.Head{Pool: block.PoolFirst, Last: c.classify(c.Loader.At("classifier."), config.Dim, true)}
+		m.Heads[HeadImageClassifier] = &block.Head{Pool: block.PoolFirst, Last: c.classify(c.Loader.At("classifier."), config.Dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -166,7 +166,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 	}
 	m := &Model{Image: v}
 	if t.Classes > 0 {
-		m.ImageClassifier = &block.Head{Pool: block.PoolFirst, Last: l.At("head.").Linear(t.Dim, t.Classes, true)}
+		m.Heads[HeadImageClassifier] = &block.Head{Pool: block.PoolFirst, Last: l.At("head.").Linear(t.Dim, t.Classes, true)}
 	}
 	return m, nil
 }

@@ -88,7 +88,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	switch c.Config.Head() {
 	case "Model":
 	case "ForCTC":
-		m.CTC = &block.Head{Last: c.Loader.At("lm_head.").Linear(config.Dim, config.Vocab, true)}
+		m.Heads[HeadCTC] = &block.Head{Last: c.Loader.At("lm_head.").Linear(config.Dim, config.Vocab, true)}
 	default:
 		return nil, c.unknownHead()
 	}

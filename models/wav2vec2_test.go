@@ -10,7 +10,7 @@ import (
 
 // TestWaveLengths counts the hidden states of sounds, and refuses those that are too short for one.
 func TestWaveLengths(t *testing.T) {
-	m, err := models.Open("testdata/folders/wav2vec2") // strides of 5, 3 and 2 over 10, 3 and 2
+	m, err := models.Open("testdata/folders/wav2vec2", models.Options{}) // strides of 5, 3 and 2 over 10, 3 and 2
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -13,7 +14,7 @@ import (
 // lists of models have it.
 func TestNamedAdapters(t *testing.T) {
 	path := tftest.WriteAdapter(t, 0.4, map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.down_proj": {32, 48}})
-	generator := Model{Dir: testdata + "generate", Options: []text.Option{text.NamedAdapter("formal", path, 1)}, Adapters: []string{"formal"}}
+	generator := Model{Dir: testdata + "generate", Options: text.Options{Model: models.Options{Adapters: []models.Adapter{{Name: "formal", Path: path}}}}}
 	s := tftest.Must(New([]Model{generator}, Options{}))(t)
 	tftest.NoError(t, s.Wait(t.Context()))
 	h := httptest.NewServer(s)
@@ -44,7 +45,7 @@ func TestNamedAdapters(t *testing.T) {
 		t.Errorf("the adapter: %d %s", status, one)
 	}
 	for name, models := range map[string][]Model{
-		"of vectors":     {{Dir: testdata + "embed", Adapters: []string{"formal"}}},
+		"of vectors":     {{Dir: testdata + "embed", Options: generator.Options}},
 		"a model's name": {generator, {Dir: testdata + "embed", Name: "formal"}},
 	} {
 		if _, err := New(models, Options{}); err == nil {

@@ -79,7 +79,7 @@ func helloMessages() []text.Message {
 
 func generator(t *testing.T) *text.Generator {
 	t.Helper()
-	g, err := text.OpenGenerator(testdata + "generate")
+	g, err := text.OpenGenerator(testdata+"generate", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func TestPrompts(t *testing.T) {
 	h := started(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, "embed", "embed-roberta")
 	e := opened[*text.Embedder](t, "embed")
 	want := func(prompt string) []float32 {
-		v, _, err := e.EmbedInputs(t.Context(), text.Texts([]string{"hello world"}), text.EmbedOptions{Prompt: prompt, Scale: text.ScaleUnit})
+		v, err := outputs(e.Embed(t.Context(), text.Texts("hello world"), text.EmbedOptions{Prompt: prompt, Scale: text.ScaleUnit}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestHuggingFaceVectors(t *testing.T) {
 		{"inside", object{"parameters": object{"prompt_name": "query"}, "options": object{"wait_for_model": true}}, text.EmbedOptions{Scale: text.ScaleUnit, Prompt: "query"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want, _, err := e.EmbedInputs(t.Context(), text.Texts(texts), c.o)
+			want, err := outputs(e.Embed(t.Context(), text.Texts(texts...), c.o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestHuggingFaceVectors(t *testing.T) {
 			}
 		})
 	}
-	unit, _, err := e.EmbedInputs(t.Context(), text.Texts(texts), text.EmbedOptions{Scale: text.ScaleUnit})
+	unit, err := outputs(e.Embed(t.Context(), text.Texts(texts...), text.EmbedOptions{Scale: text.ScaleUnit}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +61,12 @@ func TestHuggingFaceLabels(t *testing.T) {
 	for _, folder := range []string{"classify", "classify-multi"} {
 		p := opened[*text.Classifier](t, folder)
 		h := started(t, Options{}, "embed", folder)
-		inputs := text.Texts([]string{"hello world", "the cat reads"})
-		plain, _, err := p.ClassifyInputs(t.Context(), inputs, text.ClassifyOptions{})
+		inputs := text.Texts("hello world", "the cat reads")
+		plain, err := outputs(p.Classify(t.Context(), inputs, text.ClassifyOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		logits, _, err := p.ClassifyInputs(t.Context(), inputs, text.ClassifyOptions{Raw: true})
+		logits, err := outputs(p.Classify(t.Context(), inputs, text.ClassifyOptions{Raw: true}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestHuggingFaceEntities(t *testing.T) {
 		Start, End int
 	}
 	for name, how := range map[string]text.Aggregation{"": text.AggregateSimple, "first": text.AggregateFirst, "average": text.AggregateAverage, "max": text.AggregateMax} {
-		want, err := p.Entities(t.Context(), texts, how)
+		want, err := outputs(p.Entities(t.Context(), texts, text.EntityOptions{Aggregation: how}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,13 +170,13 @@ func TestHuggingFaceTexts(t *testing.T) {
 	} {
 		o := of
 		c.change(&o)
-		want, err := tr.Translate(t.Context(), texts, o)
+		want, err := outputs(tr.Translate(t.Context(), texts, o))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := posted[[]answer](t, h.URL+"/models/translate", object{"inputs": texts, "parameters": object{"generate_parameters": c.fields}})
-		if len(got) != 2 || got[0] != (answer{want[0], want[0], ""}) || got[1].Translation != want[1] {
-			t.Errorf("%v: %q, want %q", c.fields, got, want)
+		if len(got) != 2 || got[0] != (answer{want[0].Text, want[0].Text, ""}) || got[1].Translation != want[1].Text {
+			t.Errorf("%v: %q, want %q", c.fields, got, []string{want[0].Text, want[1].Text})
 		}
 	}
 	base, err := g.Defaults()

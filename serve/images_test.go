@@ -48,7 +48,7 @@ func sameLabels(got []label, want []text.Label) bool {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	file := picture(t)
-	c, err := text.OpenImageClassifier(testdata + "image")
+	c, err := text.OpenImageClassifier(testdata+"image", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := text.OpenImageEmbedder(testdata + "image")
+	e, err := text.OpenImageEmbedder(testdata+"image", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,17 +16,18 @@ func TestLong(t *testing.T) {
 	long := "the cat reads hello world Paris the cat reads hello world Paris"
 	for _, c := range []struct {
 		name   string
-		option text.Option
+		long   text.Long
+		stride int
 		status int
 		metric string
 	}{
-		{"cut", text.TruncateLong(), 200, `avoformer_texts_cut_total{model="embed"} 1`},
-		{"split", text.SplitLong(1), 200, `avoformer_texts_split_total{model="embed"} 1`},
-		{"refuse", text.RefuseLong(), 400, `avoformer_requests_too_long_total{model="embed"} 1`},
+		{"cut", text.LongTruncate, 0, 200, `avoformer_texts_cut_total{model="embed"} 1`},
+		{"split", text.LongSplit, 1, 200, `avoformer_texts_split_total{model="embed"} 1`},
+		{"refuse", text.LongRefuse, 0, 400, `avoformer_requests_too_long_total{model="embed"} 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			opts := []text.Option{text.MaxLength(limit), c.option}
-			s, err := New([]Model{{Dir: testdata + "embed", Options: opts}}, Options{})
+			o := text.Options{MaxLength: limit, Long: c.long, Stride: c.stride}
+			s, err := New([]Model{{Dir: testdata + "embed", Options: o}}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,11 +50,11 @@ func TestLong(t *testing.T) {
 			if c.status != 200 {
 				return
 			}
-			e, err := text.OpenEmbedder(testdata+"embed", opts...)
+			e, err := text.OpenEmbedder(testdata+"embed", o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, counts, err := e.EmbedInputs(t.Context(), text.Texts([]string{"Paris", long}), text.EmbedOptions{Scale: text.ScaleUnit})
+			want, counts, err := counted(e.Embed(t.Context(), text.Texts("Paris", long), text.EmbedOptions{Scale: text.ScaleUnit}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 
 // TestDeferred: a text that waits since the keys and values of another take all the room is counted.
 func TestDeferred(t *testing.T) {
-	s, err := New([]Model{{Dir: testdata + "generate", Options: []text.Option{text.CacheMemory(1 << 17)}}}, Options{})
+	s, err := New([]Model{{Dir: testdata + "generate", Options: text.Options{CacheMemory: 1 << 17}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,11 +86,11 @@ func TestOllama(t *testing.T) {
 }
 
 func TestOllamaEmbed(t *testing.T) {
-	e, err := text.OpenEmbedder(testdata + "embed")
+	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := e.EmbedInputs(t.Context(), text.Texts([]string{"hello world"}), text.EmbedOptions{Scale: text.ScaleUnit})
+	want, err := outputs(e.Embed(t.Context(), text.Texts("hello world"), text.EmbedOptions{Scale: text.ScaleUnit}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +143,11 @@ func TestOllamaErrors(t *testing.T) {
 
 // TestOllamaModels: what older and newer clients ask of models before and after they use them.
 func TestOllamaModels(t *testing.T) {
-	e, err := text.OpenEmbedder(testdata + "embed")
+	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := e.EmbedInputs(t.Context(), text.Texts([]string{"hello world"}), text.EmbedOptions{Scale: text.ScaleRaw})
+	want, err := outputs(e.Embed(t.Context(), text.Texts("hello world"), text.EmbedOptions{Scale: text.ScaleRaw}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,13 +79,13 @@ func miniLM(b *testing.B) (dir string) {
 func BenchmarkOverhead(b *testing.B) {
 	dir := miniLM(b)
 	for _, threads := range []int{1, 2} {
-		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { overhead(b, dir, text.Threads(threads)) })
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { overhead(b, dir, threads) })
 	}
-	b.Run("tiny", func(b *testing.B) { overhead(b, testdata+"embed", text.Threads(1)) }) // where computing hardly counts
+	b.Run("tiny", func(b *testing.B) { overhead(b, testdata+"embed", 1) }) // where computing hardly counts
 }
 
-func overhead(b *testing.B, dir string, option text.Option) {
-	s, err := New([]Model{{Dir: dir, Name: "minilm", Options: []text.Option{option}}}, Options{})
+func overhead(b *testing.B, dir string, threads int) {
+	s, err := New([]Model{{Dir: dir, Name: "minilm", Options: text.Options{Threads: threads}}}, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func overhead(b *testing.B, dir string, option text.Option) {
 	}
 	h := httptest.NewServer(s)
 	defer h.Close()
-	e, err := text.OpenEmbedder(dir, option)
+	e, err := text.OpenEmbedder(dir, text.Options{Threads: threads})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func overhead(b *testing.B, dir string, option text.Option) {
 			var direct, served, bare []time.Duration
 			for b.Loop() {
 				began := time.Now()
-				if _, _, err := e.EmbedInputs(b.Context(), text.Texts([]string{short}), text.EmbedOptions{Scale: text.ScaleUnit}); err != nil {
+				if _, err := e.Embed(b.Context(), text.Texts(short), text.EmbedOptions{Scale: text.ScaleUnit}); err != nil {
 					b.Fatal(err)
 				}
 				between := time.Now()

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/metrics"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -18,15 +17,13 @@ import (
 
 // Model is a model to serve.
 type Model struct {
-	Dir     string         // the folder, or a GGUF file
-	Name    string         // by which requests ask for it; "": as NameOf finds, with AliasesOf
-	Aliases []string       // further names
-	Kind    text.Kind      // what it is opened as; "": as text.KindOf finds
-	Weights kernels.Format // of its weights in memory
-	Options []text.Option  // further ones of the pipeline
-	// Adapters are the names of each text.NamedAdapter among the options: a request that has one as its model's name gets its
-	// text with it.
-	Adapters []string
+	Dir     string    // the folder, or a GGUF file
+	Name    string    // by which requests ask for it; "": as NameOf finds, with AliasesOf
+	Aliases []string  // further names
+	Kind    text.Kind // what it is opened as; "": as text.KindOf finds
+	// Options says how it is opened. The names of adapters, if they have any, are further names of the model: a request
+	// that asks for one gets its text with the adapter. OnBatch is the server's.
+	Options text.Options
 }
 
 // NameOf is the name by which a model is served that is given none: org/name of a model in the hub's cache, else the name

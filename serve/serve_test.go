@@ -99,12 +99,12 @@ type embeddings struct {
 }
 
 func TestEmbeddings(t *testing.T) {
-	e, err := text.OpenEmbedder(testdata + "embed")
+	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	texts := []string{"hello world", "the cat reads", "Paris."}
-	want, counts, err := e.EmbedInputs(t.Context(), text.Texts(texts), text.EmbedOptions{Scale: text.ScaleUnit})
+	want, counts, err := counted(e.Embed(t.Context(), text.Texts(texts...), text.EmbedOptions{Scale: text.ScaleUnit}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (s *soak) ask(i int) (value any, err error) {
 // learn asks for the right answers, one after the other, and compares vectors with those of the pipeline.
 func (s *soak) learn(t *testing.T) {
 	t.Helper()
-	e, err := text.OpenEmbedder(testdata + "embed")
+	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func (s *soak) learn(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.body), &in); err != nil {
 			t.Fatal(err)
 		}
-		want, err := e.Embed(t.Context(), []string{in.Inputs})
+		want, err := outputs(e.Embed(t.Context(), text.Texts(in.Inputs), text.EmbedOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestSoak(t *testing.T) {
 	for _, name := range []string{"embed", "rerank", "classify", "generate"} {
 		models = append(models, Model{Dir: testdata + name})
 	}
-	models[3].Options = []text.Option{text.CacheMemory(1 << 21)}                                       // what is kept of texts is full soon
+	models[3].Options = text.Options{CacheMemory: 1 << 21}                                             // what is kept of texts is full soon
 	server, err := New(models, Options{ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute}) // the process may be stopped for minutes
 	if err != nil {
 		t.Fatal(err)

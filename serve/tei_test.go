@@ -17,7 +17,7 @@ func opened[P any](t testing.TB, folder string) P {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := text.OpenKind(kind, testdata+folder)
+	p, err := text.OpenKind(kind, testdata+folder, text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestTEIVectors(t *testing.T) {
 	e := opened[*text.Embedder](t, "embed")
 	h := started(t, Options{}, "rerank", "embed", "classify")
 	texts := []string{"hello world", strings.Repeat("the cat reads ", 30), "Paris."}
-	inputs := text.Texts(texts)
+	inputs := text.Texts(texts...)
 	left := text.InputOptions{Long: text.LongTruncate, TruncateLeft: true}
 	for _, c := range []struct {
 		name   string
@@ -59,7 +59,7 @@ func TestTEIVectors(t *testing.T) {
 		{"prompt", object{"prompt_name": "query"}, text.EmbedOptions{Scale: text.ScaleUnit, Prompt: "query"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want, _, err := e.EmbedInputs(t.Context(), inputs, c.o)
+			want, err := outputs(e.Embed(t.Context(), inputs, c.o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestTEIVectors(t *testing.T) {
 			}
 		})
 	}
-	tokens, _, err := e.EmbedTokens(t.Context(), inputs[:1], "", text.InputOptions{})
+	tokens, err := outputs(e.EmbedTokens(t.Context(), inputs[:1], text.EmbedOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestTEIVectors(t *testing.T) {
 		}
 	}
 	sparse := opened[*text.Embedder](t, "embed-sparse")
-	vectors, _, err := sparse.EmbedSparse(t.Context(), inputs, "query", text.InputOptions{})
+	vectors, err := outputs(sparse.EmbedSparse(t.Context(), inputs, text.EmbedOptions{Prompt: "query"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTEIVectors(t *testing.T) {
 	if status, answer, _ := ask(t, "POST", hs.URL+"/embed", `{"inputs":"a"}`); status != 422 {
 		t.Errorf("/embed of a model with sparse vectors alone: %d %s, want 422", status, answer)
 	}
-	unit, _, err := e.EmbedInputs(t.Context(), inputs, text.EmbedOptions{Scale: text.ScaleUnit})
+	unit, err := outputs(e.Embed(t.Context(), inputs, text.EmbedOptions{Scale: text.ScaleUnit}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestTEILabels(t *testing.T) {
 	h := started(t, Options{}, "rerank", "embed", "classify")
 	a, b := text.Input{Text: "hello world"}, text.Input{Text: "the cat", Second: "reads", Pair: true}
 	for _, raw := range []bool{false, true} {
-		want, _, err := p.ClassifyInputs(t.Context(), []text.Input{a, b}, text.ClassifyOptions{Raw: raw})
+		want, err := outputs(p.Classify(t.Context(), []text.Input{a, b}, text.ClassifyOptions{Raw: raw}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestRanking(t *testing.T) {
 	h := started(t, Options{}, "rerank")
 	query, texts := "capital of France", []string{"hello world", "Paris.", "the cat reads"}
 	for _, raw := range []bool{false, true} {
-		scores, _, err := p.ScoreTexts(t.Context(), query, texts, text.ClassifyOptions{Raw: raw})
+		scores, err := outputs(p.Score(t.Context(), query, texts, text.RerankOptions{Raw: raw}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestRanking(t *testing.T) {
 			}
 		}
 	}
-	scores, counts, err := p.ScoreTexts(t.Context(), query, texts, text.ClassifyOptions{})
+	scores, counts, err := counted(p.Score(t.Context(), query, texts, text.RerankOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}

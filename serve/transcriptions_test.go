@@ -22,7 +22,7 @@ func TestTranscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := text.OpenTranscriber(testdata + "transcribe")
+	tr, err := text.OpenTranscriber(testdata+"transcribe", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestTranscriptionTimes(t *testing.T) {
 	const granularity = "timestamp_granularities[]"
 	h := started(t, Options{}, "transcribe-times", "characters")
 	for name, words := range map[string]bool{"transcribe-times": false, "characters": true} {
-		p, err := text.OpenTranscriber(testdata + name)
+		p, err := text.OpenTranscriber(testdata+name, text.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
 )
 
 // TestNamedAdapter: texts get what the model with their adapter in its weights makes of the prompt, those without one what the
@@ -16,13 +17,13 @@ func TestNamedAdapter(t *testing.T) {
 	const dir = "testdata/generate"
 	modules := map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.gate_proj": {48, 32}, "model.layers.1.mlp.down_proj": {32, 48}}
 	paths := map[string]string{"one": tftest.WriteAdapter(t, 0.4, modules), "two": tftest.WriteAdapter(t, -0.3, modules)}
-	g := tftest.Must(OpenGenerator(dir, NamedAdapter("one", paths["one"], 1), NamedAdapter("two", paths["two"], 2)))(t)
+	g := tftest.Must(OpenGenerator(dir, Options{Model: models.Options{Adapters: []models.Adapter{{Name: "one", Path: paths["one"]}, {Name: "two", Path: paths["two"], Scale: 2}}}}))(t)
 	if !slices.Equal(g.Adapters(), []string{"one", "two"}) {
 		t.Errorf("adapters %q", g.Adapters())
 	}
 	want := map[string]string{}
-	for name, opts := range map[string][]Option{"": nil, "one": {Adapter(paths["one"], 1)}, "two": {Adapter(paths["two"], 2)}} {
-		alone := tftest.Must(OpenGenerator(dir, opts...))(t)
+	for name, list := range map[string][]models.Adapter{"": nil, "one": {{Path: paths["one"]}}, "two": {{Path: paths["two"], Scale: 2}}} {
+		alone := tftest.Must(OpenGenerator(dir, Options{Model: models.Options{Adapters: list}}))(t)
 		want[name] = tftest.Must(textOf(alone.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30})))(t)
 	}
 	if want[""] == want["one"] || want["one"] == want["two"] {
@@ -44,10 +45,9 @@ func TestNamedAdapter(t *testing.T) {
 			t.Errorf("%s: error %v, want fault.ErrOption", name, err)
 		}
 	}
-	_, nameless := OpenGenerator(dir, NamedAdapter("", paths["one"], 1))
-	_, twice := OpenGenerator(dir, NamedAdapter("one", paths["one"], 1), NamedAdapter("one", paths["two"], 1))
-	_, embedder := OpenEmbedder("testdata/embed", NamedAdapter("one", paths["one"], 1))
-	if !errors.Is(nameless, fault.ErrOption) || !errors.Is(twice, fault.ErrOption) || !errors.Is(embedder, fault.ErrOption) {
-		t.Errorf("without a name %v, twice %v, of vectors %v, want fault.ErrOption", nameless, twice, embedder)
+	_, twice := OpenGenerator(dir, Options{Model: models.Options{Adapters: []models.Adapter{{Name: "one", Path: paths["one"]}, {Name: "one", Path: paths["two"]}}}})
+	_, embedder := OpenEmbedder("testdata/embed", Options{Model: models.Options{Adapters: []models.Adapter{{Name: "one", Path: paths["one"]}}}})
+	if !errors.Is(twice, fault.ErrOption) || !errors.Is(embedder, fault.ErrOption) {
+		t.Errorf("twice %v, of vectors %v, want fault.ErrOption", twice, embedder)
 	}
 }

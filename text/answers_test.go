@@ -19,7 +19,7 @@ var weather = json.RawMessage(`[{"type": "function", "function": {"name": "weath
 
 // TestAnswerTokens takes tokens apart, special ones among them that are markers.
 func TestAnswerTokens(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAnswerTokens(t *testing.T) {
 
 // TestAnswer generates what Chat does where there are no calls.
 func TestAnswer(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAnswer(t *testing.T) {
 // TestCutAnswer: text that a grammar asks for is an error where MaxTokens cuts it, and only there.
 func TestCutAnswer(t *testing.T) {
 	t.Parallel()
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // base is what every pipeline has: a folder, its model, and the queue of its calls. But for the queue and the pool, it does not change once open.
 type base struct {
-	options
+	options   Options // with their defaults
 	kind      Kind
 	fsys      fs.FS
 	identity  *identity
@@ -52,24 +52,24 @@ func (f *base) MaxTokens() int { return f.limit }
 
 // openBase opens the model of a pipeline, and the tokenizer if it takes texts. fields, which may be nil, go before those of
 // tokenizer_config.json.
-func openBase(fsys fs.FS, r record, opts []Option, fields map[string]json.RawMessage) (*base, error) {
-	o, err := newOptions(r.KindInfo, opts)
+func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage) (*base, error) {
+	o, err := o.settled(r.KindInfo)
 	if err != nil {
 		return nil, err
 	}
 	f := &base{options: o, kind: r.kind, fsys: fsys, identity: identify(fsys, &o)}
 	f.pool.New = func() any { return new(models.Workspace) }
-	f.queue.BatchTokens, f.queue.Observe = o.batchTokens, o.batches
-	f.queue.Replicas = []*queue.Replica{{Threads: int(o.threads)}}
+	f.queue.BatchTokens, f.queue.Observe = o.BatchTokens, o.OnBatch
+	f.queue.Replicas = []*queue.Replica{{Threads: o.Threads}}
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
 	if !r.Images {
 		group.Go(func() {
-			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.asWritten})
+			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.TokenizerAsWritten})
 		})
 	}
-	f.model, err = folder.Model(fsys, o.of())
+	f.model, err = folder.Model(fsys, o.Model)
 	group.Wait()
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func openBase(fsys fs.FS, r record, opts []Option, fields map[string]json.RawMes
 }
 
 // openFitting is openBase for a model that has what the kind needs.
-func openFitting(fsys fs.FS, r record, opts []Option) (*base, error) {
-	f, err := openBase(fsys, r, opts, nil)
+func openFitting(fsys fs.FS, r record, o Options) (*base, error) {
+	f, err := openBase(fsys, r, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (f *base) settleTokenizer() {
 		f.warning(w)
 	}
 	f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
-	if s := f.model.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
+	if s := f.model.Embedders.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
 		f.limit = 0
 		if t := f.tokenizer.Truncation(); t != nil {
 			f.limit = t.MaxLength
@@ -113,14 +113,14 @@ func (f *base) settleTokenizer() {
 	f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
 }
 
-// checkFormats returns an error if a pattern of WeightsOf matches no weights.
+// checkFormats returns an error if a pattern of WeightFormats matches no weights.
 func (f *base) checkFormats() error {
-	for _, format := range f.options.formats {
+	for _, format := range f.options.Model.WeightFormats {
 		if held := f.model.Holdings; !slices.ContainsFunc(held, func(h transformer.Holding) bool {
 			ok, _ := path.Match(format.Pattern, h.Name)
 			return ok
 		}) {
-			return check.Option("WeightsOf", format.Pattern, "no weights have such a name; Holdings has the names")
+			return check.Option("WeightFormats", format.Pattern, "no weights have such a name; Holdings has the names")
 		}
 	}
 	return nil
@@ -128,8 +128,8 @@ func (f *base) checkFormats() error {
 
 // warning hands a warning to the caller who asked for them.
 func (f *base) warning(w string) {
-	if f.warn != nil {
-		f.warn(w)
+	if warn := f.options.Model.Warn; warn != nil {
+		warn(w)
 	}
 }
 
@@ -144,10 +144,10 @@ func least(a, b int) int {
 // setLimit applies a limit of the folder's and the caller's, which may not be more than the folder's.
 func (f *base) setLimit(n int) error {
 	limit := least(f.limit, n)
-	if limit > 0 && f.maxLength > limit {
-		return check.Option("MaxLength", f.maxLength, "the model takes at most %d tokens", limit)
+	if limit > 0 && f.options.MaxLength > limit {
+		return check.Option("MaxLength", f.options.MaxLength, "the model takes at most %d tokens", limit)
 	}
-	f.limit = least(limit, f.maxLength)
+	f.limit = least(limit, f.options.MaxLength)
 	return nil
 }
 
@@ -160,7 +160,8 @@ func (f *base) splitter(limit int, opts tokenizer.Options) windows.Splitter {
 }
 
 func (f *base) how(limit int, opts tokenizer.Options) windows.How {
-	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: f.long, Stride: f.stride}
+	long, _ := f.options.Long.windows()
+	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: long, Stride: f.options.Stride}
 }
 
 // workspace is one for a computation on some threads; it goes back to the pool.
@@ -172,8 +173,7 @@ func (f *base) workspace(threads kernels.Threads) *models.Workspace {
 
 type totals struct{ inputs, tokens, cut, split atomic.Uint64 }
 
-// Totals says what all calls of the pipeline have computed with, those that return no [Counts] too, such as
-// EmbedDocuments. It is safe for concurrent use.
+// Totals says what all calls of the pipeline have computed with. It is safe for concurrent use.
 func (f *base) Totals() Totals {
 	t := &f.totals
 	return Totals{t.inputs.Load(), t.tokens.Load(), t.cut.Load(), t.split.Load()}

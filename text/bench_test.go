@@ -14,12 +14,12 @@ import (
 // the hidden states.
 func miniLM(b testing.TB, threads, batchTokens int) *Embedder {
 	b.Helper()
-	e, err := OpenEmbedder("testdata/embed", Threads(threads), BatchTokens(batchTokens))
+	e, err := OpenEmbedder("testdata/embed", Options{Threads: threads, BatchTokens: batchTokens})
 	if err != nil {
 		b.Fatal(err)
 	}
 	m, err := models.New([]byte(`{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6,
-		"num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu"}`), transformer.Random(1))
+		"num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu"}`), transformer.Random(1), models.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func benchEmbed(b *testing.B, e *Embedder, texts []string) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := e.Embed(context.Background(), texts); err != nil {
+		if _, err := e.Embed(context.Background(), Texts(texts...), EmbedOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -92,7 +92,7 @@ func BenchmarkCallers(b *testing.B) {
 		b.Run(fmt.Sprintf("words=%d/in turn", words), func(b *testing.B) {
 			for b.Loop() {
 				for i := range calls {
-					if _, err := e.Embed(context.Background(), texts[i:i+1]); err != nil {
+					if _, err := e.Embed(context.Background(), Texts(texts[i:i+1]...), EmbedOptions{}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -92,7 +92,7 @@ func (f *base) openCharacters() (*characters, error) {
 	if !c.windows.fit(f.model.Audio.Rows) {
 		return nil, folder.FileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
 	}
-	c.names = make([]string, f.model.CTC.Out())
+	c.names = make([]string, f.model.Heads[models.HeadCTC].Out())
 	for i := range c.names {
 		c.names[i] = c.unknown
 	}

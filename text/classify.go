@@ -31,13 +31,12 @@ type Classifier struct {
 }
 
 // OpenClassifier opens the model in a folder.
-func OpenClassifier(dir string, opts ...Option) (*Classifier, error) {
-	return openIn(dir, OpenClassifierFS, opts)
+func OpenClassifier(dir string, o Options) (*Classifier, error) {
+	return openIn(dir, o, openClassifier)
 }
 
-// OpenClassifierFS is OpenClassifier for a file system whose root is the folder.
-func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
-	f, err := openFitting(fsys, classifier(), opts)
+func openClassifier(fsys fs.FS, o Options) (*Classifier, error) {
+	f, err := openFitting(fsys, classifier(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 	switch {
 	case config.Problem == "regression":
 		c.activation = func([]float32) {}
-	case f.model.Config.MultiLabel || f.model.Classifier.Out() == 1:
+	case f.model.Config.MultiLabel || f.model.Heads[models.HeadClassifier].Out() == 1:
 		c.activation = sigmoid
 	default:
 		c.activation = softmax
@@ -65,46 +64,30 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 func classifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "Classifier", Task: "text-classification", Command: "classify", Options: forTexts},
-		kind:     KindClassifier, use: models.UseLabels, open: opening(OpenClassifierFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Classifier != nil },
+		kind:     KindClassifier, use: models.UseLabels, open: opening(openClassifier),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadClassifier] != nil },
 		lacks: "has no classifier of texts",
 	}
 }
 
 // Warm computes a text.
 func (c *Classifier) Warm(ctx context.Context) error {
-	_, err := c.Classify(ctx, []string{hello})
+	_, err := c.Classify(ctx, Texts(hello), ClassifyOptions{})
 	return warmed(err)
 }
 
 // Labels are the model's labels in their order.
 func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
-// Classify returns for each text all labels with their scores, the best
-// first. For an empty text these are the scores of the special tokens.
-func (c *Classifier) Classify(ctx context.Context, texts []string) ([][]Label, error) {
-	labels, _, err := c.ClassifyInputs(ctx, Texts(texts), ClassifyOptions{})
-	return labels, err
-}
-
-// ClassifyPairs is Classify for pairs of texts, such as premise and hypothesis.
-func (c *Classifier) ClassifyPairs(ctx context.Context, pairs [][2]string) ([][]Label, error) {
-	inputs := make([]Input, len(pairs))
-	for i, p := range pairs {
-		inputs[i] = Input{Text: p[0], Second: p[1], Pair: true}
-	}
-	labels, _, err := c.ClassifyInputs(ctx, inputs, ClassifyOptions{})
-	return labels, err
-}
-
-// ClassifyOptions says how one call gets labels. The zero value is as Classify does.
+// ClassifyOptions says how one call labels inputs.
 type ClassifyOptions struct {
 	InputOptions
 	Raw bool // scores are the model's logits
 }
 
-// ClassifyInputs is Classify with options, for texts, pairs and tokens.
-func (c *Classifier) ClassifyInputs(ctx context.Context, inputs []Input, o ClassifyOptions) ([][]Label, Counts, error) {
+// Classify returns all labels of each input with their scores, the best first. The scores of an empty text are those of the
+// special tokens.
+func (c *Classifier) Classify(ctx context.Context, inputs []Input, o ClassifyOptions) (Results[[]Label], error) {
 	out := make([][]Label, len(inputs))
 	counts, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
 		if !o.Raw {
@@ -112,10 +95,7 @@ func (c *Classifier) ClassifyInputs(ctx context.Context, inputs []Input, o Class
 		}
 		out[i] = ranked(logits, c.model.Config.Labels)
 	})
-	if err != nil {
-		return nil, counts, err
-	}
-	return out, counts, nil
+	return results(out, counts, err)
 }
 
 // ranked is scores with their labels, the best first.
@@ -140,7 +120,7 @@ func (f *base) logits(ctx context.Context, inputs []Input, o InputOptions, use f
 			}
 			return nil
 		},
-		Compute: f.headOf(f.model.Classifier, false),
+		Compute: f.headOf(f.model.Heads[models.HeadClassifier], false),
 		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, inputs, "", f.limit, tokenizer.Options{}, o)

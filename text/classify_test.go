@@ -22,11 +22,11 @@ func TestClassify(t *testing.T) {
 			}
 			readExpected(t, folder, &want)
 			for _, batch := range []int{1, 64, 4096} {
-				c, err := OpenClassifier("testdata/"+folder, BatchTokens(batch), Threads(2))
+				c, err := OpenClassifier("testdata/"+folder, Options{BatchTokens: batch, Threads: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := c.Classify(context.Background(), want.Texts)
+				got, err := outputs(c.Classify(context.Background(), Texts(want.Texts...), ClassifyOptions{}))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -60,16 +60,16 @@ func TestRerank(t *testing.T) {
 		Ranked []int
 	}
 	readExpected(t, "rerank", &want)
-	r, err := OpenReranker("testdata/rerank")
+	r, err := OpenReranker("testdata/rerank", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Score(ctx, want.Query, want.Texts)
+	got, err := outputs(r.Score(ctx, want.Query, want.Texts, RerankOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	close32(t, "scores", got, want.Scores, 1e-5)
-	ranked, err := r.Rank(ctx, want.Query, want.Texts)
+	ranked, err := outputs(r.Rank(ctx, want.Query, want.Texts, RerankOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestRerank(t *testing.T) {
 			t.Fatalf("ranked %v, want %v", ranked, want.Ranked)
 		}
 	}
-	if _, err := OpenReranker("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
+	if _, err := OpenReranker("testdata/classify", Options{}); !errors.Is(err, fault.ErrFolder) {
 		t.Errorf("three labels: error %v, want a fault.ErrFolder", err)
 	}
-	if _, err := OpenReranker("testdata/rerank", SplitLong(2)); !errors.Is(err, fault.ErrOption) {
-		t.Errorf("SplitLong: error %v, want a fault.ErrOption", err)
+	if _, err := OpenReranker("testdata/rerank", Options{Long: LongSplit, Stride: 2}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("LongSplit: error %v, want a fault.ErrOption", err)
 	}
 }
 
@@ -95,15 +95,15 @@ func TestRerankForms(t *testing.T) {
 	}
 	readExpected(t, "rerank", &want)
 	for activation, after := range map[string]func([]float32){"torch.nn.modules.activation.Sigmoid": func([]float32) {}, "torch.nn.modules.linear.Identity": sigmoid} {
-		r, err := OpenRerankerFS(overlay("rerank", map[string]string{
+		r, err := OpenReranker(".", Options{FS: overlay("rerank", map[string]string{
 			"modules.json":                      `[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]`,
 			"sentence_bert_config.json":         `{"transformer_task": "sequence-classification", "module_output_name": "scores"}`,
 			"config_sentence_transformers.json": `{"activation_fn": "` + activation + `", "default_prompt_name": null, "model_type": "CrossEncoder", "prompts": {}}`,
-		}))
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.Score(context.Background(), want.Query, want.Texts)
+		got, err := outputs(r.Score(context.Background(), want.Query, want.Texts, RerankOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestRerankFiles(t *testing.T) {
 		for name, file := range files {
 			overlaid[cmp.Or(names[name], name)] = file
 		}
-		return OpenRerankerFS(overlay("rerank", overlaid))
+		return OpenReranker(".", Options{FS: overlay("rerank", overlaid)})
 	}
 	plain, err := open(nil)
 	if err != nil {
@@ -151,14 +151,14 @@ func TestRerankFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := r.Score(ctx, "the question", []string{long})
+		got, err := outputs(r.Score(ctx, "the question", []string{long}, RerankOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.identity {
 			sigmoid(got)
 		}
-		want, err := plain.Score(ctx, "the question", []string{c.text})
+		want, err := outputs(plain.Score(ctx, "the question", []string{c.text}, RerankOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,17 +190,17 @@ func TestRerankLowerCase(t *testing.T) {
 	}
 	score := func(lower, text string) float32 {
 		t.Helper()
-		r, err := OpenRerankerFS(overlay("rerank", map[string]string{
+		r, err := OpenReranker(".", Options{FS: overlay("rerank", map[string]string{
 			"tokenizer.json":                    cased,
 			"tokenizer_config.json":             `{"tokenizer_class": "PreTrainedTokenizerFast"}`,
 			"modules.json":                      `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`,
 			"sentence_bert_config.json":         `{"transformer_task": "sequence-classification", "do_lower_case": ` + lower + `}`,
 			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`,
-		}))
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := r.Score(context.Background(), "question", []string{text})
+		scores, err := outputs(r.Score(context.Background(), "question", []string{text}, RerankOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestRerankActivation(t *testing.T) {
 		`"sentence_transformers": {"version": "4.0.0"}, "sbert_ce_default_activation_function": ` + identity:           false,
 		`"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}, "sbert_ce_default_activation_function": null`: true,
 	} {
-		r, err := OpenRerankerFS(overlay("rerank", map[string]string{"config.json": strings.Replace(string(file), "{", "{"+fields+",", 1)}))
+		r, err := OpenReranker(".", Options{FS: overlay("rerank", map[string]string{"config.json": strings.Replace(string(file), "{", "{"+fields+",", 1)})})
 		if err != nil {
 			t.Errorf("%s: %v", fields, err)
 		} else if r.sigmoid != want {
@@ -245,12 +245,12 @@ func TestEntities(t *testing.T) {
 		None, Simple, First, Average, Max [][]Entity
 	}
 	readExpected(t, "tokens", &want)
-	c, err := OpenTokenClassifier("testdata/tokens", BatchTokens(40))
+	c, err := OpenTokenClassifier("testdata/tokens", Options{BatchTokens: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for how, results := range map[Aggregation][][]Entity{AggregateNone: want.None, AggregateSimple: want.Simple, AggregateFirst: want.First, AggregateAverage: want.Average, AggregateMax: want.Max} {
-		got, err := c.Entities(context.Background(), want.Texts, how)
+		got, err := outputs(c.Entities(context.Background(), want.Texts, EntityOptions{Aggregation: how}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestEntities(t *testing.T) {
 // checkLogits wants the logits of the token of an entity to be those that its label and score are of.
 func checkLogits(t *testing.T, c *TokenClassifier, text string, of Entity) {
 	t.Helper()
-	all, counts, err := c.Logits(context.Background(), []string{text}, InputOptions{})
+	all, counts, err := counted(c.Logits(context.Background(), []string{text}, InputOptions{}))
 	if err != nil || counts.Tokens[0] != len(all[0]) {
 		t.Fatalf("logits of %d tokens of %d, error %v", len(all[0]), counts.Tokens, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
 )
 
@@ -68,15 +69,15 @@ var compared = []error{
 
 func embedAll(dir string, texts []string) (r embedded) {
 	ctx := context.Background()
-	e, err := OpenEmbedder(dir, Warnings(func(w string) { r.Warnings = append(r.Warnings, w) }))
+	e, err := OpenEmbedder(dir, Options{Model: models.Options{Warn: func(w string) { r.Warnings = append(r.Warnings, w) }}})
 	if err == nil {
-		r.Vectors, err = e.Embed(ctx, texts)
+		r.Vectors, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{}))
 	}
 	if err == nil {
-		r.Queries, err = e.EmbedQueries(ctx, texts)
+		r.Queries, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "query"}))
 	}
 	if err == nil {
-		r.Documents, err = e.EmbedDocuments(ctx, texts)
+		r.Documents, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "document"}))
 	}
 	if err != nil {
 		r.Refused = err.Error()

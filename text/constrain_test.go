@@ -15,7 +15,7 @@ import (
 // TestGrammar: texts follow the grammar of a schema or a regular expression, drawn ones too; those that MaxTokens cuts
 // begin as one does.
 func TestGrammar(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func newDecoder(f *base) (*decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, DraftModel: draft, Threads: f.threads, Memory: f.memory})
+	steps, err := generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, DraftModel: draft, Threads: f.options.threads(), Memory: f.options.CacheMemory})
 	return &decoder{f, s, steps, sync.OnceValues(f.newVocabulary)}, err
 }
 
@@ -82,7 +82,7 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 // search yields the most likely tokens after a prompt, n at most.
 func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []int, n int, rules *generation.Rules, o GenerateOptions) iter.Seq2[generation.Next, error] {
 	return func(yield func(generation.Next, error) bool) {
-		ws := d.workspace(d.threads)
+		ws := d.workspace(d.options.threads())
 		defer d.pool.Put(ws)
 		found, err := generation.Beam(ctx, generation.StartLM(ws, d.model.LM, memory, o.Beams), prompt, generation.BeamConfig{
 			Width: o.Beams, MaxTokens: n, Stop: d.model.Config.EOSTokens, LengthPenalty: settings.Or(d.settings.Penalty, 1), EarlyStopping: d.settings.Stopping, Rules: rules,

@@ -18,7 +18,7 @@ func TestSettingsDefaults(t *testing.T) {
 		`{"do_sample": false, "top_k": 7, "temperature": 0.5}`:    {RepetitionPenalty: 1},
 		`{"do_sample": true, "min_p": 0.25, "max_new_tokens": 9}`: {Temperature: 1, TopK: 50, TopP: 1, MinP: 0.25, TypicalP: 1, RepetitionPenalty: 1, MaxTokens: 9},
 	} {
-		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
+		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestMinNewTokens(t *testing.T) {
 		wantLength, wanted int
 	}{{20, "null", 20, 0}, {20, "0", 0, 0}, {20, "1", 0, 1}, {20, "2", 0, 2}, {0, "1", 0, 1}} {
 		config := fmt.Sprintf(`{"min_length": %d, "min_new_tokens": %s}`, c.length, c.tokens)
-		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
+		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestOneLabel(t *testing.T) {
 	}
 	readExpected(t, "rerank", &want)
 	for threads := 1; threads <= 2; threads++ {
-		c, err := OpenClassifier("testdata/rerank", Threads(threads))
+		c, err := OpenClassifier("testdata/rerank", Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestOneLabel(t *testing.T) {
 		for _, x := range want.Texts {
 			pairs = append(pairs, [2]string{want.Query, x})
 		}
-		labels, err := c.ClassifyPairs(context.Background(), pairs)
+		labels, err := outputs(c.Classify(context.Background(), Pairs(pairs...), ClassifyOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}

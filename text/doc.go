@@ -1,16 +1,21 @@
 // Package text runs models from folders of the Hugging Face hub: text goes
 // in, and vectors, scores, labels or text come out.
 //
-//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2")
-//	v, err := e.Embed(ctx, []string{"a sentence", "another"})
+//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Options{})
+//	v, err := e.Embed(ctx, text.Texts("a sentence", "another"), text.EmbedOptions{})
 //
-// A pipeline does what transformers or sentence-transformers do with its
+// Options are given where a pipeline is opened, and to each call; the zero value is the usual choice. A call takes its
+// context first, then its inputs, then its options, and returns [Results]: an output for each input, and the [Counts] of what
+// was computed. Inputs are [Input]s where a pair of texts or tokens may stand for a text, else texts; what is generated is
+// a stream of [Piece]s, which [Collect] joins.
+//
+// A pipeline does what transformers or sentence-transformers do with that
 // kind of model: [Embedder], [Reranker], [Classifier], [TokenClassifier],
 // [Generator], [Translator], [Transcriber], [ImageClassifier] and
 // [ImageEmbedder]. Each is safe for concurrent use.
 //
 // An Embedder makes the vectors that its folder is for: one for a text, a sparse one
-// ([Embedder.EmbedSparse]), or one for each token for late interaction ([Embedder.EmbedVectors], [MaxSim]).
+// ([Embedder.EmbedSparse]), or one for each token for late interaction ([Embedder.EmbedMultiVector], [MaxSim]).
 //
 // [Generator.Prompt] turns a chat's [Message]s, and tools if there are any, into a prompt with
 // the folder's own template. [Generator.Answer] yields the answer as events of package answer:
@@ -28,6 +33,6 @@
 //
 // Results have the same bits for any number of threads. The other texts in a batch, which
 // may come from concurrent calls, change results by rounding (within 1e-5 for vectors of
-// length 1), and with [Exact] not at all. A call that runs alone gives the same bits every
+// length 1), and with Exact of [models.Options] not at all. A call that runs alone gives the same bits every
 // time.
 package text

@@ -10,11 +10,11 @@ import (
 // TestDraft: a draft model changes no text; one with other tokens, none at all, and other pipelines are refused.
 func TestDraft(t *testing.T) {
 	const dir = "testdata/generate"
-	plain, err := OpenGenerator(dir)
+	plain, err := OpenGenerator(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := OpenGenerator(dir, Draft(dir), CacheMemory(1<<24))
+	g, err := OpenGenerator(dir, Options{Draft: dir, CacheMemory: 1 << 24})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +31,13 @@ func TestDraft(t *testing.T) {
 	if st := g.Stats(); st.DraftSteps == 0 || plain.Stats().DraftSteps > 0 {
 		t.Errorf("%+v", st)
 	}
-	for _, draft := range []string{"", "testdata/nowhere", "testdata/translate", "testdata/image"} {
-		if _, err := OpenGenerator(dir, Draft(draft)); !errors.Is(err, fault.ErrOption) {
+	for _, draft := range []string{"testdata/nowhere", "testdata/translate", "testdata/image"} {
+		if _, err := OpenGenerator(dir, Options{Draft: draft}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("draft %q: %v", draft, err)
 		}
 	}
-	_, translator := OpenTranslator("testdata/translate", Draft(dir))
-	_, embedder := OpenEmbedder("testdata/embed", Draft(dir))
+	_, translator := OpenTranslator("testdata/translate", Options{Draft: dir})
+	_, embedder := OpenEmbedder("testdata/embed", Options{Draft: dir})
 	if !errors.Is(translator, fault.ErrOption) || !errors.Is(embedder, fault.ErrOption) {
 		t.Errorf("other pipelines: %v, %v", translator, embedder)
 	}

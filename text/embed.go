@@ -28,39 +28,38 @@ type Embedder struct {
 	dim        int
 	normalized bool // vectors have length 1
 	bare       bool // nothing says how vectors are made
-	outputs
+	moreVectors
 }
 
 func embedder() record {
 	return record{
-		KindInfo: KindInfo{Type: "Embedder", Task: "sentence-similarity", Command: "embed", Options: append(slices.Clone(forTexts), "SplitLong", "Dim", "Pooling")},
-		kind:     KindEmbedder, use: models.UseStates, open: opening(OpenEmbedderFS),
-		fits: func(m *models.Model) bool { return m.Sentence != nil || m.LM == nil && noVectors(m) == nil },
+		KindInfo: KindInfo{Type: "Embedder", Task: "sentence-similarity", Command: "embed", Options: append(slices.Clone(forTexts), "LongSplit", "Dim", "Pooling")},
+		kind:     KindEmbedder, use: models.UseStates, open: opening(openEmbedder),
+		fits: func(m *models.Model) bool { return m.Embedders.Sentence != nil || m.LM == nil && noVectors(m) == nil },
 	}
 }
 
 // OpenEmbedder opens the model in a folder.
-func OpenEmbedder(dir string, opts ...Option) (*Embedder, error) {
-	return openIn(dir, OpenEmbedderFS, opts)
+func OpenEmbedder(dir string, o Options) (*Embedder, error) {
+	return openIn(dir, o, openEmbedder)
 }
 
-// OpenEmbedderFS is OpenEmbedder for a file system whose root is the folder.
-func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
+func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	fields, err := models.TokenizerFields(fsys, "SentenceTransformer")
 	if err != nil {
 		return nil, err
 	}
-	f, err := openBase(fsys, embedder(), opts, fields)
+	f, err := openBase(fsys, embedder(), o, fields)
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{base: f, pool: f.model.Sentence}
+	e := &Embedder{base: f, pool: f.model.Embedders.Sentence}
 	if e.bare = e.pool == nil; e.bare {
 		if e.pool, err = f.bareEmbedder(); err != nil {
 			return nil, err
 		}
-	} else if f.options.pooling != "" {
-		return nil, check.Option("Pooling", f.options.pooling, "the folder says itself how vectors are made")
+	} else if f.options.Pooling != "" {
+		return nil, check.Option("Pooling", f.options.Pooling, "the folder says itself how vectors are made")
 	}
 	if e.pool.MaxLength > 0 {
 		f.limit = e.pool.MaxLength
@@ -77,10 +76,10 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 		return nil, err
 	}
 	e.dim, e.normalized = e.pool.Dim(), e.pool.Normalized()
-	if f.options.dim > e.dim {
-		return nil, check.Option("Dim", f.options.dim, "the model's vectors have %d elements", e.dim)
-	} else if f.options.dim > 0 {
-		e.dim, e.normalized = f.options.dim, e.normalized || f.options.dim < e.dim
+	if f.options.Dim > e.dim {
+		return nil, check.Option("Dim", f.options.Dim, "the model's vectors have %d elements", e.dim)
+	} else if f.options.Dim > 0 {
+		e.dim, e.normalized = f.options.Dim, e.normalized || f.options.Dim < e.dim
 	}
 	return e, nil
 }
@@ -92,10 +91,10 @@ func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 	if err := noVectors(m); err != nil {
 		return nil, err
 	}
-	if f.options.pooling != "" {
-		return m.PooledEmbedder(f.options.pooling)
+	if f.options.Pooling != "" {
+		return m.PooledEmbedder(f.options.Pooling)
 	}
-	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are; the option Pooling says another way")
+	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are; Options.Pooling says another way")
 	return m.BareEmbedder(), nil
 }
 
@@ -103,7 +102,7 @@ func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 func noVectors(m *models.Model) error {
 	c := m.Config
 	switch why := models.TraitsOf(c.ModelType).NoVectors; {
-	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
+	case m.Heads[models.HeadClassifier] != nil || m.Heads[models.HeadTokenClassifier] != nil || m.Heads[models.HeadAnswer] != nil:
 		return check.InFile("config.json", fault.ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
 	case m.Encoder == nil || m.Audio != nil:
 		return folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
@@ -115,7 +114,7 @@ func noVectors(m *models.Model) error {
 
 // Warm computes a text.
 func (e *Embedder) Warm(ctx context.Context) error {
-	_, err := e.Embed(ctx, []string{hello})
+	_, err := e.Embed(ctx, Texts(hello), EmbedOptions{})
 	return warmed(err)
 }
 
@@ -130,41 +129,8 @@ func (e *Embedder) Prompts() []string {
 // Tokens is the number of tokens of texts as Embed computes with.
 func (e *Embedder) Tokens(texts []string) (int, error) {
 	c := &queue.Call{Finish: func(*queue.Input, [][]float32) {}}
-	n, err := e.serveInputs(context.Background(), c, Texts(texts), "", e.limit, e.encoding(), InputOptions{})
+	n, err := e.serveInputs(context.Background(), c, Texts(texts...), "", e.limit, e.encoding(), InputOptions{})
 	return n.Sum(), err
-}
-
-// Embed returns the vectors of texts, [len(texts)][Dim], with the folder's
-// default prompt, if any. The vector of a text without tokens is zero; an
-// empty text is one if the model adds no special tokens. Otherwise the vector
-// of an empty text is that of the special tokens.
-func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.DefaultPrompt, texts, 0)
-}
-
-// embed is Embed with a prompt, and with a limit of tokens in the place of the folder's unless 0.
-func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, limit int) ([][]float32, error) {
-	vectors, _, err := e.embedInputs(ctx, prompt, Texts(texts), limit, EmbedOptions{})
-	return vectors, err
-}
-
-// EmbedQueries is Embed for questions: with the prompt named "query", without one if the folder
-// does not have it.
-func (e *Embedder) EmbedQueries(ctx context.Context, queries []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.Prompts["query"], queries, e.pool.QueryLength)
-}
-
-// EmbedDocuments is Embed for what is searched: with the prompt named "document", without one if
-// the folder does not have it. EmbedInputs with the Prompt "document" is the same, and says how far it is.
-func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.Prompts["document"], documents, e.pool.DocumentLength)
-}
-
-// EmbedPrompt is Embed with the folder's prompt of the given name. With "query" or "document" it is EmbedQueries
-// or EmbedDocuments, also if the folder has no such prompt.
-func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string) ([][]float32, error) {
-	vectors, _, err := e.EmbedInputs(ctx, Texts(texts), EmbedOptions{Prompt: name})
-	return vectors, err
 }
 
 // Scale is the length of an Embedder's vectors.
@@ -177,25 +143,38 @@ const (
 	ScaleRaw                 // as the modules before a last normalization make them
 )
 
-// EmbedOptions says how one call makes vectors. The zero value is as Embed does.
+// EmbedOptions says how one call makes vectors.
 type EmbedOptions struct {
 	InputOptions
-	// Prompt is the name of the prompt that goes before texts: one of the folder's, or "query" or "document",
-	// which may be empty; "" is the folder's default.
+	// Prompt is the name of the prompt that goes before texts. "" is the folder's default prompt, if it has one. "query" and
+	// "document", for questions and for what is searched, need not be among the folder's prompts; they also stand for the
+	// lengths of such texts.
 	Prompt string
-	// Dim cuts vectors to their first elements, as the option Dim does; 0: as opened. They keep the length that
+	// Dim cuts vectors to their first elements, as Options.Dim does; 0: as opened. They keep the length that
 	// Scale asks for.
 	Dim   int
 	Scale Scale
 }
 
-// EmbedInputs is Embed with options, for texts and tokens.
-func (e *Embedder) EmbedInputs(ctx context.Context, inputs []Input, o EmbedOptions) ([][]float32, Counts, error) {
+// Embed returns the vector of each input, of Dim elements. The vector of an empty text is that of the special tokens; if
+// the model adds none, it is zero.
+func (e *Embedder) Embed(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[]float32], error) {
 	prompt, limit, err := e.prompt(o.Prompt)
 	if err != nil {
-		return nil, Counts{}, err
+		return Results[[]float32]{}, err
 	}
-	return e.embedInputs(ctx, prompt, inputs, limit, o)
+	return results(e.embed(ctx, prompt, inputs, limit, o))
+}
+
+// forTokens refuses the options that only vectors of whole texts have.
+func (o *EmbedOptions) forTokens() error {
+	if o.Dim != 0 {
+		return check.Option("Dim", o.Dim, "it applies to vectors of whole texts")
+	}
+	if o.Scale != ScaleFolder {
+		return check.Option("Scale", int(o.Scale), "it applies to vectors of whole texts")
+	}
+	return nil
 }
 
 // prompt is the prompt of a name as EmbedOptions has it, and the most tokens of a text after it, 0 for the folder's.
@@ -215,8 +194,8 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 	return prompt, limit, nil
 }
 
-// embedInputs embeds with a prompt, and with a limit of tokens in the place of the folder's unless 0.
-func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
+// embed embeds with a prompt, and with a limit of tokens in the place of the folder's unless it is 0.
+func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Counts{}, err
 	}
@@ -261,7 +240,7 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 
 // limitOf is the most tokens of a text for which a prompt has a limit, 0 for none.
 func (e *Embedder) limitOf(limit int) int {
-	if limit = least(limit, e.maxLength); limit == 0 {
+	if limit = least(limit, e.options.MaxLength); limit == 0 {
 		return e.limit
 	}
 	return limit
@@ -300,8 +279,8 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil
 	}
-	if e.long == windows.Split {
-		return 0, check.Option("SplitLong", e.stride, "with a prompt that 1_Pooling/config.json does not include")
+	if e.options.Long == LongSplit {
+		return 0, check.Option("LongSplit", e.options.Stride, "with a prompt that 1_Pooling/config.json does not include")
 	}
 	splitter := e.splitter(e.limit, e.encoding())
 	parts, err := splitter.Split(0, windows.Text{First: prompt})

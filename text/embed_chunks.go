@@ -13,29 +13,31 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// EmbedChunks is late chunking (Günther et al., 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding
-// Models"): a vector of each chunk of a text, [len(chunks)][Dim], of hidden states that have seen the whole text, in one pass. Chunks are bytes of the text, in any
-// order, and may overlap. A token belongs to the chunk in which its first byte lies; special tokens and those of the prompt belong to
-// none. A chunk without tokens gets zeros.
+// EmbedChunks is late chunking (Günther et al., 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context
+// Embedding Models"): it returns a vector of each chunk of a text, of Dim elements, made of hidden states that have seen the
+// whole text, in one pass. Chunks are ranges of the text's bytes, in any order; they may overlap. A token belongs to the
+// chunk in which its first byte lies; special tokens and those of the prompt belong to none. The vector of a chunk without
+// tokens is zero. The Counts are those of the one text.
 //
-// The model must make means of hidden states, else the error matches fault.ErrInput. A text that is longer than the model's limit is
-// an error that matches fault.ErrTooLong, whatever the options say about long texts.
-func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokenizer.Offset, o EmbedOptions) ([][]float32, error) {
+// The model must make means of hidden states, else the error matches fault.ErrInput. If the text is longer than the model's
+// limit, the error matches fault.ErrTooLong, whatever the options say about long texts.
+func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokenizer.Offset, o EmbedOptions) (Results[[]float32], error) {
+	var none Results[[]float32]
 	if !e.pool.PoolsMean() {
-		return nil, fmt.Errorf("%w: chunks of a model whose vectors are not means of hidden states", fault.ErrInput)
+		return none, fmt.Errorf("%w: chunks of a model whose vectors are not means of hidden states", fault.ErrInput)
 	}
 	for i, c := range chunks {
 		if c.Start < 0 || c.End < c.Start || c.End > len(text) {
-			return nil, fmt.Errorf("%w: chunk %d is bytes %d to %d of %d", fault.ErrInput, i, c.Start, c.End, len(text))
+			return none, fmt.Errorf("%w: chunk %d is bytes %d to %d of %d", fault.ErrInput, i, c.Start, c.End, len(text))
 		}
 	}
 	prompt, limit, err := e.prompt(o.Prompt)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	shape, err := e.shape(o)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	var states []float32 // [tokens, D]
 	var tokens *tokenizer.Encoding
@@ -54,10 +56,12 @@ func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokeni
 	}
 	encoding := e.encoding()
 	encoding.Offsets = tokenizer.Bytes
-	if _, err := e.serveInputs(ctx, c, []Input{{Text: text}}, prompt, e.limitOf(limit), encoding, o.InputOptions); err != nil {
-		return nil, err
+	n, err := e.serveInputs(ctx, c, Texts(text), prompt, e.limitOf(limit), encoding, o.InputOptions)
+	if err != nil {
+		return none, err
 	}
-	return e.poolChunks(states, tokens, len(prompt), chunks, shape)
+	vectors, err := e.poolChunks(states, tokens, len(prompt), chunks, shape)
+	return results(vectors, n, err)
 }
 
 // poolChunks is the vectors of chunks of what follows a prompt of some bytes.
@@ -82,7 +86,7 @@ func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prom
 	if len(of) == 0 {
 		return out, nil
 	}
-	ws := e.workspace(e.threads)
+	ws := e.workspace(e.options.threads())
 	defer e.base.pool.Put(ws)
 	batch := transformer.Ragged(lengths...)
 	vectors := make([]float32, len(of)*s.pool.Dim()) // [chunks, width]

@@ -26,11 +26,11 @@ func TestEmbedChunks(t *testing.T) {
 		chunks = append(chunks, tokenizer.Offset{Start: c[0], End: c[1]})
 	}
 	for _, c := range want.Cases {
-		e, err := OpenEmbedder("testdata/" + c.Folder)
+		e, err := OpenEmbedder("testdata/"+c.Folder, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{Prompt: c.Prompt})
+		got, err := outputs(e.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{Prompt: c.Prompt}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,10 +41,10 @@ func TestEmbedChunks(t *testing.T) {
 				}
 			}
 		}
-		if got, err := e.EmbedChunks(t.Context(), want.Text, chunks[:1], EmbedOptions{Dim: 7, Scale: ScaleUnit}); err != nil || len(got[0]) != 7 {
+		if got, err := outputs(e.EmbedChunks(t.Context(), want.Text, chunks[:1], EmbedOptions{Dim: 7, Scale: ScaleUnit})); err != nil || len(got[0]) != 7 {
 			t.Errorf("%s: cut to %d, %v", c.Folder, len(got[0]), err)
 		}
-		if got, err := e.EmbedChunks(t.Context(), "", []tokenizer.Offset{{}}, EmbedOptions{}); err != nil || len(got) != 1 || got[0][0] != 0 {
+		if got, err := outputs(e.EmbedChunks(t.Context(), "", []tokenizer.Offset{{}}, EmbedOptions{})); err != nil || len(got) != 1 || got[0][0] != 0 {
 			t.Errorf("%s: an empty text: %v, %v", c.Folder, got, err)
 		}
 		for _, bad := range []tokenizer.Offset{{Start: -1, End: 2}, {Start: 3, End: 2}, {Start: 0, End: 1000}} {
@@ -56,7 +56,7 @@ func TestEmbedChunks(t *testing.T) {
 			t.Errorf("%s: a long text: %v", c.Folder, err)
 		}
 	}
-	last, err := OpenEmbedder("testdata/embed-last")
+	last, err := OpenEmbedder("testdata/embed-last", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

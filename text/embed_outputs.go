@@ -21,9 +21,8 @@ import (
 // that are not 0.
 type SparseVector = models.SparseVector
 
-// outputs says which vectors an Embedder makes in addition to one for each
-// text.
-type outputs struct {
+// moreVectors says which vectors an Embedder makes beside one for each text.
+type moreVectors struct {
 	sparse  models.SparseHead     // nil: none
 	vectors *models.TokenEmbedder // nil: none
 	marks   [2]mark               // of queries and documents
@@ -40,8 +39,8 @@ type mark struct {
 // openOutputs finds out which vectors there are.
 func (e *Embedder) openOutputs() error {
 	m := e.model
-	e.sparse, e.vectors = m.Sparse, m.Vectors
-	if e.sparse == nil && e.bare && m.MaskedLM != nil && m.LM == nil {
+	e.sparse, e.vectors = m.Embedders.Sparse, m.Embedders.Tokens
+	if e.sparse == nil && e.bare && m.Heads[models.HeadMaskedLM] != nil && m.LM == nil {
 		e.sparse = m.Splade()
 	}
 	v := e.vectors
@@ -83,33 +82,37 @@ func (e *Embedder) mark(prefix string) mark {
 	return mark{-1, prefix}
 }
 
-// HasDense reports whether the folder says how one vector of a text is made, which Embed and its like need.
+// HasDense reports whether Embed applies: whether one vector of a text can be made.
 func (e *Embedder) HasDense() bool { return e.pool.Dim() > 0 }
 
-// HasSparse reports whether EmbedSparse applies: to folders of SPLADE's and BGE-M3's kinds, and to a masked
-// language model of which nothing else says what it is for.
+// HasSparse reports whether EmbedSparse applies: to folders such as those of SPLADE and BGE-M3, and to a masked
+// language model whose folder does not say what it is for.
 func (e *Embedder) HasSparse() bool { return e.sparse != nil }
 
-// HasVectors reports whether EmbedVectors applies.
-func (e *Embedder) HasVectors() bool { return e.vectors != nil }
+// HasMultiVector reports whether EmbedMultiVector applies.
+func (e *Embedder) HasMultiVector() bool { return e.vectors != nil }
 
-// VectorDim is the width of the vectors that EmbedVectors makes.
-func (e *Embedder) VectorDim() int {
+// MultiVectorDim is the number of elements of the vectors that EmbedMultiVector makes.
+func (e *Embedder) MultiVectorDim() int {
 	if e.vectors == nil {
 		return 0
 	}
 	return e.vectors.Dim()
 }
 
-// EmbedSparse is a sparse vector of each input, with a prompt by its name as EmbedOptions has it. Of a text that
-// SplitLong makes several windows of, each element is the largest of them.
-func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([]SparseVector, Counts, error) {
+// EmbedSparse returns a sparse vector of each input. If LongSplit makes several windows of a text, each element is the
+// largest of them.
+func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, o EmbedOptions) (Results[SparseVector], error) {
+	var none Results[SparseVector]
 	if e.sparse == nil {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes no sparse vectors", fault.ErrInput)
+		return none, fmt.Errorf("%w: the model makes no sparse vectors", fault.ErrInput)
 	}
-	before, limit, err := e.prompt(prompt)
+	if err := o.forTokens(); err != nil {
+		return none, err
+	}
+	before, limit, err := e.prompt(o.Prompt)
 	if err != nil {
-		return nil, Counts{}, err
+		return none, err
 	}
 	out := make([]SparseVector, len(inputs))
 	c := &queue.Call{
@@ -119,11 +122,8 @@ func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, prompt strin
 		}),
 		Finish: func(in *queue.Input, results [][]float32) { out[in.Number] = united(results) },
 	}
-	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)
-	if err != nil {
-		return nil, n, err
-	}
-	return out, n, nil
+	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o.InputOptions)
+	return results(out, n, err)
 }
 
 // flat is a sparse vector as numbers, pairs of the bits of an index and a value.
@@ -158,21 +158,25 @@ func united(flat [][]float32) SparseVector {
 	return kept
 }
 
-// EmbedVectors is a vector for each token of each input, [len(inputs)][tokens][VectorDim], for late interaction:
-// see MaxSim. prompt is "query" for queries, which models may lengthen by tokens of their own, and else a name as
-// EmbedOptions has it, of documents: "" and "document" are the same. An input that SplitLong makes several windows
-// of has the vectors of all of them.
-func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
+// EmbedMultiVector returns a vector of MultiVectorDim elements for each token of each input, for late interaction: see
+// MaxSim. With the Prompt "query" the inputs are queries, which models may lengthen by tokens of their own; with any other
+// they are documents: "" and "document" are the same. If LongSplit makes several windows of an input, it has the vectors of
+// all of them.
+func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[][]float32], error) {
+	var none Results[[][]float32]
 	if e.vectors == nil {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes no vectors of single tokens for late interaction", fault.ErrInput)
+		return none, fmt.Errorf("%w: the model makes no vectors of single tokens for late interaction", fault.ErrInput)
 	}
-	query := prompt == "query"
+	if err := o.forTokens(); err != nil {
+		return none, err
+	}
+	prompt, query := o.Prompt, o.Prompt == "query"
 	if prompt == "" && e.pool.DefaultPrompt == "" {
 		prompt = "document"
 	}
 	before, limit, err := e.prompt(prompt)
 	if err != nil {
-		return nil, Counts{}, err
+		return none, err
 	}
 	out := make([][][]float32, len(inputs))
 	dim := e.vectors.Dim()
@@ -218,11 +222,8 @@ func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt stri
 	if m.token >= 0 && limit > 0 {
 		limit--
 	}
-	n, err := e.serveInputs(ctx, c, inputs, m.text+before, limit, e.encoding(), o)
-	if err != nil {
-		return nil, n, err
-	}
-	return out, n, nil
+	n, err := e.serveInputs(ctx, c, inputs, m.text+before, limit, e.encoding(), o.InputOptions)
+	return results(out, n, err)
 }
 
 // counted is a copy of the rows, [tokens, D], that are vectors of a text.

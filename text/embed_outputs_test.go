@@ -60,15 +60,15 @@ func TestEmbedSparse(t *testing.T) {
 	for _, isa := range kernels.Supported() {
 		t.Run(isa.String(), func(t *testing.T) {
 			defer machine.Use(isa)()
-			e, err := OpenEmbedder("testdata/embed-sparse", BatchTokens(64))
+			e, err := OpenEmbedder("testdata/embed-sparse", Options{BatchTokens: 64})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.HasDense() || !e.HasSparse() || e.HasVectors() {
+			if e.HasDense() || !e.HasSparse() || e.HasMultiVector() {
 				t.Error("want sparse vectors alone")
 			}
 			for prompt, vectors := range map[string][]string{"": want.Vectors, "query": want.Queries} {
-				got, n, err := e.EmbedSparse(context.Background(), Texts(want.Texts), prompt, InputOptions{})
+				got, n, err := counted(e.EmbedSparse(context.Background(), Texts(want.Texts...), EmbedOptions{Prompt: prompt}))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,10 +79,10 @@ func TestEmbedSparse(t *testing.T) {
 					t.Error("no tokens are counted")
 				}
 			}
-			if _, err := e.Embed(context.Background(), want.Texts); !errors.Is(err, fault.ErrInput) {
+			if _, err := e.Embed(context.Background(), Texts(want.Texts...), EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
 				t.Errorf("Embed: error %v, want a fault.ErrInput", err)
 			}
-			if _, _, err := e.EmbedVectors(context.Background(), nil, "", InputOptions{}); !errors.Is(err, fault.ErrInput) {
+			if _, err := e.EmbedMultiVector(context.Background(), nil, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
 				t.Errorf("EmbedVectors: error %v, want a fault.ErrInput", err)
 			}
 		})
@@ -104,12 +104,12 @@ func TestEmbedVectors(t *testing.T) {
 		for _, isa := range kernels.Supported() {
 			t.Run(folder+"/"+isa.String(), func(t *testing.T) {
 				defer machine.Use(isa)()
-				e, err := OpenEmbedder("testdata/"+folder, BatchTokens(64))
+				e, err := OpenEmbedder("testdata/"+folder, Options{BatchTokens: 64})
 				if err != nil {
 					t.Fatal(err)
 				}
 				embed := func(prompt string, want [][][]float32, texts []string) [][][]float32 {
-					got, _, err := e.EmbedVectors(context.Background(), Texts(texts), prompt, InputOptions{})
+					got, err := outputs(e.EmbedMultiVector(context.Background(), Texts(texts...), EmbedOptions{Prompt: prompt}))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -131,7 +131,7 @@ func TestEmbedVectors(t *testing.T) {
 						}
 					}
 				}
-				if e.HasDense() || e.HasSparse() || !e.HasVectors() || e.VectorDim() != 12 {
+				if e.HasDense() || e.HasSparse() || !e.HasMultiVector() || e.MultiVectorDim() != 12 {
 					t.Error("want vectors of 12 of tokens alone")
 				}
 			})

@@ -23,7 +23,7 @@ func TestEmbedSides(t *testing.T) {
 		for name, file := range none {
 			files[name] = file
 		}
-		e, err := OpenEmbedderFS(overlay("embed", files))
+		e, err := OpenEmbedder(".", Options{FS: overlay("embed", files)})
 		if err != nil {
 			t.Fatalf("%v: %v", files, err)
 		}
@@ -56,12 +56,12 @@ func TestEmbedSides(t *testing.T) {
 		{"limit that is not asked for", map[string]string{sentence: `{"max_seq_length": 6}`, config: `{"model_max_length": 0}`}, []string{"the student reads the"}},
 	} {
 		e := open(c.files)
-		for i, embed := range []func(context.Context, []string) ([][]float32, error){e.Embed, e.EmbedQueries, e.EmbedDocuments} {
+		for i, embed := range []func(context.Context, []string) ([][]float32, error){embeds(e, ""), embeds(e, "query"), embeds(e, "document")} {
 			have, err := embed(ctx, []string{text})
 			if err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
-			want, err := plain.Embed(ctx, []string{c.want[min(i, len(c.want)-1)]})
+			want, err := outputs(plain.Embed(ctx, Texts(c.want[min(i, len(c.want)-1)]), EmbedOptions{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestEmbedSides(t *testing.T) {
 		{"embed", `{"truncation_side": "top"}`, fault.ErrFormat},
 		{"embed", `{"split_special_tokens": true}`, fault.ErrConfig},
 	} {
-		if _, err := OpenEmbedderFS(overlay(c.folder, map[string]string{config: c.text})); !errors.Is(err, c.want) {
+		if _, err := OpenEmbedder(".", Options{FS: overlay(c.folder, map[string]string{config: c.text})}); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.text, err, c.want)
 		}
 	}
@@ -99,11 +99,11 @@ func TestContradictions(t *testing.T) {
 		{"embed-roberta", `{"tokenizer_class": "RobertaTokenizer", "add_prefix_space": true}`, true},
 		{"embed-last", `{"tokenizer_class": "Qwen2Tokenizer", "add_prefix_space": false}`, true},
 	} {
-		_, err := OpenEmbedderFS(overlay(c.folder, map[string]string{"tokenizer_config.json": c.config}))
+		_, err := OpenEmbedder(".", Options{FS: overlay(c.folder, map[string]string{"tokenizer_config.json": c.config})})
 		if c.agree && err != nil || !c.agree && !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s with %s: error %v, agrees: %v", c.folder, c.config, err, c.agree)
 		}
-		if _, err := OpenEmbedderFS(overlay(c.folder, map[string]string{"tokenizer_config.json": c.config}), TokenizerAsWritten()); err != nil {
+		if _, err := OpenEmbedder(".", Options{FS: overlay(c.folder, map[string]string{"tokenizer_config.json": c.config}), TokenizerAsWritten: true}); err != nil {
 			t.Errorf("%s with %s, as written: %v", c.folder, c.config, err)
 		}
 	}

@@ -69,11 +69,11 @@ func TestEmbed(t *testing.T) {
 					defer machine.Use(isa)()
 					var first [][]float32
 					for threads := 1; threads <= 3; threads++ {
-						e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(batch))
+						e, err := OpenEmbedder("testdata/"+folder, Options{Threads: threads, BatchTokens: batch})
 						if err != nil {
 							t.Fatal(err)
 						}
-						got, err := e.Embed(ctx, want.Texts)
+						got, err := outputs(e.Embed(ctx, Texts(want.Texts...), EmbedOptions{}))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -90,11 +90,11 @@ func TestEmbed(t *testing.T) {
 				})
 			}
 		}
-		short, err := OpenEmbedder("testdata/"+folder, Dim(12))
+		short, err := OpenEmbedder("testdata/"+folder, Options{Dim: 12})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := short.Embed(ctx, want.Texts)
+		got, err := outputs(short.Embed(ctx, Texts(want.Texts...), EmbedOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,14 +108,14 @@ func TestEmbedPrompts(t *testing.T) {
 	for _, folder := range []string{"embed", "embed-prompt", "embed-last"} {
 		var want expectedVectors
 		readExpected(t, folder, &want)
-		e, err := OpenEmbedder("testdata/" + folder)
+		e, err := OpenEmbedder("testdata/"+folder, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct {
 			embed func(context.Context, []string) ([][]float32, error)
 			want  [][]float32
-		}{"queries": {e.EmbedQueries, want.Queries}, "documents": {e.EmbedDocuments, want.Documents}} {
+		}{"queries": {embeds(e, "query"), want.Queries}, "documents": {embeds(e, "document"), want.Documents}} {
 			got, err := c.embed(context.Background(), want.Texts)
 			if err != nil {
 				t.Fatal(err)
@@ -124,15 +124,15 @@ func TestEmbedPrompts(t *testing.T) {
 				close32(t, fmt.Sprint(folder, " ", name, " ", i), got[i], c.want[i], 1e-5)
 			}
 		}
-		if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, fault.ErrInput) {
+		if _, err := e.Embed(context.Background(), Texts(want.Texts...), EmbedOptions{Prompt: "nonsense"}); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("error %v, want a fault.ErrInput", err)
 		}
 	}
-	split, err := OpenEmbedder("testdata/embed-prompt", SplitLong(0))
+	split, err := OpenEmbedder("testdata/embed-prompt", Options{Long: LongSplit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := split.EmbedQueries(context.Background(), []string{"x"}); !errors.Is(err, fault.ErrOption) {
+	if _, err := split.Embed(context.Background(), Texts("x"), EmbedOptions{Prompt: "query"}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("error %v of prompts left out of parts of texts, want a fault.ErrOption", err)
 	}
 }
@@ -142,18 +142,18 @@ func TestEmbedLong(t *testing.T) {
 	ctx := context.Background()
 	words := "the cat reads the long letter and the dog forgets it "
 	long := strings.Repeat(words, 12)
-	e, err := OpenEmbedder("testdata/embed", RefuseLong())
+	e, err := OpenEmbedder("testdata/embed", Options{Long: LongRefuse})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, fault.ErrTooLong) {
+	if _, err := e.Embed(ctx, Texts("short", long), EmbedOptions{}); !errors.Is(err, fault.ErrTooLong) {
 		t.Errorf("error %v, want a fault.ErrTooLong", err)
 	}
-	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24), BatchTokens(30))
+	split, err := OpenEmbedder("testdata/embed", Options{Long: LongSplit, MaxLength: 24, BatchTokens: 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := split.Embed(ctx, []string{long, "short"})
+	got, err := outputs(split.Embed(ctx, Texts(long, "short"), EmbedOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestEmbedLong(t *testing.T) {
 	}
 	normalize(mean)
 	close32(t, "split", got[0], mean, 1e-5)
-	one, err := split.Embed(ctx, []string{"short"})
+	one, err := outputs(split.Embed(ctx, Texts("short"), EmbedOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestEmbedLong(t *testing.T) {
 func TestEmbedConcurrent(t *testing.T) {
 	var want expectedVectors
 	readExpected(t, "embed", &want)
-	e, err := OpenEmbedder("testdata/embed", Threads(2), BatchTokens(40))
+	e, err := OpenEmbedder("testdata/embed", Options{Threads: 2, BatchTokens: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestEmbedConcurrent(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 5 {
-				got, err := e.Embed(context.Background(), want.Texts)
+				got, err := outputs(e.Embed(context.Background(), Texts(want.Texts...), EmbedOptions{}))
 				if err != nil {
 					t.Error(err)
 					return
@@ -216,7 +216,7 @@ func TestEmbedFiles(t *testing.T) {
 	long := strings.Repeat("the committee translates the long letter ", 30)
 	open := func(folder string, files map[string]string) *Embedder {
 		t.Helper()
-		e, err := OpenEmbedderFS(overlay(folder, files))
+		e, err := OpenEmbedder(".", Options{FS: overlay(folder, files)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,20 +251,20 @@ func TestEmbedFiles(t *testing.T) {
 		}
 	}
 
-	if _, err := OpenEmbedderFS(overlay("embed-last", map[string]string{"tokenizer_config.json": `{"model_max_length": 0}`})); !errors.Is(err, fault.ErrFormat) {
+	if _, err := OpenEmbedder(".", Options{FS: overlay("embed-last", map[string]string{"tokenizer_config.json": `{"model_max_length": 0}`})}); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("error %v of model_max_length 0, want a fault.ErrFormat", err)
 	}
 
 	cut := open("embed", map[string]string{"config_sentence_transformers.json": `{"truncate_dim": 5}`})
-	close32(t, "truncate_dim", vector(cut.Embed, "a text"), vector(plain.Embed, "a text")[:5], 1e-6)
+	close32(t, "truncate_dim", vector(embeds(cut, ""), "a text"), vector(embeds(plain, ""), "a text")[:5], 1e-6)
 
 	lower := open("embed", map[string]string{"sentence_bert_config.json": `{"do_lower_case": true}`})
-	close32(t, "do_lower_case", vector(lower.Embed, "THE [MASK] Cat"), vector(plain.Embed, "the [MASK] cat"), 1e-6)
+	close32(t, "do_lower_case", vector(embeds(lower, ""), "THE [MASK] Cat"), vector(embeds(plain, ""), "the [MASK] cat"), 1e-6)
 
 	prompted := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"a": "the cat ", "": "the dog ", "passage": "letters "}, "default_prompt_name": "a"}`})
-	close32(t, "the default prompt", vector(prompted.Embed, "reads"), vector(plain.Embed, "the cat reads"), 1e-6)
-	close32(t, "no prompt of questions", vector(prompted.EmbedQueries, "reads"), vector(plain.Embed, "reads"), 1e-6)
-	close32(t, "no prompt of documents", vector(prompted.EmbedDocuments, "reads"), vector(plain.Embed, "reads"), 1e-6)
+	close32(t, "the default prompt", vector(embeds(prompted, ""), "reads"), vector(embeds(plain, ""), "the cat reads"), 1e-6)
+	close32(t, "no prompt of questions", vector(embeds(prompted, "query"), "reads"), vector(embeds(plain, ""), "reads"), 1e-6)
+	close32(t, "no prompt of documents", vector(embeds(prompted, "document"), "reads"), vector(embeds(plain, ""), "reads"), 1e-6)
 	// A special token at the end of a prompt that is not included counts, whether the text has it or
 	// the tokenizer adds it.
 	file, err := os.ReadFile("testdata/embed-prompt/tokenizer.json")
@@ -289,27 +289,27 @@ func TestEmbedFiles(t *testing.T) {
 
 	// A prompt is as long as texts can be: after it is the token that ends a text, if there is one.
 	short := map[string]string{"sentence_bert_config.json": `{"max_seq_length": 4}`}
-	if v := vector(open("embed-prompt", short).EmbedQueries, "x"); len(v) != 4*32 {
+	if v := vector(embeds(open("embed-prompt", short), "query"), "x"); len(v) != 4*32 {
 		t.Errorf("a vector of %d elements", len(v))
 	}
 	short["tokenizer.json"], short["tokenizer_config.json"] = string(file), config
-	if _, err := open("embed-prompt", short).EmbedQueries(ctx, []string{"x"}); !errors.Is(err, fault.ErrInput) {
+	if _, err := open("embed-prompt", short).Embed(ctx, Texts("x"), EmbedOptions{Prompt: "query"}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("error %v of a prompt that leaves no token, want a fault.ErrInput", err)
 	}
 
 	unnamed := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"": "the dog "}}`})
-	close32(t, "no default", vector(unnamed.Embed, "reads"), vector(plain.Embed, "reads"), 1e-6)
+	close32(t, "no default", vector(embeds(unnamed, ""), "reads"), vector(embeds(plain, ""), "reads"), 1e-6)
 }
 
 // TestEmbedBare opens folders that do not say how vectors are made.
 func TestEmbedBare(t *testing.T) {
 	var warned []string
-	warnings := Warnings(func(w string) { warned = append(warned, w) })
-	if _, err := OpenEmbedderFS(overlay("embed", map[string]string{"modules.json": ""}), warnings); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "modules.json") {
+	warn := func(w string) { warned = append(warned, w) }
+	if _, err := OpenEmbedder(".", Options{FS: overlay("embed", map[string]string{"modules.json": ""}), Model: models.Options{Warn: warn}}); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "modules.json") {
 		t.Errorf("without modules.json: error %v, warnings %q, want one about that", err, warned)
 	}
 	for folder, class := range map[string]string{"classify": "BertForSequenceClassification", "tokens": "ForTokenClassification", "rerank": "BertForSequenceClassification"} {
-		if _, err := OpenEmbedder("testdata/" + folder); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), class) {
+		if _, err := OpenEmbedder("testdata/"+folder, Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), class) {
 			t.Errorf("%s: error %v, want a fault.ErrFolder that names %s", folder, err, class)
 		}
 	}
@@ -317,29 +317,29 @@ func TestEmbedBare(t *testing.T) {
 
 func TestEmbedErrors(t *testing.T) {
 	for name, f := range map[string]func() error{
-		"no folder":  func() error { _, err := OpenEmbedder("testdata/none"); return err },
-		"a file":     func() error { _, err := OpenEmbedder("embed.go"); return err },
-		"no encoder": func() error { _, err := OpenEmbedder("testdata/generate"); return err },
+		"no folder":  func() error { _, err := OpenEmbedder("testdata/none", Options{}); return err },
+		"a file":     func() error { _, err := OpenEmbedder("embed.go", Options{}); return err },
+		"no encoder": func() error { _, err := OpenEmbedder("testdata/generate", Options{}); return err },
 	} {
 		if err := f(); !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v, want a fault.ErrFolder", name, err)
 		}
 	}
-	for name, o := range map[string]Option{"threads": Threads(0), "dim": Dim(33), "batch": BatchTokens(-1), "length": MaxLength(0), "stride": SplitLong(-1)} {
+	for name, o := range map[string]Options{"threads": {Threads: -1}, "dim": {Dim: 33}, "batch": {BatchTokens: -1}, "length": {MaxLength: -1}, "stride": {Long: LongSplit, Stride: -1}} {
 		if _, err := OpenEmbedder("testdata/embed", o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want a fault.ErrOption", name, err)
 		}
 	}
-	e, err := OpenEmbedder("testdata/embed")
+	e, err := OpenEmbedder("testdata/embed", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.Embed(ctx, []string{"x"}); !errors.Is(err, context.Canceled) {
+	if _, err := e.Embed(ctx, Texts("x"), EmbedOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
-	if v, err := e.Embed(context.Background(), nil); err != nil || len(v) != 0 {
+	if v, err := outputs(e.Embed(context.Background(), nil, EmbedOptions{})); err != nil || len(v) != 0 {
 		t.Errorf("no texts: %v, %v", v, err)
 	}
 }

@@ -17,13 +17,16 @@ func (e *Embedder) Prompt(name string) (string, error) {
 	return prompt, err
 }
 
-// EmbedTokens is the hidden states of all tokens of each input, [len(inputs)][tokens][width of the model], special
-// tokens and those of the prompt included, before they are pooled, cut or scaled. An input that SplitLong makes
-// several windows of is a fault.ErrInput.
-func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
-	before, limit, err := e.prompt(prompt)
+// EmbedTokens returns the hidden states of all tokens of each input, [tokens][width of the model], special tokens and
+// those of the prompt included, before they are pooled, cut or scaled. If LongSplit makes several windows of an input, the
+// error matches fault.ErrInput.
+func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[][]float32], error) {
+	if err := o.forTokens(); err != nil {
+		return Results[[][]float32]{}, err
+	}
+	before, limit, err := e.prompt(o.Prompt)
 	if err != nil {
-		return nil, Counts{}, err
+		return Results[[][]float32]{}, err
 	}
 	out := make([][][]float32, len(inputs))
 	dim := e.model.Encoder.Dim()
@@ -45,11 +48,8 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 			out[in.Number] = vectors
 		},
 	}
-	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)
-	if err != nil {
-		return nil, n, err
-	}
-	return out, n, nil
+	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o.InputOptions)
+	return results(out, n, err)
 }
 
 // states are the hidden states x, [rows, D], window by window: [tokens, D] of each.

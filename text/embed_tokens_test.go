@@ -9,16 +9,16 @@ import (
 
 // TestEmbedTokens takes the mean of the tokens' vectors, which is what the folder's pooling is.
 func TestEmbedTokens(t *testing.T) {
-	e, err := OpenEmbedder("testdata/embed")
+	e, err := OpenEmbedder("testdata/embed", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputs := Texts([]string{"hello world", "the cat reads", "Paris."})
-	want, wanted, err := e.EmbedInputs(t.Context(), inputs, EmbedOptions{Scale: ScaleRaw})
+	inputs := Texts("hello world", "the cat reads", "Paris.")
+	want, wanted, err := counted(e.Embed(t.Context(), inputs, EmbedOptions{Scale: ScaleRaw}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, counts, err := e.EmbedTokens(t.Context(), inputs, "", InputOptions{})
+	got, counts, err := counted(e.EmbedTokens(t.Context(), inputs, EmbedOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,14 +36,14 @@ func TestEmbedTokens(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := e.EmbedTokens(t.Context(), inputs, "none", InputOptions{}); !errors.Is(err, fault.ErrInput) {
+	if _, err := e.EmbedTokens(t.Context(), inputs, EmbedOptions{Prompt: "none"}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("a prompt that the folder lacks: %v", err)
 	}
-	split, err := OpenEmbedder("testdata/embed", MaxLength(4), SplitLong(0))
+	split, err := OpenEmbedder("testdata/embed", Options{MaxLength: 4, Long: LongSplit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := split.EmbedTokens(t.Context(), inputs, "", InputOptions{}); !errors.Is(err, fault.ErrInput) {
+	if _, err := split.EmbedTokens(t.Context(), inputs, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("several windows: %v", err)
 	}
 }

@@ -4,13 +4,12 @@ package text
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -48,21 +47,19 @@ type TokenClassifier struct{ *base }
 func tokenClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "TokenClassifier", Task: "token-classification", Command: "classify", Options: forTexts},
-		kind:     KindTokenClassifier, use: models.UseTokenLabels, open: opening(OpenTokenClassifierFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.TokenClassifier != nil },
+		kind:     KindTokenClassifier, use: models.UseTokenLabels, open: opening(openTokenClassifier),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadTokenClassifier] != nil },
 		lacks: "has no classifier of tokens",
 	}
 }
 
 // OpenTokenClassifier opens the model in a folder.
-func OpenTokenClassifier(dir string, opts ...Option) (*TokenClassifier, error) {
-	return openIn(dir, OpenTokenClassifierFS, opts)
+func OpenTokenClassifier(dir string, o Options) (*TokenClassifier, error) {
+	return openIn(dir, o, openTokenClassifier)
 }
 
-// OpenTokenClassifierFS is OpenTokenClassifier for a file system whose root is the
-// folder.
-func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error) {
-	f, err := openFitting(fsys, tokenClassifier(), opts)
+func openTokenClassifier(fsys fs.FS, o Options) (*TokenClassifier, error) {
+	f, err := openFitting(fsys, tokenClassifier(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,25 +76,23 @@ type scored struct {
 	inside     bool // goes on with the word of the token before
 }
 
-// Entities is the entities of each text, those labelled "O" left out.
-func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggregation) ([][]Entity, error) {
-	out, _, err := c.EntitiesOf(ctx, texts, how, InputOptions{})
-	return out, err
+// EntityOptions says how one call finds entities.
+type EntityOptions struct {
+	InputOptions
+	Aggregation Aggregation
 }
 
-// EntitiesOf is Entities with options.
-func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Aggregation, o InputOptions) ([][]Entity, Counts, error) {
+// Entities returns the entities of each text, except for those labelled "O".
+func (c *TokenClassifier) Entities(ctx context.Context, texts []string, o EntityOptions) (Results[[]Entity], error) {
+	how := o.Aggregation
 	if how < AggregateSimple || how > AggregateMax {
-		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", fault.ErrInput, how)
+		return Results[[]Entity]{}, check.Option("Aggregation", int(how), "there is no such choice")
 	}
 	out := make([][]Entity, len(texts))
-	counts, err := c.logits(ctx, texts, o, func(in *queue.Input, logits []float32, n int) {
+	counts, err := c.logits(ctx, texts, o.InputOptions, func(in *queue.Input, logits []float32, n int) {
 		out[in.Number] = c.entities(in.First, in.Windows[0], logits, n, how)
 	})
-	if err != nil {
-		return nil, counts, err
-	}
-	return out, counts, nil
+	return results(out, counts, err)
 }
 
 // TokenLogits is what a model of labels says of a token.
@@ -110,8 +105,8 @@ type TokenLogits struct {
 // Labels are the model's labels in their order.
 func (c *TokenClassifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
-// Logits is, for each token of each text, what the model gives its labels, special tokens included.
-func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOptions) ([][]TokenLogits, Counts, error) {
+// Logits returns the logits of the labels for each token of each text, special tokens included.
+func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOptions) (Results[[]TokenLogits], error) {
 	out := make([][]TokenLogits, len(texts))
 	counts, err := c.logits(ctx, texts, o, func(in *queue.Input, logits []float32, n int) { // [tokens, labels]
 		e := in.Windows[0]
@@ -124,24 +119,21 @@ func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOpt
 		}
 		out[in.Number] = tokens
 	})
-	if err != nil {
-		return nil, counts, err
-	}
-	return out, counts, nil
+	return results(out, counts, err)
 }
 
 // logits hands the logits of each text's tokens, [tokens, n labels], to use, on several goroutines.
 func (c *TokenClassifier) logits(ctx context.Context, texts []string, o InputOptions, use func(in *queue.Input, logits []float32, n int)) (Counts, error) {
-	n := c.model.TokenClassifier.Out()
+	n := c.model.Heads[models.HeadTokenClassifier].Out()
 	call := &queue.Call{
-		Compute: c.headOf(c.model.TokenClassifier, true),
+		Compute: c.headOf(c.model.Heads[models.HeadTokenClassifier], true),
 		Finish: func(in *queue.Input, results [][]float32) {
 			if results[0] != nil {
 				use(in, results[0], n)
 			}
 		},
 	}
-	return c.serveInputs(ctx, call, Texts(texts), "", c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}, o)
+	return c.serveInputs(ctx, call, Texts(texts...), "", c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}, o)
 }
 
 func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []float32, n int, how Aggregation) []Entity {
@@ -271,6 +263,6 @@ func countCharacters(text string, list []Entity) {
 
 // Warm computes a text.
 func (p *TokenClassifier) Warm(ctx context.Context) error {
-	_, err := p.Entities(ctx, []string{hello}, AggregateSimple)
+	_, err := p.Entities(ctx, []string{hello}, EntityOptions{})
 	return warmed(err)
 }

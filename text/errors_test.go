@@ -3,12 +3,14 @@ package text
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -17,55 +19,66 @@ import (
 func TestOptionsApply(t *testing.T) {
 	for _, x := range []struct {
 		pipeline, field, value string
-		opts                   []Option
+		o                      Options
 	}{
-		{"Embedder", "Cache", "f16", []Option{Cache(kernels.FormatF16)}},
-		{"Embedder", "Prompts", "int8", []Option{Prompts(kernels.FormatInt8)}},
-		{"Generator", "Prompts", "bf16", []Option{Prompts(kernels.FormatBF16)}},
-		{"Embedder", "CacheMemory", "1", []Option{CacheMemory(1)}},
-		{"Embedder", "MaxPixels", "9", []Option{MaxPixels(9)}},
-		{"Classifier", "Dim", "3", []Option{Dim(3)}},
-		{"Reranker", "SplitLong", "3", []Option{SplitLong(3)}},
-		{"Generator", "BatchTokens", "3", []Option{BatchTokens(3)}},
-		{"Generator", "TruncateLong", "", []Option{TruncateLong()}},
-		{"Translator", "Draft", "a", []Option{Draft("a")}},
-		{"Transcriber", "RefuseLong", "", []Option{RefuseLong()}},
-		{"ImageEmbedder", "MaxLength", "5", []Option{MaxLength(5)}},
-		{"ImageClassifier", "Cache", "f32", []Option{Cache(kernels.FormatF32)}},
-		{"Embedder", "RefuseLong", "", []Option{SplitLong(1), RefuseLong()}},
-		{"Embedder", "SplitLong", "2", []Option{SplitLong(1), SplitLong(2)}},
-		{"Embedder", "Dim", "4", []Option{Dim(3), Dim(4)}},
-		{"Embedder", "Dim", "0", []Option{Dim(0)}},
-		{"Embedder", "Warnings", "", []Option{Warnings(nil), Warnings(nil)}},
+		{"Embedder", "CacheFormat", "f16", Options{Model: models.Options{CacheFormat: kernels.FormatF16}}},
+		{"Embedder", "PromptFormat", "int8", Options{Model: models.Options{PromptFormat: kernels.FormatInt8}}},
+		{"Embedder", "Adapter.Name", "a", Options{Model: models.Options{Adapters: []models.Adapter{{Path: "b", Name: "a"}}}}},
+		{"Embedder", "CacheMemory", "1", Options{CacheMemory: 1}},
+		{"Embedder", "MaxPixels", "9", Options{MaxPixels: 9}},
+		{"Classifier", "Dim", "3", Options{Dim: 3}},
+		{"Classifier", "Pooling", "cls", Options{Pooling: "cls"}},
+		{"Classifier", "Instruction", "a", Options{Instruction: "a"}},
+		{"Reranker", "LongSplit", "3", Options{Long: LongSplit, Stride: 3}},
+		{"Generator", "BatchTokens", "3", Options{BatchTokens: 3}},
+		{"Generator", "OnBatch", "", Options{OnBatch: func(int, int) {}}},
+		{"Generator", "LongTruncate", "", Options{Long: LongTruncate}},
+		{"Translator", "Draft", "a", Options{Draft: "a"}},
+		{"Transcriber", "LongRefuse", "", Options{Long: LongRefuse}},
+		{"ImageEmbedder", "MaxLength", "5", Options{MaxLength: 5}},
+		{"Embedder", "Stride", "2", Options{Stride: 2}},
+		{"Embedder", "Stride", "2", Options{Long: LongTruncate, Stride: 2}},
+		{"Embedder", "Long", "9", Options{Long: 9}},
+		{"Embedder", "Dim", "-1", Options{Dim: -1}},
+		{"Embedder", "MemoryLimit", "-1", Options{Model: models.Options{MemoryLimit: -1}}},
 	} {
-		_, err := newOptions(infoOf(t, x.pipeline), x.opts)
+		_, err := x.o.settled(infoOf(t, x.pipeline))
 		var e *fault.Error
 		if !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Field != x.field || e.Value != x.value {
 			t.Errorf("%s: error %v, want a fault.ErrOption of %s = %s", x.pipeline, err, x.field, x.value)
 		}
 	}
 	for _, r := range records() {
-		pipeline := r.Type
-		if _, err := newOptions(r.KindInfo, []Option{Threads(1), Threads(1), Adapter("a", 1), Adapter("b", 1), WeightsOf("a.*", kernels.FormatF16), WeightsOf("b.*", kernels.FormatInt8), Weights(kernels.FormatBF16)}); err != nil {
-			t.Errorf("%s: %v", pipeline, err)
+		if _, err := (Options{Threads: 1, Model: models.Options{
+			WeightFormat: kernels.FormatBF16, WeightFormats: []models.NamedFormat{{Pattern: "a.*", Format: kernels.FormatF16}}, Adapters: []models.Adapter{{Path: "a"}},
+		}}).settled(r.KindInfo); err != nil {
+			t.Errorf("%s: %v", r.Type, err)
+		}
+		for _, name := range r.Options {
+			if !slices.ContainsFunc((&Options{Model: models.Options{Adapters: make([]models.Adapter, 1)}}).some(), func(g given) bool { return g.name == name }) {
+				t.Errorf("%s takes %s, which is no option", r.Type, name)
+			}
 		}
 	}
-	if _, err := newOptions(infoOf(t, "Embedder"), []Option{SplitLong(1), SplitLong(1), Dim(3), Dim(3)}); err != nil {
-		t.Error("the same twice:", err)
-	}
 	open := map[string]func() error{
-		"Embedder":         func() error { _, err := OpenEmbedderFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Reranker":         func() error { _, err := OpenRerankerFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Classifier":       func() error { _, err := OpenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"TokenClassifier":  func() error { _, err := OpenTokenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"MaskFiller":       func() error { _, err := OpenMaskFillerFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"NextSentence":     func() error { _, err := OpenNextSentenceFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"QuestionAnswerer": func() error { _, err := OpenQuestionAnswererFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Generator":        func() error { _, err := OpenGeneratorFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Translator":       func() error { _, err := OpenTranslatorFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Transcriber":      func() error { _, err := OpenTranscriberFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"ImageClassifier":  func() error { _, err := OpenImageClassifierFS(fstest.MapFS{}, Dim(1)); return err },
-		"ImageEmbedder":    func() error { _, err := OpenImageEmbedderFS(fstest.MapFS{}, Dim(1)); return err },
+		"Embedder":   func() error { _, err := OpenEmbedder(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"Reranker":   func() error { _, err := OpenReranker(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"Classifier": func() error { _, err := OpenClassifier(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"TokenClassifier": func() error {
+			_, err := OpenTokenClassifier(".", Options{FS: fstest.MapFS{}, MaxPixels: 1})
+			return err
+		},
+		"MaskFiller":   func() error { _, err := OpenMaskFiller(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"NextSentence": func() error { _, err := OpenNextSentence(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"QuestionAnswerer": func() error {
+			_, err := OpenQuestionAnswerer(".", Options{FS: fstest.MapFS{}, MaxPixels: 1})
+			return err
+		},
+		"Generator":       func() error { _, err := OpenGenerator(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"Translator":      func() error { _, err := OpenTranslator(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"Transcriber":     func() error { _, err := OpenTranscriber(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"ImageClassifier": func() error { _, err := OpenImageClassifier(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
+		"ImageEmbedder":   func() error { _, err := OpenImageEmbedder(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
 	}
 	for _, r := range records() {
 		pipeline := r.Type
@@ -99,7 +112,7 @@ func TestErrorsTellWhere(t *testing.T) {
 		"weights":       {folder("config.json", config, "model.safetensors", "x"), fault.Error{Kind: fault.ErrFormat, File: "model.safetensors"}},
 		"index":         {folder("config.json", config, "model.safetensors.index.json", `{"weight_map": {"a.b": "../c"}}`), fault.Error{Kind: fault.ErrConfig, File: "model.safetensors.index.json", Field: "weight_map.a.b", Value: `"../c"`}},
 	} {
-		_, err := OpenClassifierFS(x.fsys)
+		_, err := OpenClassifier(".", Options{FS: x.fsys})
 		var e *fault.Error
 		if !errors.As(err, &e) || !errors.Is(err, x.want.Kind) || e.File != x.want.File || e.Field != x.want.Field || e.Value != x.want.Value {
 			t.Errorf("%s: error %v (%+v), want %+v", name, err, e, x.want)
@@ -114,7 +127,7 @@ func TestErrorsTellWhere(t *testing.T) {
 func TestMissingFolder(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"hf://org/name": "hub.Pull", "no-org/no-name": "avoformer pull no-org/no-name"} {
-		_, embedder := OpenEmbedder(name)
+		_, embedder := OpenEmbedder(name, Options{})
 		_, tokens := tokenizer.Open(name)
 		for _, err := range []error{embedder, tokens} {
 			if !errors.Is(err, fault.ErrFolder) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -22,19 +23,21 @@ func must(err error) {
 }
 
 // Options of what computes whole texts. One that does not apply is an error when the pipeline is opened.
-func ExampleOption() {
+func ExampleOptions() {
 	batches := 0
-	e, err := text.OpenEmbedder("examples/models/embed",
-		text.Threads(2), text.BatchTokens(512), text.MaxLength(32), text.TruncateLong(), text.Dim(16), text.Exact(),
-		text.Weights(kernels.FormatBF16), text.WeightsOf("encoder.layer.0.*", kernels.FormatF32),
-		text.Batches(func(windows, tokens int) { batches++ }),
-		text.Warnings(func(w string) { fmt.Println("warning:", w) }))
+	e, err := text.OpenEmbedder("examples/models/embed", text.Options{
+		Threads: 2, BatchTokens: 512, MaxLength: 32, Long: text.LongTruncate, Dim: 16, OnBatch: func(windows, tokens int) { batches++ },
+		Model: models.Options{
+			Exact: true, WeightFormat: kernels.FormatBF16, Warn: func(w string) { fmt.Println("warning:", w) },
+			WeightFormats: []models.NamedFormat{{Pattern: "encoder.layer.0.*", Format: kernels.FormatF32}},
+		},
+	})
 	must(err)
-	v, err := e.Embed(ctx, []string{"bread"})
+	v, err := e.Embed(ctx, text.Texts("bread"), text.EmbedOptions{})
 	must(err)
-	fmt.Println(len(v[0]), "numbers in", batches, "batch")
+	fmt.Println(len(v.Outputs[0]), "numbers in", batches, "batch")
 
-	_, err = text.OpenEmbedder("examples/models/embed", text.CacheMemory(1<<30))
+	_, err = text.OpenEmbedder("examples/models/embed", text.Options{CacheMemory: 1 << 30})
 	fmt.Println(errors.Is(err, fault.ErrOption))
 	// Output:
 	// 16 numbers in 1 batch
@@ -43,8 +46,10 @@ func ExampleOption() {
 
 // Options of what generates text.
 func ExampleOpenGenerator_options() {
-	g, err := text.OpenGenerator("examples/models/chat", text.Cache(kernels.FormatF16), text.CacheMemory(64<<20),
-		text.Prompts(kernels.FormatInt8), text.Draft("examples/models/chat"))
+	g, err := text.OpenGenerator("examples/models/chat", text.Options{
+		CacheMemory: 64 << 20, Draft: "examples/models/chat",
+		Model: models.Options{CacheFormat: kernels.FormatF16, PromptFormat: kernels.FormatInt8},
+	})
 	must(err)
 	answer, err := text.Collect(g.Chat(ctx, []text.Message{{Role: "user", Content: "What is the capital of France?"}}, text.GenerateOptions{}))
 	must(err)
@@ -53,17 +58,17 @@ func ExampleOpenGenerator_options() {
 }
 
 // Texts of more tokens than a limit are split, or refused.
-func ExampleSplitLong() {
-	long := []string{"The dough has to rest in a warm place, and the bread goes in the oven when it has risen."}
-	e, err := text.OpenEmbedder("examples/models/embed", text.MaxLength(12), text.SplitLong(2))
+func ExampleLong() {
+	long := "The dough has to rest in a warm place, and the bread goes in the oven when it has risen."
+	e, err := text.OpenEmbedder("examples/models/embed", text.Options{MaxLength: 12, Long: text.LongSplit, Stride: 2})
 	must(err)
-	_, counts, err := e.EmbedInputs(ctx, text.Texts(long), text.EmbedOptions{})
+	v, err := e.Embed(ctx, text.Texts(long), text.EmbedOptions{})
 	must(err)
-	fmt.Println(counts.SplitInputs(), "text was split")
+	fmt.Println(v.SplitInputs(), "text was split")
 
-	e, err = text.OpenEmbedder("examples/models/embed", text.MaxLength(12), text.RefuseLong())
+	e, err = text.OpenEmbedder("examples/models/embed", text.Options{MaxLength: 12, Long: text.LongRefuse})
 	must(err)
-	_, err = e.Embed(ctx, long)
+	_, err = e.Embed(ctx, text.Texts(long), text.EmbedOptions{})
 	fmt.Println(err)
 	// Output:
 	// 1 text was split
@@ -90,16 +95,16 @@ func ExampleMaxSim() {
 // The memory that a model takes, by the headers of its files, and a limit of it.
 func ExampleFootprintOf() {
 	const dir = "examples/models/embed"
-	wide, err := text.FootprintOf(text.KindEmbedder, dir)
+	wide, err := text.FootprintOf(text.KindEmbedder, dir, text.Options{})
 	must(err)
-	narrow, err := text.FootprintOf(text.KindEmbedder, dir, text.Weights(kernels.FormatBF16))
+	narrow, err := text.FootprintOf(text.KindEmbedder, dir, text.Options{Model: models.Options{WeightFormat: kernels.FormatBF16}})
 	must(err)
 	fmt.Println(narrow.Weights < wide.Weights, wide.Weights <= wide.Loading)
 
-	_, err = text.OpenEmbedder(dir, text.MemoryLimit(wide.Loading-1))
+	_, err = text.OpenEmbedder(dir, text.Options{Model: models.Options{MemoryLimit: wide.Loading - 1}})
 	fmt.Println(errors.Is(err, fault.ErrMemory))
 
-	e, err := text.OpenEmbedder(dir, text.HeadersOnly()) // says what it is, and computes nothing
+	e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{HeadersOnly: true}}) // says what it is, and computes nothing
 	must(err)
 	fmt.Println(e.Dim(), e.Footprint() == wide)
 	// Output:
@@ -115,7 +120,7 @@ func ExampleKindOf() {
 		must(err)
 		fmt.Println(dir, kind)
 	}
-	p, err := text.OpenKind(text.KindEmbedder, "examples/models/embed")
+	p, err := text.OpenKind(text.KindEmbedder, "examples/models/embed", text.Options{})
 	must(err)
 	fmt.Println(p.(*text.Embedder).Dim(), len(text.Kinds()))
 	// Output:
@@ -152,36 +157,36 @@ func ExampleReadWAV() {
 
 // Pipelines for models of other tasks; these have random weights, and show the shapes of results.
 func ExampleOpenMaskFiller() {
-	m, err := text.OpenMaskFiller("testdata/fill-mask")
+	m, err := text.OpenMaskFiller("testdata/fill-mask", text.Options{})
 	must(err)
-	fillings, err := m.Fill(ctx, []string{"The capital of France is " + m.Mask() + "."}, 3)
+	fillings, err := m.Fill(ctx, text.Texts("The capital of France is "+m.Mask()+"."), text.FillOptions{Best: 3})
 	must(err)
-	fmt.Println(len(fillings[0][0]), "tokens for the mask")
+	fmt.Println(len(fillings.Outputs[0][0]), "tokens for the mask")
 	// Output: 3 tokens for the mask
 }
 
 func ExampleOpenQuestionAnswerer() {
-	a, err := text.OpenQuestionAnswerer("testdata/answer")
+	a, err := text.OpenQuestionAnswerer("testdata/answer", text.Options{})
 	must(err)
 	q := text.Question{Question: "What is the capital?", Text: "The capital of France is Paris."}
 	spans, err := a.Answer(ctx, []text.Question{q}, text.AnswerOptions{})
 	must(err)
-	s := spans[0][0]
+	s := spans.Outputs[0][0]
 	fmt.Println(s.Answer == q.Text[s.Start:s.End])
 	// Output: true
 }
 
 func ExampleOpenNextSentence() {
-	s, err := text.OpenNextSentence("testdata/next-sentence")
+	s, err := text.OpenNextSentence("testdata/next-sentence", text.Options{})
 	must(err)
-	p, err := s.Follows(ctx, [][2]string{{"It rains.", "Take an umbrella."}})
+	p, err := s.Follows(ctx, text.Pairs([2]string{"It rains.", "Take an umbrella."}), text.InputOptions{})
 	must(err)
-	fmt.Println(p[0] > 0 && p[0] < 1)
+	fmt.Println(p.Outputs[0] > 0 && p.Outputs[0] < 1)
 	// Output: true
 }
 
 // A folder whose tokenizer_config.json contradicts its tokenizer.json does not open, unless the latter is to be used as it is.
-func ExampleTokenizerAsWritten() {
+func ExampleOptions_tokenizerAsWritten() {
 	dir, err := os.MkdirTemp("", "example")
 	must(err)
 	defer os.RemoveAll(dir)
@@ -189,13 +194,13 @@ func ExampleTokenizerAsWritten() {
 	must(os.CopyFS(folder, os.DirFS("examples/models/embed")))
 	must(os.WriteFile(filepath.Join(folder, "tokenizer_config.json"), []byte(`{"cls_token": "[SEP]"}`), 0o644))
 
-	_, err = text.OpenEmbedder(folder)
+	_, err = text.OpenEmbedder(folder, text.Options{})
 	fmt.Println(errors.Is(err, fault.ErrConfig))
-	e, err := text.OpenEmbedder(folder, text.TokenizerAsWritten())
+	e, err := text.OpenEmbedder(folder, text.Options{TokenizerAsWritten: true})
 	must(err)
-	v, err := e.Embed(ctx, []string{"bread"})
+	v, err := e.Embed(ctx, text.Texts("bread"), text.EmbedOptions{})
 	must(err)
-	fmt.Println(len(v[0]), "numbers")
+	fmt.Println(len(v.Outputs[0]), "numbers")
 	// Output:
 	// true
 	// 64 numbers

@@ -18,15 +18,16 @@ var ctx = context.Background()
 
 // The texts whose vectors point in the same direction are alike.
 func ExampleOpenEmbedder() {
-	e, err := text.OpenEmbedder("examples/models/embed") // a folder
+	e, err := text.OpenEmbedder("examples/models/embed", text.Options{}) // a folder
 	if err != nil {
 		log.Fatal(err)
 	}
 	texts := []string{"The dough has to rest in a warm place.", "The conductor wants to see your ticket.", "My bread did not rise."}
-	v, err := e.Embed(ctx, texts) // [][]float32, normalised as the model says
+	r, err := e.Embed(ctx, text.Texts(texts...), text.EmbedOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
+	v := r.Outputs // [][]float32, normalised as the model says
 	for i := range 2 {
 		cosine := float32(0)
 		for j := range v[i] {
@@ -40,16 +41,16 @@ func ExampleOpenEmbedder() {
 }
 
 func ExampleOpenReranker() {
-	r, err := text.OpenReranker("examples/models/rerank")
+	r, err := text.OpenReranker("examples/models/rerank", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	texts := []string{"Press the pedal, not the brake.", "Let the broth simmer for an hour.", "The conductor wants to see your ticket."}
-	ranked, err := r.Rank(ctx, "how long does a soup boil in the pot?", texts)
+	ranked, err := r.Rank(ctx, "how long does a soup boil in the pot?", texts, text.RerankOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, x := range ranked {
+	for _, x := range ranked.Outputs {
 		fmt.Printf("%.2f %s\n", x.Score, texts[x.Index])
 	}
 	// Output:
@@ -59,15 +60,15 @@ func ExampleOpenReranker() {
 }
 
 func ExampleOpenClassifier() {
-	c, err := text.OpenClassifier("examples/models/spam")
+	c, err := text.OpenClassifier("examples/models/spam", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	labels, err := c.Classify(ctx, []string{"You have won a free phone, click this link now!", "Can you buy bread on your way home?"})
+	labels, err := c.Classify(ctx, text.Texts("You have won a free phone, click this link now!", "Can you buy bread on your way home?"), text.ClassifyOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, l := range labels {
+	for _, l := range labels.Outputs {
 		fmt.Printf("%s %.2f\n", l[0].Label, l[0].Score)
 	}
 	// Output:
@@ -76,16 +77,16 @@ func ExampleOpenClassifier() {
 }
 
 func ExampleOpenTokenClassifier() {
-	c, err := text.OpenTokenClassifier("examples/models/names")
+	c, err := text.OpenTokenClassifier("examples/models/names", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	s := "Clara Berger works for Nova Motors in Lisbon."
-	entities, err := c.Entities(ctx, []string{s}, text.AggregateFirst)
+	entities, err := c.Entities(ctx, []string{s}, text.EntityOptions{Aggregation: text.AggregateFirst})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range entities[0] {
+	for _, e := range entities.Outputs[0] {
 		fmt.Printf("%s %q\n", e.Label, s[e.Start:e.End])
 	}
 	// Output:
@@ -95,7 +96,7 @@ func ExampleOpenTokenClassifier() {
 }
 
 func ExampleOpenGenerator() {
-	g, err := text.OpenGenerator("examples/models/chat")
+	g, err := text.OpenGenerator("examples/models/chat", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func ExampleOpenGenerator() {
 
 // The folder's chat template makes the prompt.
 func ExampleGenerator_Chat() {
-	g, err := text.OpenGenerator("examples/models/chat")
+	g, err := text.OpenGenerator("examples/models/chat", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func ExampleGenerator_Chat() {
 // A chat as the API of servers has it: raw JSON keeps the order of keys, and a call has no
 // content.
 func ExampleGenerator_Prompt() {
-	g, err := text.OpenGenerator("testdata/generate")
+	g, err := text.OpenGenerator("testdata/generate", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func ExampleGenerator_Prompt() {
 
 // A call goes back into the chat with the tool's answer.
 func ExampleReply() {
-	g, err := text.OpenGenerator("testdata/generate")
+	g, err := text.OpenGenerator("testdata/generate", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func ExampleReply() {
 
 // An answer that is begun already.
 func ExamplePromptOptions() {
-	g, err := text.OpenGenerator("testdata/generate")
+	g, err := text.OpenGenerator("testdata/generate", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func ExamplePromptOptions() {
 }
 
 func ExampleOpenTranslator() {
-	t, err := text.OpenTranslator("examples/models/numbers") // it knows number words
+	t, err := text.OpenTranslator("examples/models/numbers", text.Options{}) // it knows number words
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -241,13 +242,13 @@ func ExampleOpenTranslator() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(out[0])
+	fmt.Println(out.Outputs[0].Text)
 	// Output:
 	// quatre-vingt-dix-sept mille deux cent quatre-vingt-un
 }
 
 func ExampleOpenTranscriber() {
-	t, err := text.OpenTranscriber("examples/models/dial") // it knows the tones of a telephone's keys
+	t, err := text.OpenTranscriber("examples/models/dial", text.Options{}) // it knows the tones of a telephone's keys
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func ExampleOpenTranscriber() {
 }
 
 func ExampleOpenImageClassifier() {
-	c, err := text.OpenImageClassifier("examples/models/shapes")
+	c, err := text.OpenImageClassifier("examples/models/shapes", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func ExampleOpenImageClassifier() {
 }
 
 func ExampleOpenImageEmbedder() {
-	e, err := text.OpenImageEmbedder("testdata/image")
+	e, err := text.OpenImageEmbedder("testdata/image", text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -305,7 +306,7 @@ func ExampleOpenImageEmbedder() {
 
 // The pipelines that a model is good for.
 func ExampleKindsFor() {
-	m, err := models.Open("testdata/fill-mask")
+	m, err := models.Open("testdata/fill-mask", models.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -320,12 +321,12 @@ func ExampleKindsFor() {
 // Semantic search: vectors of texts in an index, and the nearest to those of a query.
 func Example_search() {
 	documents := []string{"A cat sat on the mat.", "Paris is the capital of France.", "Dogs bark."}
-	e, _ := text.OpenEmbedder("testdata/embed")
-	vectors, _ := e.Embed(ctx, documents)
-	index, _ := search.New(len(vectors[0]), search.Options{})
-	_ = index.Add(nil, vectors)
-	queries, _ := e.Embed(ctx, []string{"Paris is the capital of France!"})
-	hits, _ := index.Search(ctx, queries, 2)
+	e, _ := text.OpenEmbedder("testdata/embed", text.Options{})
+	vectors, _ := e.Embed(ctx, text.Texts(documents...), text.EmbedOptions{})
+	index, _ := search.New(e.Dim(), search.Options{})
+	_ = index.Add(nil, vectors.Outputs)
+	queries, _ := e.Embed(ctx, text.Texts("Paris is the capital of France!"), text.EmbedOptions{})
+	hits, _ := index.Search(ctx, queries.Outputs, 2)
 	for _, h := range hits[0] {
 		fmt.Printf("%.3f %s\n", h.Score, documents[h.ID])
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/models"
 )
 
 // TestGenerationFields compares what fields of generation_config.json make of a text with what transformers 5.24 does.
@@ -42,7 +44,7 @@ func TestGenerationAccount(t *testing.T) {
 		`{"prompt_lookup_num_tokens": 3, "top_h": 0.5, "_from_model_config": true}`: "",
 	} {
 		var said []string
-		if _, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}), Warnings(func(w string) { said = append(said, w) })); err != nil {
+		if _, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config}), Model: models.Options{Warn: func(w string) { said = append(said, w) }}}); err != nil {
 			t.Fatal(err)
 		}
 		if all := strings.Join(said, "; "); !strings.Contains(all, want) || want == "" && all != "" {

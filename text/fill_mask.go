@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
@@ -36,20 +37,19 @@ type Filling struct {
 func maskFiller() record {
 	return record{
 		KindInfo: KindInfo{Type: "MaskFiller", Task: "fill-mask", Options: forTexts},
-		kind:     KindMaskFiller, use: models.UseMasks, open: opening(OpenMaskFillerFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.MaskedLM != nil },
+		kind:     KindMaskFiller, use: models.UseMasks, open: opening(openMaskFiller),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadMaskedLM] != nil },
 		lacks: "has no head for masked words",
 	}
 }
 
 // OpenMaskFiller opens the model in a folder.
-func OpenMaskFiller(dir string, opts ...Option) (*MaskFiller, error) {
-	return openIn(dir, OpenMaskFillerFS, opts)
+func OpenMaskFiller(dir string, o Options) (*MaskFiller, error) {
+	return openIn(dir, o, openMaskFiller)
 }
 
-// OpenMaskFillerFS is OpenMaskFiller for a file system whose root is the folder.
-func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
-	f, err := openFitting(fsys, maskFiller(), opts)
+func openMaskFiller(fsys fs.FS, o Options) (*MaskFiller, error) {
+	f, err := openFitting(fsys, maskFiller(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +67,18 @@ func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
 // Mask is the token that stands for a blank, such as [MASK].
 func (m *MaskFiller) Mask() string { return m.tokenizer.Config().Special["mask_token"] }
 
-// Fill is, for each mask of each text, the k likeliest tokens, the best first. A text without a mask is a fault.ErrInput.
-func (m *MaskFiller) Fill(ctx context.Context, texts []string, k int) ([][][]Filling, error) {
-	return m.FillInputs(ctx, Texts(texts), k, InputOptions{})
+// FillOptions says how one call fills masks.
+type FillOptions struct {
+	InputOptions
+	Best int // tokens for each mask; 0: 5
 }
 
-// FillInputs is Fill with options, for texts, pairs and tokens.
-func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o InputOptions) ([][][]Filling, error) {
-	if k < 1 {
-		return nil, fmt.Errorf("%w: k = %d, want at least 1", fault.ErrInput, k)
+// Fill returns the likeliest tokens for each mask of each input, the best first. A text without a mask is a fault.ErrInput.
+func (m *MaskFiller) Fill(ctx context.Context, inputs []Input, o FillOptions) (Results[[][]Filling], error) {
+	if o.Best < 0 {
+		return Results[[][]Filling]{}, check.Option("Best", o.Best, "want at least 0")
 	}
+	k := cmp.Or(o.Best, 5)
 	out := make([][][]Filling, len(inputs))
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
@@ -90,15 +92,13 @@ func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o In
 			out[in.Number] = m.fillings(in.Windows[0].IDs, results[0], k)
 		},
 	}
-	if _, err := m.serveInputs(ctx, c, inputs, "", m.limit, tokenizer.Options{}, o); err != nil {
-		return nil, err
-	}
-	return out, nil
+	counts, err := m.serveInputs(ctx, c, inputs, "", m.limit, tokenizer.Options{}, o.InputOptions)
+	return results(out, counts, err)
 }
 
 // logits are those of the masks of each window, [masks, vocabulary], from the hidden states x, [rows, D].
 func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
-	dim, n := m.model.Encoder.Dim(), m.model.MaskedLM.Out()
+	dim, n := m.model.Encoder.Dim(), m.model.Heads[models.HeadMaskedLM].Out()
 	var masks []int // rows
 	for i, id := range in.IDs {
 		if id == m.mask {
@@ -111,7 +111,7 @@ func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens,
 		ids[i] = m.mask
 	}
 	y := ws.Alloc(len(masks) * n) // [masks, vocabulary]
-	if err := m.model.MaskedLM.Forward(ws, y, x[:len(masks)*dim], models.Tokens{IDs: ids, Batch: transformer.Uniform(1, len(masks))}); err != nil {
+	if err := m.model.Heads[models.HeadMaskedLM].Forward(ws, y, x[:len(masks)*dim], models.Tokens{IDs: ids, Batch: transformer.Uniform(1, len(masks))}); err != nil {
 		return err
 	}
 	next := 0
@@ -127,7 +127,7 @@ func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens,
 
 // fillings are those of the masks of a text's tokens.
 func (m *MaskFiller) fillings(ids []int, logits []float32, k int) [][]Filling {
-	n := m.model.MaskedLM.Out()
+	n := m.model.Heads[models.HeadMaskedLM].Out()
 	var out [][]Filling
 	masks := len(logits) / n
 	for i, id := range ids {
@@ -159,6 +159,6 @@ func likeliest(p []float32, k int) []int {
 
 // Warm computes a mask.
 func (p *MaskFiller) Warm(ctx context.Context) error {
-	_, err := p.Fill(ctx, []string{p.Mask()}, 1)
+	_, err := p.Fill(ctx, Texts(p.Mask()), FillOptions{})
 	return warmed(err)
 }

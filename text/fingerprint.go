@@ -3,11 +3,11 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +28,7 @@ type identity struct {
 }
 
 // identify notes the files that a pipeline is opened from, before they are read.
-func identify(fsys fs.FS, o *options) *identity {
+func identify(fsys fs.FS, o *Options) *identity {
 	var id identity
 	if g, ok := fsys.(folder.GGUF); ok {
 		id.files, id.failed = modelfiles.Parts(g.Path)
@@ -37,7 +37,7 @@ func identify(fsys fs.FS, o *options) *identity {
 	}
 	if id.failed == nil {
 		var paths []string
-		for _, a := range o.adapters {
+		for _, a := range o.Model.Adapters {
 			paths = append(paths, a.Path)
 		}
 		var adapters []modelfiles.File
@@ -70,29 +70,26 @@ func (f *base) Fingerprint(ctx context.Context) (string, error) {
 	return id.value, nil
 }
 
-// neutral are the options on which no result depends, those that are in format otherwise, and those about long texts
-// that leave the windows of a text as they are.
-var neutral = []string{
-	"Threads", "BatchTokens", "Batches", "Warnings", "MemoryLimit", "HeadersOnly", "CacheMemory", "MaxPixels", "Draft",
-	"Weights", "WeightsOf", "Adapter", "NamedAdapter",
-	"TruncateLong", "RefuseLong",
-}
+// neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
+// leave the windows of a text as they are.
+var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
 // format is that of the weights, with a checksum of the other options that change results, if there are any.
-func (o *options) format() string {
+func (o *Options) format() string {
+	m := &o.Model
 	var further []string
-	for _, value := range slices.Sorted(maps.Values(o.given)) {
-		if name, _, _ := strings.Cut(value, " "); !slices.Contains(neutral, name) && value != "Cache f32" {
-			further = append(further, value)
+	for _, g := range append(o.some(), given{"Exact", "", m.Exact}, given{"TokenizerAsWritten", "", o.TokenizerAsWritten}) {
+		if g.set && !slices.Contains(neutral, g.name) {
+			further = append(further, fmt.Sprintf("%s %v", g.name, g.value))
 		}
 	}
-	for _, f := range o.formats {
-		further = append(further, fmt.Sprintf("WeightsOf %q %v", f.Pattern, f.Format))
+	for _, f := range m.WeightFormats {
+		further = append(further, fmt.Sprintf("WeightFormats %q %v", f.Pattern, f.Format))
 	}
-	for _, a := range o.adapters {
-		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, a.Scale))
+	for _, a := range m.Adapters {
+		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1)))
 	}
-	format := o.weights.String()
+	format := m.WeightFormat.String()
 	if len(further) > 0 {
 		sum := sha256.Sum256([]byte(strings.Join(further, "\n")))
 		format += fmt.Sprintf("+%x", sum[:4])

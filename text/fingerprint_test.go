@@ -12,44 +12,56 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 )
 
 // TestFingerprint: options that change results change the fingerprint, further ones do not.
 func TestFingerprint(t *testing.T) {
 	const dir = "testdata/embed"
-	of := func(opts ...Option) string {
+	of := func(o Options) string {
 		t.Helper()
-		return tftest.Must(tftest.Must(OpenEmbedder(dir, opts...))(t).Fingerprint(t.Context()))(t)
+		return tftest.Must(tftest.Must(OpenEmbedder(dir, o))(t).Fingerprint(t.Context()))(t)
 	}
-	plain := of()
+	plain := of(Options{})
 	if parts := strings.Split(plain, "-"); len(parts) != 3 || len(parts[0]) != 20 || parts[1] != "f32" {
 		t.Errorf("%q, want MODEL-f32-NUMERICS", plain)
 	}
 	ignore := func(string) {}
-	if got := of(Threads(1), BatchTokens(99), MemoryLimit(1<<30), HeadersOnly(), Warnings(ignore), Batches(func(int, int) {}), Weights(kernels.FormatF32), RefuseLong()); got != plain {
+	if got := of(Options{
+		Threads: 1, BatchTokens: 99, OnBatch: func(int, int) {}, Long: LongRefuse, Model: models.Options{MemoryLimit: 1 << 30, HeadersOnly: true, Warn: ignore},
+	}); got != plain {
 		t.Errorf("%q, want %q", got, plain)
 	}
 	seen := map[string]string{plain: "no options"}
 	modules := map[string][2]int{"encoder.layer.0.attention.self.value": {32, 32}}
 	one, two := tftest.WriteAdapter(t, 0.4, modules), tftest.WriteAdapter(t, -0.3, modules)
-	for name, opts := range map[string][]Option{
-		"int8":               {Weights(kernels.FormatInt8)},
-		"a weight in bf16":   {WeightsOf("encoder.layer.0.*", kernels.FormatBF16)},
-		"another in bf16":    {WeightsOf("encoder.layer.1.*", kernels.FormatBF16)},
-		"both":               {WeightsOf("encoder.layer.0.*", kernels.FormatBF16), WeightsOf("encoder.layer.1.*", kernels.FormatBF16)},
-		"exact":              {Exact()},
-		"dim":                {Dim(8)},
-		"another dim":        {Dim(9)},
-		"length":             {MaxLength(9)},
-		"split":              {SplitLong(0)},
-		"split with overlap": {SplitLong(2)},
-		"as written":         {TokenizerAsWritten()},
-		"adapter":            {Adapter(one, 1)},
-		"adapter, half":      {Adapter(one, 0.5)},
-		"another adapter":    {Adapter(two, 1)},
-		"both adapters":      {Adapter(one, 1), Adapter(two, 1)},
+	held := func(o models.Options) Options { return Options{Model: o} }
+	in := func(patterns ...string) Options {
+		var o models.Options
+		for _, p := range patterns {
+			o.WeightFormats = append(o.WeightFormats, models.NamedFormat{Pattern: p, Format: kernels.FormatBF16})
+		}
+		return held(o)
+	}
+	with := func(list ...models.Adapter) Options { return held(models.Options{Adapters: list}) }
+	for name, o := range map[string]Options{
+		"int8":               held(models.Options{WeightFormat: kernels.FormatInt8}),
+		"a weight in bf16":   in("encoder.layer.0.*"),
+		"another in bf16":    in("encoder.layer.1.*"),
+		"both":               in("encoder.layer.0.*", "encoder.layer.1.*"),
+		"exact":              held(models.Options{Exact: true}),
+		"dim":                {Dim: 8},
+		"another dim":        {Dim: 9},
+		"length":             {MaxLength: 9},
+		"split":              {Long: LongSplit},
+		"split with overlap": {Long: LongSplit, Stride: 2},
+		"as written":         {TokenizerAsWritten: true},
+		"adapter":            with(models.Adapter{Path: one}),
+		"adapter, half":      with(models.Adapter{Path: one, Scale: 0.5}),
+		"another adapter":    with(models.Adapter{Path: two}),
+		"both adapters":      with(models.Adapter{Path: one}, models.Adapter{Path: two}),
 	} {
-		got := of(opts...)
+		got := of(o)
 		if before, ok := seen[got]; ok {
 			t.Errorf("%s: the fingerprint of %s, %q", name, before, got)
 		}
@@ -59,7 +71,7 @@ func TestFingerprint(t *testing.T) {
 
 // TestFingerprintFiles: any byte of a file that is read counts, and a file that is not read does not.
 func TestFingerprintFiles(t *testing.T) {
-	open := func(fsys fs.FS) *Embedder { t.Helper(); return tftest.Must(OpenEmbedderFS(fsys))(t) }
+	open := func(fsys fs.FS) *Embedder { t.Helper(); return tftest.Must(OpenEmbedder(".", Options{FS: fsys}))(t) }
 	of := func(fsys fs.FS) string { t.Helper(); return tftest.Must(open(fsys).Fingerprint(t.Context()))(t) }
 	plain := of(os.DirFS("testdata/embed"))
 	copied := fstest.MapFS{}
@@ -101,13 +113,13 @@ func TestFingerprintFiles(t *testing.T) {
 // TestFingerprintGGUF: a GGUF file has one, and so has each pipeline.
 func TestFingerprintGGUF(t *testing.T) {
 	for dir, kind := range map[string]Kind{"testdata/generate": KindGenerator, "testdata/rerank": KindReranker, "testdata/image": KindImageClassifier} {
-		p := tftest.Must(OpenKind(kind, dir, HeadersOnly()))(t)
+		p := tftest.Must(OpenKind(kind, dir, Options{Model: models.Options{HeadersOnly: true}}))(t)
 		if got, err := p.Fingerprint(t.Context()); err != nil || got == "" {
 			t.Errorf("%s: %q, %v", dir, got, err)
 		}
 	}
 	path := tftest.Must(filepath.Glob("../models/testdata/gguf-encoders/bert-pool*.gguf"))(t)[0]
-	p := tftest.Must(OpenEmbedder(path, HeadersOnly()))(t)
+	p := tftest.Must(OpenEmbedder(path, Options{Model: models.Options{HeadersOnly: true}}))(t)
 	if got, err := p.Fingerprint(t.Context()); err != nil || !strings.Contains(got, "-f32-") {
 		t.Errorf("%s: %q, %v", path, got, err)
 	}

@@ -73,34 +73,34 @@ func TestNotFinite(t *testing.T) {
 func failingEmbedders() []failing {
 	embed := func(call func(context.Context, *text.Embedder) (int, error)) func(context.Context, fs.FS) (int, error) {
 		return func(ctx context.Context, fsys fs.FS) (int, error) {
-			e, err := text.OpenEmbedderFS(fsys)
+			e, err := text.OpenEmbedder(".", text.Options{FS: fsys})
 			if err != nil {
 				return 0, err
 			}
 			return call(ctx, e)
 		}
 	}
-	texts := text.Texts([]string{"hello world", "the cat reads"})
+	texts := text.Texts("hello world", "the cat reads")
 	dense := func(o text.EmbedOptions) func(context.Context, fs.FS) (int, error) {
 		return embed(func(ctx context.Context, e *text.Embedder) (int, error) {
-			v, _, err := e.EmbedInputs(ctx, texts, o)
+			v, err := outputs(e.Embed(ctx, texts, o))
 			return len(v), err
 		})
 	}
 	tokens := embed(func(ctx context.Context, e *text.Embedder) (int, error) {
-		v, _, err := e.EmbedTokens(ctx, texts, "", text.InputOptions{})
+		v, err := outputs(e.EmbedTokens(ctx, texts, text.EmbedOptions{}))
 		return len(v), err
 	})
 	sparse := embed(func(ctx context.Context, e *text.Embedder) (int, error) {
-		v, _, err := e.EmbedSparse(ctx, texts, "", text.InputOptions{})
+		v, err := outputs(e.EmbedSparse(ctx, texts, text.EmbedOptions{}))
 		return len(v), err
 	})
 	vectors := embed(func(ctx context.Context, e *text.Embedder) (int, error) {
-		v, _, err := e.EmbedVectors(ctx, texts, "query", text.InputOptions{})
+		v, err := outputs(e.EmbedMultiVector(ctx, texts, text.EmbedOptions{Prompt: "query"}))
 		return len(v), err
 	})
 	chunks := embed(func(ctx context.Context, e *text.Embedder) (int, error) {
-		v, err := e.EmbedChunks(ctx, "hello world", []tokenizer.Offset{{Start: 0, End: 5}}, text.EmbedOptions{})
+		v, err := outputs(e.EmbedChunks(ctx, "hello world", []tokenizer.Offset{{Start: 0, End: 5}}, text.EmbedOptions{}))
 		return len(v), err
 	})
 	const norm = "encoder.layer.1.output.LayerNorm.weight"
@@ -112,9 +112,9 @@ func failingEmbedders() []failing {
 }
 
 // opened is a call of a pipeline that open opens.
-func opened[P any](open func(fs.FS, ...text.Option) (P, error), call func(ctx context.Context, p P) (int, error)) func(context.Context, fs.FS) (int, error) {
+func opened[P any](open func(string, text.Options) (P, error), call func(ctx context.Context, p P) (int, error)) func(context.Context, fs.FS) (int, error) {
 	return func(ctx context.Context, fsys fs.FS) (int, error) {
-		p, err := open(fsys)
+		p, err := open(".", text.Options{FS: fsys})
 		if err != nil {
 			return 0, err
 		}
@@ -128,38 +128,38 @@ func failingScorers(t *testing.T) []failing {
 		t.Fatal(err)
 	}
 	texts, files := []string{"hello world", "Paris [MASK]"}, [][]byte{picture}
-	classify := opened(text.OpenClassifierFS, func(ctx context.Context, c *text.Classifier) (int, error) {
-		out, err := c.Classify(ctx, texts)
+	classify := opened(text.OpenClassifier, func(ctx context.Context, c *text.Classifier) (int, error) {
+		out, err := outputs(c.Classify(ctx, text.Texts(texts...), text.ClassifyOptions{}))
 		return len(out), err
 	})
-	rerank := opened(text.OpenRerankerFS, func(ctx context.Context, r *text.Reranker) (int, error) {
-		out, err := r.Rank(ctx, "what?", texts)
+	rerank := opened(text.OpenReranker, func(ctx context.Context, r *text.Reranker) (int, error) {
+		out, err := outputs(r.Rank(ctx, "what?", texts, text.RerankOptions{}))
 		return len(out), err
 	})
 	const norm = "encoder.layer.1.output.LayerNorm.weight"
 	return []failing{
 		{"classify", norm, classify}, {"classify", "classifier.bias", classify}, {"classify-multi", norm, classify}, {"rerank", "classifier.bias", rerank}, {"rerank-judge", "model.norm.weight", rerank},
-		{"tokens", "classifier.bias", opened(text.OpenTokenClassifierFS, func(ctx context.Context, c *text.TokenClassifier) (int, error) {
-			out, err := c.Entities(ctx, texts, text.AggregateSimple)
+		{"tokens", "classifier.bias", opened(text.OpenTokenClassifier, func(ctx context.Context, c *text.TokenClassifier) (int, error) {
+			out, err := outputs(c.Entities(ctx, texts, text.EntityOptions{}))
 			return len(out), err
 		})},
-		{"fill-mask", "predictions.bias", opened(text.OpenMaskFillerFS, func(ctx context.Context, m *text.MaskFiller) (int, error) {
-			out, err := m.Fill(ctx, texts[1:], 2)
+		{"fill-mask", "predictions.bias", opened(text.OpenMaskFiller, func(ctx context.Context, m *text.MaskFiller) (int, error) {
+			out, err := outputs(m.Fill(ctx, text.Texts(texts[1:]...), text.FillOptions{Best: 2}))
 			return len(out), err
 		})},
-		{"next-sentence", "seq_relationship.bias", opened(text.OpenNextSentenceFS, func(ctx context.Context, s *text.NextSentence) (int, error) {
-			out, err := s.Follows(ctx, [][2]string{{"a", "b"}})
+		{"next-sentence", "seq_relationship.bias", opened(text.OpenNextSentence, func(ctx context.Context, s *text.NextSentence) (int, error) {
+			out, err := outputs(s.Follows(ctx, text.Pairs([2]string{"a", "b"}), text.InputOptions{}))
 			return len(out), err
 		})},
-		{"answer", "qa_outputs.bias", opened(text.OpenQuestionAnswererFS, func(ctx context.Context, a *text.QuestionAnswerer) (int, error) {
-			out, err := a.Answer(ctx, []text.Question{{Question: "what?", Text: "The cat reads."}}, text.AnswerOptions{})
+		{"answer", "qa_outputs.bias", opened(text.OpenQuestionAnswerer, func(ctx context.Context, a *text.QuestionAnswerer) (int, error) {
+			out, err := outputs(a.Answer(ctx, []text.Question{{Question: "what?", Text: "The cat reads."}}, text.AnswerOptions{}))
 			return len(out), err
 		})},
-		{"image", "classifier.bias", opened(text.OpenImageClassifierFS, func(ctx context.Context, c *text.ImageClassifier) (int, error) {
+		{"image", "classifier.bias", opened(text.OpenImageClassifier, func(ctx context.Context, c *text.ImageClassifier) (int, error) {
 			out, err := c.Classify(ctx, files)
 			return len(out), err
 		})},
-		{"image", "vit.layernorm.weight", opened(text.OpenImageEmbedderFS, func(ctx context.Context, e *text.ImageEmbedder) (int, error) {
+		{"image", "vit.layernorm.weight", opened(text.OpenImageEmbedder, func(ctx context.Context, e *text.ImageEmbedder) (int, error) {
 			out, err := e.Embed(ctx, files)
 			return len(out), err
 		})},
@@ -177,26 +177,26 @@ func failingGenerators(t *testing.T) []failing {
 		t.Fatal(err)
 	}
 	generate := func(o text.GenerateOptions) func(context.Context, fs.FS) (int, error) {
-		return opened(text.OpenGeneratorFS, func(ctx context.Context, g *text.Generator) (int, error) {
+		return opened(text.OpenGenerator, func(ctx context.Context, g *text.Generator) (int, error) {
 			return collected(g.Generate(ctx, "hello", o))
 		})
 	}
 	translate := func(beams int) func(context.Context, fs.FS) (int, error) {
-		return opened(text.OpenTranslatorFS, func(ctx context.Context, tr *text.Translator) (int, error) {
+		return opened(text.OpenTranslator, func(ctx context.Context, tr *text.Translator) (int, error) {
 			out, err := tr.Translate(ctx, []string{"hello", "world"}, text.TranslateOptions{GenerateOptions: text.GenerateOptions{MaxTokens: 4, Beams: beams}})
-			return len(out), err
+			return len(out.Outputs), err
 		})
 	}
 	transcribe := func(o text.TranscribeOptions) func(context.Context, fs.FS) (int, error) {
-		return opened(text.OpenTranscriberFS, func(ctx context.Context, tr *text.Transcriber) (int, error) {
+		return opened(text.OpenTranscriber, func(ctx context.Context, tr *text.Transcriber) (int, error) {
 			return collected(tr.Transcribe(ctx, sound, o))
 		})
 	}
-	segments := opened(text.OpenTranscriberFS, func(ctx context.Context, tr *text.Transcriber) (int, error) {
+	segments := opened(text.OpenTranscriber, func(ctx context.Context, tr *text.Transcriber) (int, error) {
 		out, err := tr.Segments(ctx, sound, text.TranscribeOptions{Language: "en"})
 		return len(out), err
 	})
-	chat := opened(text.OpenGeneratorFS, func(ctx context.Context, g *text.Generator) (int, error) {
+	chat := opened(text.OpenGenerator, func(ctx context.Context, g *text.Generator) (int, error) {
 		return collected(g.Answer(ctx, []text.Message{{Role: "user", Content: "hello"}}, text.PromptOptions{}, text.GenerateOptions{MaxTokens: 4}))
 	})
 	return []failing{
@@ -211,7 +211,7 @@ func failingGenerators(t *testing.T) []failing {
 // TestNotFiniteText spoils the vector of one token: a call with it fails and names a text that has it, and calls
 // without it at the same time do not fail.
 func TestNotFiniteText(t *testing.T) {
-	whole, err := text.OpenEmbedder("testdata/embed")
+	whole, err := text.OpenEmbedder("testdata/embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +220,9 @@ func TestNotFiniteText(t *testing.T) {
 		t.Fatal(err)
 	}
 	width := 2 * 32 // bytes of a token's vector
-	m, err := text.OpenEmbedderFS(spoilt(t, "embed", "word_embeddings.weight", func(values []byte, kind string) {
+	m, err := text.OpenEmbedder(".", text.Options{FS: spoilt(t, "embed", "word_embeddings.weight", func(values []byte, kind string) {
 		tftest.Spoil(values[e.IDs[0]*width:][:width], kind, true)
-	}))
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestNotFiniteText(t *testing.T) {
 			if i%2 == 0 {
 				texts[1], texts[2] = "hello", texts[2]+" hello"
 			}
-			vectors, err := m.Embed(t.Context(), texts)
+			vectors, err := outputs(m.Embed(t.Context(), text.Texts(texts...), text.EmbedOptions{}))
 			var at *text.InputError
 			switch {
 			case i%2 == 1 && (err != nil || len(vectors) != len(texts)):

@@ -29,21 +29,20 @@ type Generator struct {
 
 func generator() record {
 	return record{
-		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: []string{"MaxLength", "Cache", "CacheMemory", "Draft", "NamedAdapter", "Prompts"}},
-		kind:     KindGenerator, use: models.UseText, open: opening(OpenGeneratorFS),
+		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "Draft", "Adapter.Name", "PromptFormat")},
+		kind:     KindGenerator, use: models.UseText, open: opening(openGenerator),
 		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder == nil && m.Audio == nil },
 		lacks: "is no decoder of texts",
 	}
 }
 
 // OpenGenerator opens the decoder in a folder.
-func OpenGenerator(dir string, opts ...Option) (*Generator, error) {
-	return openIn(dir, OpenGeneratorFS, opts)
+func OpenGenerator(dir string, o Options) (*Generator, error) {
+	return openIn(dir, o, openGenerator)
 }
 
-// OpenGeneratorFS is OpenGenerator for a file system whose root is the folder.
-func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
-	f, err := openFitting(fsys, generator(), opts)
+func openGenerator(fsys fs.FS, o Options) (*Generator, error) {
+	f, err := openFitting(fsys, generator(), o)
 	if err != nil {
 		return nil, err
 	}

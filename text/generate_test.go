@@ -17,6 +17,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 )
 
 type expectedGenerate struct {
@@ -30,7 +31,7 @@ func TestGenerate(t *testing.T) {
 	ctx := context.Background()
 	var want expectedGenerate
 	readExpected(t, "generate", &want)
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestGenerateSeeds(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestGenerateSeeds(t *testing.T) {
 }
 
 func TestGenerateErrors(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate", MaxLength(20))
+	g, err := OpenGenerator("testdata/generate", Options{MaxLength: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestTranslate(t *testing.T) {
 				MaxTokens            int `json:"max_tokens"`
 			}
 			readExpected(t, folder, &want)
-			tr, err := OpenTranslator("testdata/" + folder)
+			tr, err := OpenTranslator("testdata/"+folder, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +147,7 @@ func TestTranslate(t *testing.T) {
 			o.MaxTokens = want.MaxTokens
 			for _, beams := range []int{1, 4} {
 				o.Beams = beams
-				got, err := tr.Translate(context.Background(), want.Texts, o)
+				got, err := translated(tr, context.Background(), want.Texts, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -162,7 +163,7 @@ func TestTranslate(t *testing.T) {
 
 // TestTranslateTogether: texts of calls at a time share the decoder's steps, and each becomes what it does alone.
 func TestTranslateTogether(t *testing.T) {
-	tr, err := OpenTranslator("testdata/translate")
+	tr, err := OpenTranslator("testdata/translate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestTranslateTogether(t *testing.T) {
 	<-begun
 	for range 2 {
 		group.Go(func() {
-			if got, err := tr.Translate(t.Context(), texts, o); err != nil || !slices.Equal(got, want) {
+			if got, err := translated(tr, t.Context(), texts, o); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%q, %v, want %q", got, err, want)
 			}
 		})
@@ -219,7 +220,7 @@ func TestTranslateTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Grammar = yes
-	if got, err := tr.Translate(t.Context(), texts[:2], o); err != nil || !slices.Contains([]string{"yes", "no"}, got[1]) {
+	if got, err := translated(tr, t.Context(), texts[:2], o); err != nil || !slices.Contains([]string{"yes", "no"}, got[1]) {
 		t.Errorf("with a grammar: %q, %v", got, err)
 	}
 }
@@ -231,7 +232,7 @@ func TestTranscribe(t *testing.T) {
 		MaxTokens     int `json:"max_tokens"`
 	}
 	readExpected(t, "transcribe", &want)
-	tr, err := OpenTranscriber("testdata/transcribe")
+	tr, err := OpenTranscriber("testdata/transcribe", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func TestImages(t *testing.T) {
 		}
 		files = append(files, data)
 	}
-	c, err := OpenImageClassifier("testdata/image")
+	c, err := OpenImageClassifier("testdata/image", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := OpenImageEmbedder("testdata/image")
+	e, err := OpenImageEmbedder("testdata/image", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestImages(t *testing.T) {
 	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("error %v, want a fault.ErrImage", err)
 	}
-	small, err := OpenImageClassifier("testdata/image", MaxPixels(100))
+	small, err := OpenImageClassifier("testdata/image", Options{MaxPixels: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +312,8 @@ func TestImages(t *testing.T) {
 
 // TestCache: the format of the cache changes the logits a little, and only it.
 func TestCache(t *testing.T) {
-	logits := func(opts ...Option) []float32 {
-		g, err := OpenGenerator("testdata/generate", opts...)
+	logits := func(f kernels.Format) []float32 {
+		g, err := OpenGenerator("testdata/generate", Options{Model: models.Options{CacheFormat: f}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,19 +327,16 @@ func TestCache(t *testing.T) {
 		}
 		return slices.Clone(out)
 	}
-	exact := logits()
-	if got := logits(Cache(kernels.FormatF32)); !slices.Equal(got, exact) {
-		t.Error("float32 is not the default")
-	}
+	exact := logits(kernels.FormatF32)
 	for _, f := range []kernels.Format{kernels.FormatBF16, kernels.FormatF16, kernels.FormatInt8} {
-		got := logits(Cache(f))
+		got := logits(f)
 		if slices.Equal(got, exact) {
 			t.Errorf("%v changes nothing", f)
 		}
 		close32(t, f.String(), got, exact, 0.05)
 	}
 	for _, f := range []kernels.Format{kernels.FormatQ8_0, 200} {
-		if _, err := OpenGenerator("testdata/generate", Cache(f)); !errors.Is(err, fault.ErrOption) {
+		if _, err := OpenGenerator("testdata/generate", Options{Model: models.Options{CacheFormat: f}}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%v: error %v, want a fault.ErrOption", f, err)
 		}
 	}
@@ -363,7 +361,7 @@ func TestLanguageBeyondVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := OpenTranscriberFS(overlay("transcribe", map[string]string{"tokenizer.json": string(changed)}))
+	tr, err := OpenTranscriber(".", Options{FS: overlay("transcribe", map[string]string{"tokenizer.json": string(changed)})})
 	if err != nil {
 		t.Fatal(err)
 	}

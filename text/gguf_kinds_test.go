@@ -16,20 +16,20 @@ func TestGGUFKinds(t *testing.T) {
 			t.Errorf("%s: kind %q, error %v, want %q", file, kind, err, want)
 		}
 	}
-	tr, err := OpenTranslator(files + "gguf-encoders/t5-buckets.gguf")
+	tr, err := OpenTranslator(files+"gguf-encoders/t5-buckets.gguf", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var o TranslateOptions
 	o.MaxTokens = 5
-	if out, err := tr.Translate(context.Background(), []string{"t5 t9 t40"}, o); err != nil || out[0] == "" {
+	if out, err := translated(tr, context.Background(), []string{"t5 t9 t40"}, o); err != nil || out[0] == "" {
 		t.Errorf("translation %q, error %v", out, err)
 	}
-	e, err := OpenEmbedder(files + "gguf-encoders/bert-alibi.gguf")
+	e, err := OpenEmbedder(files+"gguf-encoders/bert-alibi.gguf", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, err := e.Embed(context.Background(), []string{"t5 t9"}); err != nil || len(x) != 1 || len(x[0]) != 36 {
+	if x, err := outputs(e.Embed(context.Background(), Texts("t5 t9"), EmbedOptions{})); err != nil || len(x) != 1 || len(x[0]) != 36 {
 		t.Errorf("vectors %v, error %v", x, err)
 	}
 }

@@ -90,7 +90,7 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 	h := hearing{characters: t.characters}
 	windows := t.characters.windows.of(samples, t.model.Audio.Rows)
 	for len(windows) > 0 {
-		now := windows[:min(len(windows), int(t.threads))] // side by side
+		now := windows[:min(len(windows), t.options.Threads)] // side by side
 		names := make([][]string, len(now))
 		if _, err := t.queue.Each(ctx, len(now), func(ws *models.Workspace, i int) (err error) {
 			names[i], err = t.listen(ws, now[i])
@@ -143,12 +143,12 @@ func (t *Transcriber) listen(ws *models.Workspace, w window) (names []string, er
 	if t.characters.normalize {
 		samples = standardized(samples)
 	}
-	rows, vocabulary := m.Audio.Rows(len(samples)), m.CTC.Out()
+	rows, vocabulary := m.Audio.Rows(len(samples)), m.Heads[models.HeadCTC].Out()
 	hidden, logits := ws.Alloc(rows*m.Audio.Dim()), ws.Alloc(rows*vocabulary) // [rows, D], [rows, vocabulary]
 	if err := m.Audio.EncodeAudio(ws, hidden, samples, 1, len(samples)); err != nil {
 		return nil, err
 	}
-	if err := m.CTC.Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
+	if err := m.Heads[models.HeadCTC].Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
 		return nil, err
 	}
 	if err := check.Finite(logits); err != nil {

@@ -35,7 +35,7 @@ func TestWindows(t *testing.T) {
 		}
 	}
 	readExpected(t, "characters", &want)
-	tr, err := OpenTranscriber("testdata/characters", Threads(3)) // the last of four windows is computed after the others
+	tr, err := OpenTranscriber("testdata/characters", Options{Threads: 3}) // the last of four windows is computed after the others
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (p *passes) EncodeAudio(ws *models.Workspace, dst, samples []float32, sound
 // is normalized by itself.
 func TestWindowLengths(t *testing.T) {
 	t.Parallel()
-	tr, err := OpenTranscriber("testdata/characters", Threads(1)) // for passes in order
+	tr, err := OpenTranscriber("testdata/characters", Options{Threads: 1}) // for passes in order
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestWindowsWithCleanUp(t *testing.T) {
 // TestWindowsCancelled: a call that is cancelled ends before the next window.
 func TestWindowsCancelled(t *testing.T) {
 	t.Parallel()
-	tr, err := OpenTranscriber("testdata/characters", Threads(1))
+	tr, err := OpenTranscriber("testdata/characters", Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ type images struct {
 	decoder   *vision.Decoder
 }
 
-func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
-	f, err := openFitting(fsys, r, opts)
+func openImages(fsys fs.FS, r record, o Options) (images, error) {
+	f, err := openFitting(fsys, r, o)
 	if err != nil {
 		return images{}, err
 	}
@@ -42,7 +42,7 @@ func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
 	for _, w := range p.Warnings {
 		f.warning(file + ": " + w)
 	}
-	return images{f, p, vision.NewDecoder(f.maxPixels)}, nil
+	return images{f, p, vision.NewDecoder(f.options.MaxPixels)}, nil
 }
 
 // each encodes image files, several at a time where there are as many as threads, and hands the hidden states of each,
@@ -84,21 +84,19 @@ type ImageClassifier struct{ images }
 func imageClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "ImageClassifier", Task: "image-classification", Command: "classify", Images: true, Options: []string{"MaxPixels"}},
-		kind:     KindImageClassifier, use: models.UseImageLabels, open: opening(OpenImageClassifierFS),
-		fits:  func(m *models.Model) bool { return m.Image != nil && m.ImageClassifier != nil },
+		kind:     KindImageClassifier, use: models.UseImageLabels, open: opening(openImageClassifier),
+		fits:  func(m *models.Model) bool { return m.Image != nil && m.Heads[models.HeadImageClassifier] != nil },
 		lacks: "has no classifier of images",
 	}
 }
 
 // OpenImageClassifier opens the model in a folder.
-func OpenImageClassifier(dir string, opts ...Option) (*ImageClassifier, error) {
-	return openIn(dir, OpenImageClassifierFS, opts)
+func OpenImageClassifier(dir string, o Options) (*ImageClassifier, error) {
+	return openIn(dir, o, openImageClassifier)
 }
 
-// OpenImageClassifierFS is OpenImageClassifier for a file system whose root is the
-// folder.
-func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error) {
-	m, err := openImages(fsys, imageClassifier(), opts)
+func openImageClassifier(fsys fs.FS, o Options) (*ImageClassifier, error) {
+	m, err := openImages(fsys, imageClassifier(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +133,8 @@ func (c *ImageClassifier) Labels() []string { return slices.Clone(c.model.Config
 // logits hands those of each image to use, which may keep and change them.
 func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i int, y []float32)) error {
 	return c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
-		y := make([]float32, c.model.ImageClassifier.Out()) // [labels]
-		if err := c.model.ImageClassifier.Forward(ws, y, x, models.Tokens{Batch: batch}); err != nil {
+		y := make([]float32, c.model.Heads[models.HeadImageClassifier].Out()) // [labels]
+		if err := c.model.Heads[models.HeadImageClassifier].Forward(ws, y, x, models.Tokens{Batch: batch}); err != nil {
 			return err
 		}
 		if err := check.Finite(y); err != nil {
@@ -154,28 +152,26 @@ type ImageEmbedder struct{ images }
 func imageEmbedder() record {
 	return record{
 		KindInfo: KindInfo{Type: "ImageEmbedder", Task: "image-feature-extraction", Images: true, Options: []string{"MaxPixels"}},
-		kind:     KindImageEmbedder, use: models.UseImages, open: opening(OpenImageEmbedderFS),
+		kind:     KindImageEmbedder, use: models.UseImages, open: opening(openImageEmbedder),
 		fits:  func(m *models.Model) bool { return m.Image != nil },
 		lacks: "takes no images",
 	}
 }
 
 // OpenImageEmbedder opens the model in a folder.
-func OpenImageEmbedder(dir string, opts ...Option) (*ImageEmbedder, error) {
-	return openIn(dir, OpenImageEmbedderFS, opts)
+func OpenImageEmbedder(dir string, o Options) (*ImageEmbedder, error) {
+	return openIn(dir, o, openImageEmbedder)
 }
 
-// OpenImageEmbedderFS is OpenImageEmbedder for a file system whose root is the
-// folder.
-func OpenImageEmbedderFS(fsys fs.FS, opts ...Option) (*ImageEmbedder, error) {
-	m, err := openImages(fsys, imageEmbedder(), opts)
+func openImageEmbedder(fsys fs.FS, o Options) (*ImageEmbedder, error) {
+	m, err := openImages(fsys, imageEmbedder(), o)
 	return &ImageEmbedder{m}, err
 }
 
 // Dim is the number of elements of a vector.
 func (e *ImageEmbedder) Dim() int {
-	if e.model.ImagePooler != nil {
-		return e.model.ImagePooler.Out()
+	if e.model.Heads[models.HeadImagePooler] != nil {
+		return e.model.Heads[models.HeadImagePooler].Out()
 	}
 	return e.model.Image.Dim()
 }
@@ -186,9 +182,9 @@ func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32,
 	out := make([][]float32, len(files))
 	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		out[i] = make([]float32, e.Dim())
-		if e.model.ImagePooler == nil {
+		if e.model.Heads[models.HeadImagePooler] == nil {
 			copy(out[i], x)
-		} else if err := e.model.ImagePooler.Forward(ws, out[i], x, models.Tokens{Batch: batch}); err != nil {
+		} else if err := e.model.Heads[models.HeadImagePooler].Forward(ws, out[i], x, models.Tokens{Batch: batch}); err != nil {
 			return err
 		}
 		return check.Finite(out[i])

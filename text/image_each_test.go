@@ -40,7 +40,7 @@ func (s *sideBySide) EncodeImages(ws *models.Workspace, dst, pixels []float32, i
 // threads. Of images that cannot be read the first is named.
 func TestImagesSideBySide(t *testing.T) {
 	t.Parallel()
-	m, err := OpenImageClassifier("testdata/image", Threads(3))
+	m, err := OpenImageClassifier("testdata/image", Options{Threads: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

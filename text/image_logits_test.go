@@ -9,7 +9,7 @@ import (
 
 // TestImageLogits makes probabilities of logits.
 func TestImageLogits(t *testing.T) {
-	c, err := OpenImageClassifier("testdata/image")
+	c, err := OpenImageClassifier("testdata/image", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

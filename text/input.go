@@ -1,4 +1,4 @@
-// Inputs of one call: texts, pairs or tokens, how those that are too long are taken, and what is counted.
+// Inputs of a call: texts, pairs or tokens, what is done with long ones, and what is counted.
 
 package text
 
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
@@ -36,8 +37,8 @@ func (e *InputError) Error() string { return fmt.Sprintf("input %d: %v", e.Numbe
 // Unwrap is Err.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Texts are inputs of a text each.
-func Texts(texts []string) []Input {
+// Texts returns an input for each text.
+func Texts(texts ...string) []Input {
 	in := make([]Input, len(texts))
 	for i, t := range texts {
 		in[i].Text = t
@@ -45,18 +46,33 @@ func Texts(texts []string) []Input {
 	return in
 }
 
-// Long is what a call does with texts of more tokens than the model takes.
-type Long int
+// Pairs returns an input for each pair of texts, such as premise and hypothesis.
+func Pairs(pairs ...[2]string) []Input {
+	in := make([]Input, len(pairs))
+	for i, p := range pairs {
+		in[i] = Input{Text: p[0], Second: p[1], Pair: true}
+	}
+	return in
+}
 
-// What a call may ask for.
-const (
-	LongAsOpened Long = iota // what the pipeline was opened with
-	LongTruncate             // as TruncateLong
-	LongRefuse               // as RefuseLong
-)
+// Results is what a call returns: an output for each input, in their order, and what was counted. It is empty beside an
+// error.
+type Results[T any] struct {
+	Outputs []T
+	Counts
+}
+
+// results returns the outputs of a call, nothing beside an error.
+func results[T any](outputs []T, counts Counts, err error) (Results[T], error) {
+	if err != nil {
+		return Results[T]{}, err
+	}
+	return Results[T]{outputs, counts}, nil
+}
 
 // InputOptions says how a call takes its inputs. The zero value is as the pipeline was opened.
 type InputOptions struct {
+	// Long says what is done with inputs of too many tokens. LongSplit is possible only if the pipeline was opened with it.
 	Long Long
 	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
 	TruncateLeft bool
@@ -67,13 +83,17 @@ type InputOptions struct {
 	strategy tokenizer.Strategy // which text of a pair is cut
 }
 
-// Counts says what a call computed with.
+// Counts says what a call computed with, for each input.
 type Counts struct {
-	Tokens  []int  // of each input, those of all its windows
-	Windows []int  // of each input; more than one of those that were split
-	Cut     []bool // inputs of which something was cut off
+	Tokens  []int  // in all windows of the input
+	Windows []int  // more than one if the input was split
+	Cut     []bool // whether something was cut off
 
 	Wait time.Duration // from the call to the first batch with its inputs
+}
+
+func newCounts(inputs int) Counts {
+	return Counts{Tokens: make([]int, inputs), Windows: make([]int, inputs), Cut: make([]bool, inputs)}
 }
 
 // Sum is the number of tokens of all inputs.
@@ -120,7 +140,7 @@ func (f *base) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, p
 	if err := f.checkInputs(inputs, limit); err != nil {
 		return Counts{}, err
 	}
-	n := Counts{Tokens: make([]int, len(inputs)), Windows: make([]int, len(inputs)), Cut: make([]bool, len(inputs))}
+	n := newCounts(len(inputs))
 	c.Size = len(inputs)
 	c.Text = func(i int) windows.Text {
 		in := inputs[i]
@@ -216,14 +236,11 @@ func (f *base) checkInputs(inputs []Input, limit int) error {
 func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
 	how := f.how(limit, tokens)
 	how.Strategy, how.Left = o.strategy, o.TruncateLeft
-	switch o.Long {
-	case LongAsOpened:
-	case LongTruncate:
-		how.Long = windows.Truncate
-	case LongRefuse:
-		how.Long = windows.Refuse
-	default:
-		return windows.Splitter{}, fmt.Errorf("%w: Long %d", fault.ErrOption, o.Long)
+	if o.Long != LongDefault {
+		var ok bool
+		if how.Long, ok = o.Long.windows(); !ok || o.Long == LongSplit && f.options.Long != LongSplit {
+			return windows.Splitter{}, check.Option("Long", int(o.Long), "of a call, want LongDefault, LongTruncate or LongRefuse")
+		}
 	}
 	if o.TruncateLeft && how.Long != windows.Truncate {
 		return windows.Splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", fault.ErrOption)

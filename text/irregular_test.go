@@ -18,12 +18,12 @@ func TestIrregularFiles(t *testing.T) {
 		open   func(fsys fs.FS) error
 		files  string // that the pipeline reads, there or not
 	}{
-		{"generate", func(fsys fs.FS) error { _, err := text.OpenGeneratorFS(fsys); return err },
+		{"generate", func(fsys fs.FS) error { _, err := text.OpenGenerator(".", text.Options{FS: fsys}); return err },
 			"config.json generation_config.json model.safetensors tokenizer.json tokenizer_config.json special_tokens_map.json added_tokens.json chat_template.jinja"},
-		{"embed", func(fsys fs.FS) error { _, err := text.OpenEmbedderFS(fsys); return err },
+		{"embed", func(fsys fs.FS) error { _, err := text.OpenEmbedder(".", text.Options{FS: fsys}); return err },
 			"modules.json 1_Pooling/config.json sentence_bert_config.json config_sentence_transformers.json"},
-		{"image", func(fsys fs.FS) error { _, err := text.OpenImageClassifierFS(fsys); return err }, "preprocessor_config.json"},
-		{"transcribe", func(fsys fs.FS) error { _, err := text.OpenTranscriberFS(fsys); return err }, "preprocessor_config.json"},
+		{"image", func(fsys fs.FS) error { _, err := text.OpenImageClassifier(".", text.Options{FS: fsys}); return err }, "preprocessor_config.json"},
+		{"transcribe", func(fsys fs.FS) error { _, err := text.OpenTranscriber(".", text.Options{FS: fsys}); return err }, "preprocessor_config.json"},
 	} {
 		root, whole := os.DirFS("testdata/"+c.folder), fstest.MapFS{}
 		err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {

@@ -18,19 +18,19 @@ func TestKindOf(t *testing.T) {
 	told := map[Kind]int{}
 	for _, e := range entries {
 		dir := filepath.Join(folders, e.Name())
-		m, err := models.Options{HeadersOnly: true}.Open(dir)
+		m, err := models.Open(dir, models.Options{HeadersOnly: true})
 		if err != nil {
 			continue // no folder of a model, or one for a test of its own
 		}
-		if m.Audio != nil && m.CTC == nil && m.LM == nil {
+		if m.Audio != nil && m.Heads[models.HeadCTC] == nil && m.LM == nil {
 			continue // no pipeline is for hidden states of sound
 		}
-		embeds := m.Sentence != nil || m.Sparse != nil || m.Vectors != nil
+		embeds := m.Embedders.Sentence != nil || m.Embedders.Sparse != nil || m.Embedders.Tokens != nil
 		texts := m.Encoder != nil && m.LM == nil || m.LM != nil && m.Encoder == nil && m.Audio == nil
 		can := map[Kind]bool{
-			KindTranscriber: m.Audio != nil, KindImageClassifier: m.ImageClassifier != nil, KindTokenClassifier: m.TokenClassifier != nil, KindQuestionAnswerer: m.Answer != nil,
-			KindNextSentence: m.NextSentence != nil, KindMaskFiller: m.MaskedLM != nil,
-			KindClassifier: m.Classifier != nil && m.Classifier.Out() > 1, KindReranker: m.Classifier != nil && m.Classifier.Out() == 1,
+			KindTranscriber: m.Audio != nil, KindImageClassifier: m.Heads[models.HeadImageClassifier] != nil, KindTokenClassifier: m.Heads[models.HeadTokenClassifier] != nil, KindQuestionAnswerer: m.Heads[models.HeadAnswer] != nil,
+			KindNextSentence: m.Heads[models.HeadNextSentence] != nil, KindMaskFiller: m.Heads[models.HeadMaskedLM] != nil,
+			KindClassifier: m.Heads[models.HeadClassifier] != nil && m.Heads[models.HeadClassifier].Out() > 1, KindReranker: m.Heads[models.HeadClassifier] != nil && m.Heads[models.HeadClassifier].Out() == 1,
 			KindImageEmbedder: m.Image != nil || m.Joint != nil, KindTranslator: m.LM != nil && m.Encoder != nil, KindGenerator: m.LM != nil && texts, KindEmbedder: embeds || texts,
 		}
 		kind, err := KindOf(dir)

@@ -62,29 +62,28 @@ func KindsFor(m *models.Model) []Kind {
 }
 
 // OpenKind opens the pipeline of a kind in a folder: an *Embedder, a *Reranker and so on.
-func OpenKind(kind Kind, dir string, opts ...Option) (Pipeline, error) {
+func OpenKind(kind Kind, dir string, o Options) (Pipeline, error) {
 	r, err := recordOf(kind)
 	if err != nil {
 		return nil, err
 	}
-	return openIn(dir, r.open, opts)
+	return openIn(dir, o, r.open)
 }
 
 // FootprintOf is the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
-func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error) {
+func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	r, err := recordOf(kind)
 	if err != nil {
 		return models.Footprint{}, err
 	}
-	o, err := newOptions(r.KindInfo, opts)
+	if err := o.check(r.KindInfo); err != nil {
+		return models.Footprint{}, err
+	}
+	fsys, err := o.folder(dir)
 	if err != nil {
 		return models.Footprint{}, err
 	}
-	fsys, err := folder.FS(dir)
-	if err != nil {
-		return models.Footprint{}, err
-	}
-	headers := o.of()
+	headers := o.Model
 	headers.HeadersOnly, headers.Warn = true, nil
 	m, err := folder.Model(fsys, headers)
 	if err != nil {

@@ -19,20 +19,19 @@ type NextSentence struct{ *base }
 func nextSentence() record {
 	return record{
 		KindInfo: KindInfo{Type: "NextSentence", Task: "text-classification", Options: forTexts},
-		kind:     KindNextSentence, use: models.UseNextSentence, open: opening(OpenNextSentenceFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.NextSentence != nil },
+		kind:     KindNextSentence, use: models.UseNextSentence, open: opening(openNextSentence),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadNextSentence] != nil },
 		lacks: "has no head for next sentences",
 	}
 }
 
 // OpenNextSentence opens the model in a folder.
-func OpenNextSentence(dir string, opts ...Option) (*NextSentence, error) {
-	return openIn(dir, OpenNextSentenceFS, opts)
+func OpenNextSentence(dir string, o Options) (*NextSentence, error) {
+	return openIn(dir, o, openNextSentence)
 }
 
-// OpenNextSentenceFS is OpenNextSentence for a file system whose root is the folder.
-func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
-	f, err := openFitting(fsys, nextSentence(), opts)
+func openNextSentence(fsys fs.FS, o Options) (*NextSentence, error) {
+	f, err := openFitting(fsys, nextSentence(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,32 +41,28 @@ func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
 	return &NextSentence{f}, nil
 }
 
-// Follows is the probability that the second text of each pair follows the first.
-func (s *NextSentence) Follows(ctx context.Context, pairs [][2]string) ([]float32, error) {
+// Follows returns for each pair the probability that its second text follows the first. A single text is a fault.ErrInput.
+func (s *NextSentence) Follows(ctx context.Context, pairs []Input, o InputOptions) (Results[float32], error) {
 	out := make([]float32, len(pairs))
-	err := s.logits(ctx, pairs, func(i int, logits []float32) {
+	counts, err := s.logits(ctx, pairs, o, func(i int, logits []float32) {
 		softmax(logits)
 		out[i] = logits[0]
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return results(out, counts, err)
 }
 
-// Logits is what the model gives each pair: a logit for that the second text follows, and one for that it does not.
-func (s *NextSentence) Logits(ctx context.Context, pairs [][2]string) ([][2]float32, error) {
+// Logits returns the two logits of each pair: that its second text follows the first, and that it does not.
+func (s *NextSentence) Logits(ctx context.Context, pairs []Input, o InputOptions) (Results[[2]float32], error) {
 	out := make([][2]float32, len(pairs))
-	if err := s.logits(ctx, pairs, func(i int, logits []float32) { out[i] = [2]float32(logits) }); err != nil {
-		return nil, err
-	}
-	return out, nil
+	counts, err := s.logits(ctx, pairs, o, func(i int, logits []float32) { out[i] = [2]float32(logits) })
+	return results(out, counts, err)
 }
 
-func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i int, logits []float32)) error {
-	inputs := make([]Input, len(pairs))
+func (s *NextSentence) logits(ctx context.Context, pairs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
 	for i, p := range pairs {
-		inputs[i] = Input{Text: p[0], Second: p[1], Pair: true}
+		if !p.Pair && p.IDs == nil {
+			return Counts{}, fmt.Errorf("%w: input %d is a single text, want a pair", fault.ErrInput, i)
+		}
 	}
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
@@ -76,15 +71,14 @@ func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i
 			}
 			return nil
 		},
-		Compute: s.headOf(s.model.NextSentence, false),
+		Compute: s.headOf(s.model.Heads[models.HeadNextSentence], false),
 		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
-	_, err := s.serveInputs(ctx, c, inputs, "", s.limit, tokenizer.Options{}, InputOptions{})
-	return err
+	return s.serveInputs(ctx, c, pairs, "", s.limit, tokenizer.Options{}, o)
 }
 
 // Warm computes a pair.
 func (p *NextSentence) Warm(ctx context.Context) error {
-	_, err := p.Follows(ctx, [][2]string{{hello, hello}})
+	_, err := p.Follows(ctx, Pairs([2]string{hello, hello}), InputOptions{})
 	return warmed(err)
 }

@@ -48,7 +48,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 				loaded := statusMiB(b, "VmHWM")
 				for b.Loop() {
 					for range 4 {
-						if _, err := e.Embed(context.Background(), texts); err != nil {
+						if _, err := e.Embed(context.Background(), Texts(texts...), EmbedOptions{}); err != nil {
 							b.Fatal(err)
 						}
 					}

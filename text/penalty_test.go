@@ -7,7 +7,7 @@ import (
 
 // TestPenalties: penalties and biases of a call change what a hook that does the same changes.
 func TestPenalties(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

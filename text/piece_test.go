@@ -18,7 +18,7 @@ const prompt = "the quick brown fox"
 // TestPieces: pieces join to the text that Generate gives, with the tokens that Tokens gives, their probabilities and
 // what the text took.
 func TestPieces(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPieces(t *testing.T) {
 // TestGeneratorOfMany: goroutines that generate with one generator get what each gets alone, and a prompt that begins as
 // one before computes the rest.
 func TestGeneratorOfMany(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate", Threads(2), CacheMemory(1<<20))
+	g, err := OpenGenerator("testdata/generate", Options{Threads: 2, CacheMemory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestGeneratorOfMany(t *testing.T) {
 	}
 	wg.Wait()
 	for i, p := range prompts {
-		alone, err := OpenGenerator("testdata/generate")
+		alone, err := OpenGenerator("testdata/generate", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,15 +119,15 @@ func TestGeneratorOfMany(t *testing.T) {
 			t.Errorf("turn %d: %+v", turn, last.Usage)
 		}
 	}
-	if _, err := OpenGenerator("testdata/generate", CacheMemory(0)); !errors.Is(err, fault.ErrOption) {
-		t.Errorf("CacheMemory(0): %v", err)
+	if _, err := OpenGenerator("testdata/generate", Options{CacheMemory: -1}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("CacheMemory -1: %v", err)
 	}
 }
 
 // TestPieceStop: the last piece says which of the stop strings ended the text, the first one in it.
 func TestPieceStop(t *testing.T) {
 	t.Parallel()
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ type record struct {
 	KindInfo
 	kind Kind
 	use  models.Use // of the models whose folders are of the kind
-	open func(fsys fs.FS, opts ...Option) (Pipeline, error)
+	open func(fsys fs.FS, o Options) (Pipeline, error)
 	// fits reports whether a model has what the kind needs, and lacks says what others have not.
 	fits  func(m *models.Model) bool
 	lacks string
@@ -59,9 +59,9 @@ type record struct {
 }
 
 // opening is a function that opens a pipeline, as one for pipelines of any type.
-func opening[P Pipeline](open func(fsys fs.FS, opts ...Option) (P, error)) func(fs.FS, ...Option) (Pipeline, error) {
-	return func(fsys fs.FS, opts ...Option) (Pipeline, error) {
-		p, err := open(fsys, opts...)
+func opening[P Pipeline](open func(fsys fs.FS, o Options) (P, error)) func(fs.FS, Options) (Pipeline, error) {
+	return func(fsys fs.FS, o Options) (Pipeline, error) {
+		p, err := open(fsys, o)
 		if err != nil {
 			return nil, err
 		}
@@ -77,14 +77,14 @@ func (r record) check(m *models.Model) error {
 	return folder.Errorf("a %s of %s %s", strings.Join(m.Config.Architectures, ", "), m.Config.ModelType, r.lacks)
 }
 
-// openIn opens a pipeline in a directory.
-func openIn[P any](dir string, openFS func(fs.FS, ...Option) (P, error), opts []Option) (P, error) {
+// openIn opens a pipeline in a folder.
+func openIn[P any](dir string, o Options, open func(fs.FS, Options) (P, error)) (P, error) {
 	var none P
-	fsys, err := folder.FS(dir)
+	fsys, err := o.folder(dir)
 	if err != nil {
 		return none, err
 	}
-	p, err := openFS(fsys, opts...)
+	p, err := open(fsys, o)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", dir, err)
 	}

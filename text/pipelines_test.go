@@ -24,7 +24,7 @@ func TestZeroShot(t *testing.T) {
 	if err := json.Unmarshal(data, &want); err != nil {
 		t.Fatal(err)
 	}
-	c, err := OpenClassifier("testdata/classify", Threads(2))
+	c, err := OpenClassifier("testdata/classify", Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestZeroShot(t *testing.T) {
 		o    ZeroShotOptions
 		want [][]Label
 	}{{ZeroShotOptions{}, want.Results}, {ZeroShotOptions{Independent: true}, want.Independent}, {ZeroShotOptions{Template: "{} is the topic."}, want.Template}} {
-		got, err := c.ZeroShot(ctx, want.Texts, want.Labels, x.o)
+		got, err := outputs(c.ZeroShot(ctx, want.Texts, want.Labels, x.o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +44,12 @@ func TestZeroShot(t *testing.T) {
 			compareLabels(t, fmt.Sprintf("%+v, text %d", x.o, i), got[i], x.want[i])
 		}
 	}
-	one, err := c.ZeroShot(ctx, want.Texts[:1], want.Labels[:1], ZeroShotOptions{})
+	one, err := outputs(c.ZeroShot(ctx, want.Texts[:1], want.Labels[:1], ZeroShotOptions{}))
 	if err != nil || one[0][0].Score == 1 {
 		t.Errorf("one label alone: %v, %v", one, err)
 	}
 	for _, text := range want.Texts { // whatever its length, the premise is cut, not the hypothesis
-		long, err := c.ZeroShot(ctx, []string{text + string(make([]byte, 900))}, want.Labels, ZeroShotOptions{})
+		long, err := outputs(c.ZeroShot(ctx, []string{text + string(make([]byte, 900))}, want.Labels, ZeroShotOptions{}))
 		if err != nil || len(long[0]) != 3 {
 			t.Error(long, err)
 		}
@@ -60,10 +60,10 @@ func TestZeroShot(t *testing.T) {
 	if _, err := c.ZeroShot(ctx, want.Texts, nil, ZeroShotOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
-	if none, err := c.ZeroShot(ctx, nil, want.Labels, ZeroShotOptions{}); err != nil || len(none) != 0 {
+	if none, err := outputs(c.ZeroShot(ctx, nil, want.Labels, ZeroShotOptions{})); err != nil || len(none) != 0 {
 		t.Error(none, err)
 	}
-	other, err := OpenClassifier("testdata/classify-multi")
+	other, err := OpenClassifier("testdata/classify-multi", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestFillMask(t *testing.T) {
 	}
 	readExpected(t, "fill-mask", &want)
 	for _, batch := range []int{1, 4096} {
-		m, err := OpenMaskFiller("testdata/fill-mask", BatchTokens(batch), Threads(2))
+		m, err := OpenMaskFiller("testdata/fill-mask", Options{BatchTokens: batch, Threads: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := m.Fill(context.Background(), want.Texts, want.K)
+		got, err := outputs(m.Fill(context.Background(), Texts(want.Texts...), FillOptions{Best: want.K}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,18 +107,18 @@ func TestFillMask(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{"", "no mask"} {
-			if _, err := m.Fill(context.Background(), []string{"[MASK]", bad}, 1); !errors.Is(err, fault.ErrInput) {
+			if _, err := m.Fill(context.Background(), Texts("[MASK]", bad), FillOptions{Best: 1}); !errors.Is(err, fault.ErrInput) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
-		if _, err := m.Fill(context.Background(), want.Texts, 0); !errors.Is(err, fault.ErrInput) {
+		if _, err := m.Fill(context.Background(), Texts(want.Texts...), FillOptions{Best: -1}); !errors.Is(err, fault.ErrOption) {
 			t.Error(err)
 		}
-		if all, err := m.Fill(context.Background(), []string{"[MASK]"}, 1e6); err != nil || len(all[0][0]) != 605 {
+		if all, err := outputs(m.Fill(context.Background(), Texts("[MASK]"), FillOptions{Best: 1e6})); err != nil || len(all[0][0]) != 605 {
 			t.Error(len(all), err)
 		}
 	}
-	if _, err := OpenMaskFiller("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
+	if _, err := OpenMaskFiller("testdata/classify", Options{}); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }
@@ -131,23 +131,23 @@ func TestNextSentence(t *testing.T) {
 		Follows []float32
 	}
 	readExpected(t, "next-sentence", &want)
-	s, err := OpenNextSentence("testdata/next-sentence")
+	s, err := OpenNextSentence("testdata/next-sentence", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	follows, err := s.Follows(context.Background(), want.Pairs)
+	follows, err := outputs(s.Follows(context.Background(), Pairs(want.Pairs...), InputOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	close32(t, "probabilities", follows, want.Follows, 1e-5)
-	logits, err := s.Logits(context.Background(), want.Pairs)
+	logits, err := outputs(s.Logits(context.Background(), Pairs(want.Pairs...), InputOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range logits {
 		close32(t, "logits", logits[i][:], want.Logits[i], 1e-5)
 	}
-	if _, err := OpenNextSentence("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
+	if _, err := OpenNextSentence("testdata/classify", Options{}); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }
@@ -171,15 +171,15 @@ func TestAnswerQuestions(t *testing.T) {
 	}
 	several := false
 	for _, x := range want.Cases {
-		opts := []Option{Threads(2)}
+		opts := Options{Threads: 2}
 		if x.Length > 0 {
-			opts = append(opts, MaxLength(x.Length), SplitLong(x.Stride))
+			opts.MaxLength, opts.Long, opts.Stride = x.Length, LongSplit, x.Stride
 		}
-		a, err := OpenQuestionAnswerer("testdata/answer", opts...)
+		a, err := OpenQuestionAnswerer("testdata/answer", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.Answer(context.Background(), questions, AnswerOptions{Best: x.Best, MaxTokens: x.Most})
+		got, err := outputs(a.Answer(context.Background(), questions, AnswerOptions{Best: x.Best, MaxTokens: x.Most}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,20 +204,20 @@ func TestAnswerQuestions(t *testing.T) {
 	if !several {
 		t.Error("no question has several answers")
 	}
-	a, err := OpenQuestionAnswerer("testdata/answer")
+	a, err := OpenQuestionAnswerer("testdata/answer", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if none, err := a.Answer(context.Background(), []Question{{"What?", ""}, {"", ""}}, AnswerOptions{}); err != nil || len(none[0]) != 0 || len(none[1]) != 0 {
+	if none, err := outputs(a.Answer(context.Background(), []Question{{"What?", ""}, {"", ""}}, AnswerOptions{})); err != nil || len(none[0]) != 0 || len(none[1]) != 0 {
 		t.Error(none, err)
 	}
 	if _, err := a.Answer(context.Background(), questions, AnswerOptions{Best: -1}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
-	if _, err := OpenQuestionAnswerer("testdata/answer", TruncateLong()); !errors.Is(err, fault.ErrOption) {
+	if _, err := OpenQuestionAnswerer("testdata/answer", Options{Long: LongTruncate}); !errors.Is(err, fault.ErrOption) {
 		t.Error(err)
 	}
-	if _, err := OpenQuestionAnswerer("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
+	if _, err := OpenQuestionAnswerer("testdata/classify", Options{}); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }

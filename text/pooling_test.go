@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/models"
 )
 
 // filesOf is a folder in memory.
@@ -47,23 +48,23 @@ func TestPooling(t *testing.T) {
 	different := map[string]bool{}
 	for _, mode := range []string{"cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean"} {
 		said["1_Pooling/config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"word_embedding_dimension": 32, "pooling_mode": %q}`, mode)}
-		want, err := OpenEmbedderFS(said)
+		want, err := OpenEmbedder(".", Options{FS: said})
 		if err != nil {
 			t.Fatal(err)
 		}
 		warned := ""
-		got, err := OpenEmbedderFS(silent, Pooling(mode), Warnings(func(w string) { warned += w }))
+		got, err := OpenEmbedder(".", Options{FS: silent, Pooling: mode, Model: models.Options{Warn: func(w string) { warned += w }}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if warned != "" {
 			t.Errorf("%s: warning %q of what was said", mode, warned)
 		}
-		a, err := want.Embed(ctx, texts)
+		a, err := outputs(want.Embed(ctx, Texts(texts...), EmbedOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := got.Embed(ctx, texts)
+		b, err := outputs(got.Embed(ctx, Texts(texts...), EmbedOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,10 +79,10 @@ func TestPooling(t *testing.T) {
 		t.Errorf("%d different results of 6 modes", len(different))
 	}
 	var e *fault.Error
-	if _, err := OpenEmbedderFS(silent, Pooling("median")); !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Value != "median" || !strings.Contains(err.Error(), "weightedmean") {
+	if _, err := OpenEmbedder(".", Options{FS: silent, Pooling: "median"}); !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Value != "median" || !strings.Contains(err.Error(), "weightedmean") {
 		t.Errorf("no mode: %v", err)
 	}
-	if _, err := OpenEmbedderFS(said, Pooling("mean")); !errors.Is(err, fault.ErrOption) {
+	if _, err := OpenEmbedder(".", Options{FS: said, Pooling: "mean"}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("against the folder: %v", err)
 	}
 }
@@ -93,24 +94,28 @@ func TestPromptNames(t *testing.T) {
 	bare := filesOf(t, "testdata/embed")
 	delete(bare, "config_sentence_transformers.json")
 	for name, files := range map[string]fs.FS{"prompts": os.DirFS("testdata/embed"), "none": bare} {
-		e, err := OpenEmbedderFS(files)
+		e, err := OpenEmbedder(".", Options{FS: files})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if has := slices.Contains(e.Prompts(), "query"); has != (name == "prompts") {
 			t.Fatalf("%s: prompts %q", name, e.Prompts())
 		}
-		for prompt, embed := range map[string]func(context.Context, []string) ([][]float32, error){"query": e.EmbedQueries, "document": e.EmbedDocuments, "": e.Embed} {
-			want, err := embed(ctx, texts)
+		for prompt, limit := range map[string]int{"query": e.pool.QueryLength, "document": e.pool.DocumentLength, "": 0} {
+			before := e.pool.Prompts[prompt]
+			if prompt == "" {
+				before = e.pool.DefaultPrompt
+			}
+			want, _, err := e.embed(ctx, before, Texts(texts...), limit, EmbedOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := e.EmbedPrompt(ctx, prompt, texts)
+			got, err := outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: prompt}))
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s, prompt %q: %v, %v", name, prompt, got, err)
 			}
 		}
-		if _, err := e.EmbedPrompt(ctx, "nonsense", texts); !errors.Is(err, fault.ErrInput) {
+		if _, err := e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "nonsense"}); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -119,7 +124,7 @@ func TestPromptNames(t *testing.T) {
 // TestInputProgress: a call tells each text that is done, in order, and nothing after it has returned.
 func TestInputProgress(t *testing.T) {
 	t.Parallel()
-	e, err := OpenEmbedder("testdata/embed", BatchTokens(32), SplitLong(0), MaxLength(8))
+	e, err := OpenEmbedder("testdata/embed", Options{BatchTokens: 32, Long: LongSplit, MaxLength: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,18 +149,18 @@ func TestInputProgress(t *testing.T) {
 			}
 		}}}
 	}
-	got, _, err := e.EmbedInputs(ctx, Texts(texts), options(-1))
+	got, err := outputs(e.Embed(ctx, Texts(texts...), options(-1)))
 	if err != nil || at != len(texts) {
 		t.Fatalf("%d of %d, %v", at, len(texts), err)
 	}
-	want, err := e.EmbedDocuments(ctx, texts)
+	want, err := outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "document"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range want {
 		close32(t, fmt.Sprint("text ", i), got[i], want[i], 1e-6)
 	}
-	if _, _, err := e.EmbedInputs(ctx, Texts(texts), options(3)); err != nil && !errors.Is(err, context.Canceled) { // the rest may be done sooner
+	if _, err := e.Embed(ctx, Texts(texts...), options(3)); err != nil && !errors.Is(err, context.Canceled) { // the rest may be done sooner
 		t.Errorf("error %v, want that of the context", err)
 	}
 	mu.Lock()

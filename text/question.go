@@ -14,7 +14,6 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
-	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -37,51 +36,53 @@ type Question struct{ Question, Text string }
 
 // AnswerOptions says which answers are looked for. The zero value is as transformers' pipeline (of its versions before 5) does.
 type AnswerOptions struct {
+	InputOptions
 	Best      int // answers of a question; 0 is 1
 	MaxTokens int // of an answer; 0 is 15
 }
 
 func questionAnswerer() record {
 	return record{
-		KindInfo: KindInfo{Type: "QuestionAnswerer", Task: "question-answering", Options: []string{"BatchTokens", "Batches", "MaxLength", "RefuseLong", "SplitLong"}},
-		kind:     KindQuestionAnswerer, use: models.UseAnswers, open: opening(OpenQuestionAnswererFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Answer != nil && m.Answer.Out() == 2 },
+		KindInfo: KindInfo{Type: "QuestionAnswerer", Task: "question-answering", Options: []string{"BatchTokens", "OnBatch", "MaxLength", "LongRefuse", "LongSplit"}},
+		kind:     KindQuestionAnswerer, use: models.UseAnswers, open: opening(openQuestionAnswerer),
+		fits: func(m *models.Model) bool {
+			return m.Encoder != nil && m.Heads[models.HeadAnswer] != nil && m.Heads[models.HeadAnswer].Out() == 2
+		},
 		lacks: "has no head for answers",
 	}
 }
 
 // OpenQuestionAnswerer opens the model in a folder. Texts of more tokens than the model takes, or than 384, are split into windows,
 // which share 128 tokens, or a half if that is less; options say otherwise.
-func OpenQuestionAnswerer(dir string, opts ...Option) (*QuestionAnswerer, error) {
-	return openIn(dir, OpenQuestionAnswererFS, opts)
+func OpenQuestionAnswerer(dir string, o Options) (*QuestionAnswerer, error) {
+	return openIn(dir, o, openQuestionAnswerer)
 }
 
-// OpenQuestionAnswererFS is OpenQuestionAnswerer for a file system whose root is the folder.
-func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, error) {
-	f, err := openFitting(fsys, questionAnswerer(), opts)
+func openQuestionAnswerer(fsys fs.FS, o Options) (*QuestionAnswerer, error) {
+	f, err := openFitting(fsys, questionAnswerer(), o)
 	if err != nil {
 		return nil, err
 	}
 	most := 384
-	if f.maxLength > 0 {
+	if f.options.MaxLength > 0 {
 		most = 0
 	}
 	if err := f.setLimit(most); err != nil {
 		return nil, err
 	}
-	if f.long == windows.Truncate { // the usual, which no option asked for
-		f.long, f.stride = windows.Split, min(f.limit/2, 128)
+	if f.options.Long == LongDefault {
+		f.options.Long, f.options.Stride = LongSplit, min(f.limit/2, 128)
 	}
 	return &QuestionAnswerer{f}, nil
 }
 
-// Answer is the best answers to each question, the best first. The score of a run of tokens is the probability of its first
+// Answer returns the best answers to each question, the best first. The score of a run of tokens is the probability of its first
 // times that of its last, among the tokens of the text in a window. Of the 2*Best+10 best runs of each window those
 // that are the same words, except for upper and lower case, are one answer with the sum of their scores. A text without
 // tokens has none.
-func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) ([][]Span, error) {
+func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) (Results[[]Span], error) {
 	if o.Best < 0 || o.MaxTokens < 0 {
-		return nil, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", fault.ErrInput, o.Best, o.MaxTokens)
+		return Results[[]Span]{}, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", fault.ErrInput, o.Best, o.MaxTokens)
 	}
 	best, most := cmp.Or(o.Best, 1), cmp.Or(o.MaxTokens, 15)
 	inputs := make([]Input, len(questions))
@@ -90,7 +91,7 @@ func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o A
 	}
 	out := make([][]Span, len(inputs))
 	c := &queue.Call{
-		Compute: a.headOf(a.model.Answer, true),
+		Compute: a.headOf(a.model.Heads[models.HeadAnswer], true),
 		Finish: func(in *queue.Input, results [][]float32) {
 			var found []Span
 			for i, w := range in.Windows {
@@ -102,9 +103,10 @@ func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o A
 			out[in.Number] = found[:min(best, len(found))]
 		},
 	}
-	_, err := a.serveInputs(ctx, c, inputs, "", a.limit, tokenizer.Options{Offsets: tokenizer.Bytes}, InputOptions{strategy: tokenizer.OnlySecond})
+	o.strategy = tokenizer.OnlySecond
+	counts, err := a.serveInputs(ctx, c, inputs, "", a.limit, tokenizer.Options{Offsets: tokenizer.Bytes}, o.InputOptions)
 	if err != nil {
-		return nil, err
+		return Results[[]Span]{}, err
 	}
 	for i, spans := range out {
 		text := questions[i].Text
@@ -114,7 +116,7 @@ func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o A
 			s.EndChar = s.StartChar + len([]rune(text[s.Start:s.End]))
 		}
 	}
-	return out, nil
+	return Results[[]Span]{out, counts}, nil
 }
 
 // spans adds what the best runs of a window's tokens are to the answers found.

@@ -35,7 +35,7 @@ func (e *Embedder) idle(t *testing.T) {
 
 // TestQueueErrors gives calls a text each that is refused, beside calls without.
 func TestQueueErrors(t *testing.T) {
-	e, err := OpenEmbedder("testdata/embed", RefuseLong(), BatchTokens(64), Threads(2))
+	e, err := OpenEmbedder("testdata/embed", Options{Long: LongRefuse, BatchTokens: 64, Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +48,12 @@ func TestQueueErrors(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if _, err := e.Embed(context.Background(), texts); !errors.Is(err, fault.ErrTooLong) || !strings.Contains(err.Error(), "text 1999 ") {
+			if _, err := e.Embed(context.Background(), Texts(texts...), EmbedOptions{}); !errors.Is(err, fault.ErrTooLong) || !strings.Contains(err.Error(), "text 1999 ") {
 				t.Errorf("error %v, want a fault.ErrTooLong of text 1999", err)
 			}
 		})
 		group.Go(func() {
-			if _, err := e.Embed(context.Background(), texts[:300]); err != nil {
+			if _, err := e.Embed(context.Background(), Texts(texts[:300]...), EmbedOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -67,7 +67,7 @@ func (e *Embedder) alone(t *testing.T, texts []string) [][]float32 {
 	t.Helper()
 	out := make([][]float32, len(texts))
 	for i := range texts {
-		y, err := e.Embed(context.Background(), texts[i:i+1])
+		y, err := outputs(e.Embed(context.Background(), Texts(texts[i:i+1]...), EmbedOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,14 +95,14 @@ func TestQueueBits(t *testing.T) {
 	for _, folder := range []string{"embed", "embed-prompt", "embed-last"} { // one has a dense layer, one texts of one token
 		var want [][]float32
 		for threads := 1; threads <= 3; threads++ {
-			e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(256))
+			e, err := OpenEmbedder("testdata/"+folder, Options{Threads: threads, BatchTokens: 256})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if want == nil {
 				want = e.alone(t, texts)
 			}
-			got, err := e.Embed(ctx, texts)
+			got, err := outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestQueueBits(t *testing.T) {
 			var group sync.WaitGroup
 			for call := range 6 {
 				group.Go(func() {
-					got, err := e.Embed(ctx, texts[call*100:])
+					got, err := outputs(e.Embed(ctx, Texts(texts[call*100:]...), EmbedOptions{}))
 					if err != nil {
 						t.Error(err)
 						return
@@ -132,15 +132,15 @@ func TestQueueBits(t *testing.T) {
 // TestQueuePipelines shares pipelines that share nothing with each other, under the race detector too.
 func TestQueuePipelines(t *testing.T) {
 	ctx := context.Background()
-	c, err := OpenClassifier("testdata/classify", Threads(2), BatchTokens(40))
+	c, err := OpenClassifier("testdata/classify", Options{Threads: 2, BatchTokens: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenReranker("testdata/rerank", Threads(2), BatchTokens(40))
+	r, err := OpenReranker("testdata/rerank", Options{Threads: 2, BatchTokens: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := OpenTokenClassifier("testdata/tokens", Threads(2), BatchTokens(40))
+	e, err := OpenTokenClassifier("testdata/tokens", Options{Threads: 2, BatchTokens: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,28 +152,28 @@ func TestQueuePipelines(t *testing.T) {
 	near := func(a, b float32) bool { return max(a-b, b-a) <= 1e-5 }
 	for name, f := range map[string]func(ctx context.Context) ([]string, []float32, error){
 		"Classify": func(ctx context.Context) (names []string, scores []float32, err error) {
-			all, err := c.Classify(ctx, texts)
+			all, err := outputs(c.Classify(ctx, Texts(texts...), ClassifyOptions{}))
 			for _, l := range slices.Concat(all...) {
 				names, scores = append(names, l.Label), append(scores, l.Score)
 			}
 			return names, scores, err
 		},
 		"ClassifyPairs": func(ctx context.Context) (names []string, scores []float32, err error) {
-			all, err := c.ClassifyPairs(ctx, pairs)
+			all, err := outputs(c.Classify(ctx, Pairs(pairs...), ClassifyOptions{}))
 			for _, l := range slices.Concat(all...) {
 				names, scores = append(names, l.Label), append(scores, l.Score)
 			}
 			return names, scores, err
 		},
 		"Rank": func(ctx context.Context) (names []string, scores []float32, err error) {
-			all, err := r.Rank(ctx, "the cat", texts)
+			all, err := outputs(r.Rank(ctx, "the cat", texts, RerankOptions{}))
 			for _, l := range all {
 				names, scores = append(names, fmt.Sprint(l.Index)), append(scores, l.Score)
 			}
 			return names, scores, err
 		},
 		"Entities": func(ctx context.Context) (names []string, scores []float32, err error) {
-			all, err := e.Entities(ctx, texts, AggregateSimple)
+			all, err := outputs(e.Entities(ctx, texts, EntityOptions{}))
 			for _, l := range slices.Concat(all...) {
 				names, scores = append(names, fmt.Sprint(l.Label, l.Start, l.End)), append(scores, l.Score)
 			}
@@ -216,10 +216,10 @@ func TestCancelMany(t *testing.T) {
 	}
 	e := miniLM(t, 2, defaultBatchTokens)
 	e.pool.Prompts = map[string]string{"query": "the the "}
-	if _, err := e.Embed(context.Background(), texts[:1]); err != nil {
+	if _, err := e.Embed(context.Background(), Texts(texts[:1]...), EmbedOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, embed := range []func(context.Context, []string) ([][]float32, error){e.Embed, e.EmbedQueries} {
+	for _, embed := range []func(context.Context, []string) ([][]float32, error){embeds(e, ""), embeds(e, "query")} {
 		var took time.Duration
 		for range 10 { // a machine that is busy with something else may need several
 			before := runtime.NumGoroutine()
@@ -286,7 +286,7 @@ func together(t testing.TB, e *Embedder, calls int, texts []string) {
 	var group sync.WaitGroup
 	for range calls {
 		group.Go(func() {
-			if _, err := e.Embed(context.Background(), texts); err != nil {
+			if _, err := e.Embed(context.Background(), Texts(texts...), EmbedOptions{}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -30,24 +30,25 @@ type Reranker struct {
 func reranker() record {
 	return record{
 		KindInfo: KindInfo{Type: "Reranker", Task: "text-ranking", Command: "rerank", Options: append(slices.Clone(forTexts), "Instruction")},
-		kind:     KindReranker, use: models.UseScore, open: opening(OpenRerankerFS),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Classifier != nil && m.Classifier.Out() == 1 },
+		kind:     KindReranker, use: models.UseScore, open: opening(openReranker),
+		fits: func(m *models.Model) bool {
+			return m.Encoder != nil && m.Heads[models.HeadClassifier] != nil && m.Heads[models.HeadClassifier].Out() == 1
+		},
 		lacks: "has no classifier of texts",
 	}
 }
 
 // OpenReranker opens the model in a folder.
-func OpenReranker(dir string, opts ...Option) (*Reranker, error) {
-	return openIn(dir, OpenRerankerFS, opts)
+func OpenReranker(dir string, o Options) (*Reranker, error) {
+	return openIn(dir, o, openReranker)
 }
 
-// OpenRerankerFS is OpenReranker for a file system whose root is the folder.
-func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
+func openReranker(fsys fs.FS, o Options) (*Reranker, error) {
 	fields, err := models.TokenizerFields(fsys, "CrossEncoder")
 	if err != nil {
 		return nil, err
 	}
-	f, err := openBase(fsys, reranker(), opts, fields)
+	f, err := openBase(fsys, reranker(), o, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +56,10 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 		j, err := openJudge(f, asked)
 		return &Reranker{base: f, sigmoid: true, judge: j}, err
 	}
-	if f.instruction != "" {
-		return nil, check.Option("Instruction", f.instruction, "the model is not a language model")
+	if f.options.Instruction != "" {
+		return nil, check.Option("Instruction", f.options.Instruction, "the model is not a language model")
 	}
-	if c := f.model.Classifier; f.model.Encoder != nil && c != nil && c.Out() != 1 {
+	if c := f.model.Heads[models.HeadClassifier]; f.model.Encoder != nil && c != nil && c.Out() != 1 {
 		return nil, folder.Errorf("a reranker has one label, this model has %d", c.Out())
 	}
 	if err := reranker().check(f.model); err != nil {
@@ -128,14 +129,14 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 	return true, nil
 }
 
-// Score is the score of each text for the query: higher is better.
-func (r *Reranker) Score(ctx context.Context, query string, texts []string) ([]float32, error) {
-	scores, _, err := r.ScoreTexts(ctx, query, texts, ClassifyOptions{})
-	return scores, err
+// RerankOptions says how one call scores texts.
+type RerankOptions struct {
+	InputOptions
+	Raw bool // scores are the model's logits
 }
 
-// ScoreTexts is Score with options.
-func (r *Reranker) ScoreTexts(ctx context.Context, query string, texts []string, o ClassifyOptions) ([]float32, Counts, error) {
+// Score returns the score of each text for the query; higher is better.
+func (r *Reranker) Score(ctx context.Context, query string, texts []string, o RerankOptions) (Results[float32], error) {
 	scores := make([]float32, len(texts))
 	inputs := make([]Input, len(texts))
 	for i, t := range texts {
@@ -153,10 +154,7 @@ func (r *Reranker) ScoreTexts(ctx context.Context, query string, texts []string,
 		}
 		scores[i] = logits[0]
 	})
-	if err != nil {
-		return nil, counts, err
-	}
-	return scores, counts, nil
+	return results(scores, counts, err)
 }
 
 // Ranked is a text's number among those given, with its score.
@@ -165,22 +163,22 @@ type Ranked struct {
 	Score float32 `json:"score"`
 }
 
-// Rank is the texts in the order of their scores, the best first.
-func (r *Reranker) Rank(ctx context.Context, query string, texts []string) ([]Ranked, error) {
-	scores, err := r.Score(ctx, query, texts)
+// Rank returns the texts in the order of their scores, the best first. The Counts are in the order of the texts as given.
+func (r *Reranker) Rank(ctx context.Context, query string, texts []string, o RerankOptions) (Results[Ranked], error) {
+	scores, err := r.Score(ctx, query, texts, o)
 	if err != nil {
-		return nil, err
+		return Results[Ranked]{}, err
 	}
-	out := make([]Ranked, len(scores))
-	for i, s := range scores {
+	out := make([]Ranked, len(texts))
+	for i, s := range scores.Outputs {
 		out[i] = Ranked{i, s}
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(b.Score, a.Score) })
-	return out, nil
+	return Results[Ranked]{out, scores.Counts}, nil
 }
 
 // Warm computes a pair.
 func (r *Reranker) Warm(ctx context.Context) error {
-	_, err := r.Score(ctx, hello, []string{hello})
+	_, err := r.Score(ctx, hello, []string{hello}, RerankOptions{})
 	return warmed(err)
 }

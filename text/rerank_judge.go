@@ -29,7 +29,7 @@ type judge struct {
 
 // openJudge is the judge of a folder whose language model is asked in this way.
 func openJudge(f *base, asked *models.Judge) (*judge, error) {
-	j := &judge{asked: asked, instruction: cmp.Or(f.instruction, asked.Instruction)}
+	j := &judge{asked: asked, instruction: cmp.Or(f.options.Instruction, asked.Instruction)}
 	for _, part := range []struct {
 		to   *[]int
 		text string
@@ -107,10 +107,4 @@ func (j *judge) compute(f *base) queue.Computation {
 		}
 		return nil
 	}
-}
-
-// Instruction says what makes a text fit a query, for a language model as a [Reranker]: in one English sentence.
-// Without it, that passages answer a web search.
-func Instruction(s string) Option {
-	return option("Instruction", s, func(o *options) { o.instruction = s })
 }

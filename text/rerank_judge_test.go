@@ -10,6 +10,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
+	"github.com/avoformer/avoformer/models"
 )
 
 // TestRerankJudge compares with what the authors of Qwen3-Reranker compute, on every tier.
@@ -24,19 +25,19 @@ func TestRerankJudge(t *testing.T) {
 		t.Run(isa.String(), func(t *testing.T) {
 			defer machine.Use(isa)()
 			var warned []string
-			r, err := OpenReranker("testdata/rerank-judge", BatchTokens(700), Warnings(func(w string) { warned = append(warned, w) }))
+			r, err := OpenReranker("testdata/rerank-judge", Options{BatchTokens: 700, Model: models.Options{Warn: func(w string) { warned = append(warned, w) }}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(warned) != 1 || !strings.Contains(warned[0], "Qwen3-Reranker") {
 				t.Errorf("warnings %q, want one about what the model is taken for", warned)
 			}
-			got, err := r.Score(context.Background(), want.Query, want.Texts)
+			got, err := outputs(r.Score(context.Background(), want.Query, want.Texts, RerankOptions{}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			close32(t, "scores", got, want.Scores, 2e-6)
-			raw, _, err := r.ScoreTexts(context.Background(), want.Query, want.Texts, ClassifyOptions{Raw: true})
+			raw, err := outputs(r.Score(context.Background(), want.Query, want.Texts, RerankOptions{Raw: true}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,11 +46,11 @@ func TestRerankJudge(t *testing.T) {
 					t.Errorf("raw score %v of text %d, whose probability is %v", x, i, got[i])
 				}
 			}
-			r, err = OpenReranker("testdata/rerank-judge", Instruction(want.Instruction), MaxLength(300))
+			r, err = OpenReranker("testdata/rerank-judge", Options{Instruction: want.Instruction, MaxLength: 300})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, n, err := r.ScoreTexts(context.Background(), want.Query, want.Texts, ClassifyOptions{})
+			got, n, err := counted(r.Score(context.Background(), want.Query, want.Texts, RerankOptions{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,18 +60,18 @@ func TestRerankJudge(t *testing.T) {
 			}
 		})
 	}
-	if _, err := OpenReranker("testdata/rerank-judge", MaxLength(20)); !errors.Is(err, fault.ErrOption) {
+	if _, err := OpenReranker("testdata/rerank-judge", Options{MaxLength: 20}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("error %v of no room for texts, want a fault.ErrOption", err)
 	}
 	asked := `{"tokenizer_class": "Qwen2Tokenizer", "chat_template": "Judge whether the Document meets the requirements based on the Query and the Instruct provided"}`
 	for template, ok := range map[string]bool{asked: true, `{"tokenizer_class": "Qwen2Tokenizer"}`: false} {
-		_, err := OpenRerankerFS(overlay("rerank-judge", map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`, "tokenizer_config.json": template,
-			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`}))
+		_, err := OpenReranker(".", Options{FS: overlay("rerank-judge", map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`, "tokenizer_config.json": template,
+			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`})})
 		if ok != (err == nil) || !ok && !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v", template, err)
 		}
 	}
-	if _, err := OpenReranker("testdata/rerank", Instruction("x")); !errors.Is(err, fault.ErrOption) {
+	if _, err := OpenReranker("testdata/rerank", Options{Instruction: "x"}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("error %v of an instruction for a classifier, want a fault.ErrOption", err)
 	}
 }

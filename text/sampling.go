@@ -41,7 +41,7 @@ type GenerateOptions struct {
 	// Markers are special tokens that the text has although it has no others, such as what
 	// [answer.Format.Markers] gives, for an [answer.Parser].
 	Markers []string
-	// Adapter, unless empty, is the name of a [NamedAdapter] that the text is generated with.
+	// Adapter, unless empty, is the name of an adapter, Name of a models.Adapter, that the text is generated with.
 	Adapter string `json:",omitempty"`
 	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
 	// TopLogProbs says; see [Piece].

@@ -53,7 +53,7 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	readExpected(t, "transcribe-times", &want)
-	tr, err := OpenTranscriber("testdata/transcribe-times")
+	tr, err := OpenTranscriber("testdata/transcribe-times", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestCharacters(t *testing.T) {
 		Characters, Words []Segment
 	}
 	readExpected(t, "characters", &want)
-	tr, err := OpenTranscriber("testdata/characters")
+	tr, err := OpenTranscriber("testdata/characters", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +117,11 @@ func TestCharacters(t *testing.T) {
 		"no blank": {"tokenizer_config.json": `{"pad_token": null}`}, "no delimiter": {"tokenizer_config.json": `{"word_delimiter_token": null}`},
 		"no space": {"tokenizer_config.json": `{"replace_word_delimiter_char": null}`},
 	} {
-		if _, err := OpenTranscriberFS(overlay("characters", files)); err == nil {
+		if _, err := OpenTranscriber(".", Options{FS: overlay("characters", files)}); err == nil {
 			t.Errorf("%s: opens", name)
 		}
 	}
-	lower, err := OpenTranscriberFS(overlay("characters", map[string]string{"tokenizer_config.json": `{"do_lower_case": true, "pad_token": {"content": "<pad>"}, "clean_up_tokenization_spaces": true}`}))
+	lower, err := OpenTranscriber(".", Options{FS: overlay("characters", map[string]string{"tokenizer_config.json": `{"do_lower_case": true, "pad_token": {"content": "<pad>"}, "clean_up_tokenization_spaces": true}`})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,14 +61,14 @@ func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) ite
 	ctx := context.Background()
 	switch folder {
 	case "generate":
-		g, err := OpenGeneratorFS(fsys)
+		g, err := OpenGenerator(".", Options{FS: fsys})
 		if err != nil {
 			return nil, err
 		}
 		o, err := g.Defaults()
 		return func(t *testing.T, input string) iter.Seq2[Piece, error] { return g.Generate(ctx, input, o) }, err
 	case "transcribe":
-		tr, err := OpenTranscriberFS(fsys)
+		tr, err := OpenTranscriber(".", Options{FS: fsys})
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) ite
 			return tr.Transcribe(ctx, samples, TranscribeOptions{Language: "en", Beams: tr.settings.Beams})
 		}, nil
 	}
-	tr, err := OpenTranslatorFS(fsys)
+	tr, err := OpenTranslator(".", Options{FS: fsys})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func TestSettingsOfConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for generation, want := range map[string]int{"": 3, `{"max_new_tokens": 5}`: 5, "{}": 256} {
-		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"config.json": string(data), "generation_config.json": generation}))
+		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"config.json": string(data), "generation_config.json": generation})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,13 +170,13 @@ func TestSettingsRefused(t *testing.T) {
 	} {
 		for _, value := range values {
 			config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value)})
-			_, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
+			_, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})})
 			if !errors.Is(err, fault.ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(field)) {
 				t.Errorf("%s = %s: error %v, want a fault.ErrConfig that names it", field, value, err)
 			}
 		}
 		config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage("null")})
-		if _, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config})); err != nil {
+		if _, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})}); err != nil {
 			t.Errorf("%s = null: %v", field, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestSettingsRefused(t *testing.T) {
 	} {
 		field, value := x.field, x.value
 		config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value), "do_sample": json.RawMessage("true")})
-		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
+		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})})
 		if err != nil {
 			t.Errorf("%s = %s: %v", field, value, err)
 			continue
@@ -202,7 +202,7 @@ func TestSettingsRefused(t *testing.T) {
 func TestSettingsTopP(t *testing.T) {
 	generate := func(fields map[string]json.RawMessage, seed uint64) string {
 		t.Helper()
-		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": merged(t, "generate", fields)}))
+		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": merged(t, "generate", fields)})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +252,7 @@ func TestLanguages(t *testing.T) {
 		added := fmt.Appendf(nil, `"added_tokens": [{"id":%d,"content":%q,"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},`, id, token)
 		named = bytes.Replace(named, []byte(`"added_tokens": [`), added, 1)
 		files["tokenizer.json"] = string(named)
-		tr, err := OpenTranslatorFS(overlay("translate", files))
+		tr, err := OpenTranslator(".", Options{FS: overlay("translate", files)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestLanguages(t *testing.T) {
 		t.Helper()
 		o := TranslateOptions{Language: language}
 		o.MaxTokens, o.Beams = 12, 3
-		out, err := tr.Translate(context.Background(), []string{text}, o)
+		out, err := translated(tr, context.Background(), []string{text}, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/models"
 )
 
 // TestSoundAccount gives each field of the classes of feature extractors a value that no class has as its default, and null: it
@@ -32,7 +33,7 @@ func TestSoundAccount(t *testing.T) {
 			fields := maps.Clone(was)
 			fields[field] = value
 			text, _ := json.Marshal(fields)
-			_, err = OpenTranscriberFS(overlay(c.folder, map[string]string{soundFile: string(text)}), Warnings(func(w string) { warnings = append(warnings, w) }))
+			_, err = OpenTranscriber(".", Options{FS: overlay(c.folder, map[string]string{soundFile: string(text)}), Model: models.Options{Warn: func(w string) { warnings = append(warnings, w) }}})
 			return warnings, err
 		}
 		check := func(field string, value any, opens string) {
@@ -65,7 +66,7 @@ func TestSoundAccount(t *testing.T) {
 			t.Errorf("%s: an unknown field: warnings %q, error %v", class, warnings, err)
 		}
 	}
-	tr, err := OpenTranscriberFS(overlay("characters", map[string]string{soundFile: `{"do_normalize": null}`}))
+	tr, err := OpenTranscriber(".", Options{FS: overlay("characters", map[string]string{soundFile: `{"do_normalize": null}`})})
 	if err != nil || tr.characters.normalize {
 		t.Errorf("do_normalize = null: normalizes %t, error %v", tr.characters.normalize, err)
 	}

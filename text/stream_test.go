@@ -119,7 +119,7 @@ func TestStreamMemory(t *testing.T) {
 
 // TestMarkers lets the special tokens through that are named.
 func TestMarkers(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate")
+	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

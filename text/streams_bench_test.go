@@ -19,13 +19,13 @@ func bert(b testing.TB, dim, layers int, weights kernels.Format) *models.Model {
 	b.Helper()
 	config := fmt.Appendf(nil, `{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": %d, "num_hidden_layers": %d,
 		"num_attention_heads": 12, "intermediate_size": %d, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu"}`, dim, layers, 4*dim)
-	return tftest.Must(models.Options{Weights: weights, Exact: true}.New(config, transformer.Random(1)))(b)
+	return tftest.Must(models.New(config, transformer.Random(1), models.Options{WeightFormat: weights, Exact: true}))(b)
 }
 
 // meansOf is an Embedder of the means of a model's hidden states.
 func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
 	b.Helper()
-	e := tftest.Must(OpenEmbedder("testdata/embed", Threads(threads)))(b)
+	e := tftest.Must(OpenEmbedder("testdata/embed", Options{Threads: threads}))(b)
 	e.model, e.pool, e.dim, e.limit = m, m.BareEmbedder(), dim, 512
 	return e
 }
@@ -94,7 +94,9 @@ func BenchmarkOneText(b *testing.B) {
 		for _, tokens := range []int{8, 16, 32, 64, 128, 256, 512} {
 			b.Run(fmt.Sprintf("%v/tokens=%d", weights, tokens), func(b *testing.B) {
 				texts := []string{wordText(tokens - 2)}
-				embed := func(e *Embedder) { tftest.Must(e.Embed(context.Background(), texts))(b) }
+				embed := func(e *Embedder) {
+					tftest.Must(outputs(e.Embed(context.Background(), Texts(texts...), EmbedOptions{})))(b)
+				}
 				var embedders []*Embedder
 				for _, n := range counts {
 					embedders = append(embedders, meansOf(b, m, 384, n))

@@ -28,26 +28,25 @@ type Transcriber struct {
 
 func transcriber() record {
 	return record{
-		KindInfo: KindInfo{Type: "Transcriber", Task: "automatic-speech-recognition", Command: "transcribe", Options: []string{"MaxLength", "Cache", "CacheMemory"}},
-		kind:     KindTranscriber, use: models.UseSpeech, open: opening(OpenTranscriberFS),
-		fits:     func(m *models.Model) bool { return m.CTC != nil || m.LM != nil && m.Audio != nil },
+		KindInfo: KindInfo{Type: "Transcriber", Task: "automatic-speech-recognition", Command: "transcribe", Options: forDecoder},
+		kind:     KindTranscriber, use: models.UseSpeech, open: opening(openTranscriber),
+		fits:     func(m *models.Model) bool { return m.Heads[models.HeadCTC] != nil || m.LM != nil && m.Audio != nil },
 		lacks:    "does not take speech",
-		wordless: func(m *models.Model) bool { return m.CTC != nil }, // whose vocabulary is another file
+		wordless: func(m *models.Model) bool { return m.Heads[models.HeadCTC] != nil }, // whose vocabulary is another file
 	}
 }
 
 // OpenTranscriber opens the model in a folder.
-func OpenTranscriber(dir string, opts ...Option) (*Transcriber, error) {
-	return openIn(dir, OpenTranscriberFS, opts)
+func OpenTranscriber(dir string, o Options) (*Transcriber, error) {
+	return openIn(dir, o, openTranscriber)
 }
 
-// OpenTranscriberFS is OpenTranscriber for a file system whose root is the folder.
-func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
-	f, err := openFitting(fsys, transcriber(), opts)
+func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
+	f, err := openFitting(fsys, transcriber(), o)
 	if err != nil {
 		return nil, err
 	}
-	if f.model.CTC != nil {
+	if f.model.Heads[models.HeadCTC] != nil {
 		c, err := f.openCharacters()
 		return &Transcriber{decoder: &decoder{base: f}, characters: c}, err
 	}

@@ -27,21 +27,20 @@ type Translator struct{ *decoder }
 
 func translator() record {
 	return record{
-		KindInfo: KindInfo{Type: "Translator", Task: "translation", Command: "translate", Options: []string{"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"}},
-		kind:     KindTranslator, use: models.UseOtherText, open: opening(OpenTranslatorFS),
+		KindInfo: KindInfo{Type: "Translator", Task: "translation", Command: "translate", Options: append(slices.Clone(forDecoder), "LongTruncate", "LongRefuse")},
+		kind:     KindTranslator, use: models.UseOtherText, open: opening(openTranslator),
 		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder != nil },
 		lacks: "has no decoder after an encoder of texts",
 	}
 }
 
 // OpenTranslator opens the encoder and decoder in a folder.
-func OpenTranslator(dir string, opts ...Option) (*Translator, error) {
-	return openIn(dir, OpenTranslatorFS, opts)
+func OpenTranslator(dir string, o Options) (*Translator, error) {
+	return openIn(dir, o, openTranslator)
 }
 
-// OpenTranslatorFS is OpenTranslator for a file system whose root is the folder.
-func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
-	f, err := openFitting(fsys, translator(), opts)
+func openTranslator(fsys fs.FS, o Options) (*Translator, error) {
+	f, err := openFitting(fsys, translator(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -75,49 +74,54 @@ func (t *Translator) Defaults() (TranslateOptions, error) {
 	return TranslateOptions{GenerateOptions: o}, err
 }
 
-// Translate is the translation of each text. Several go through the decoder at a time, unless Beams searches.
-func (t *Translator) Translate(ctx context.Context, texts []string, opts TranslateOptions) ([]string, error) {
+// Translate returns the translation of each text, as [Collect] joins what Stream yields. The Counts are of the texts.
+// Several texts go through the decoder at a time, unless Beams searches.
+func (t *Translator) Translate(ctx context.Context, texts []string, opts TranslateOptions) (Results[Piece], error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workers := textsAtOnce
 	if opts.Beams > 1 {
 		workers = 1
 	}
-	out := make([]string, len(texts))
+	out, counts := make([]Piece, len(texts)), newCounts(len(texts))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(workers, len(texts)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				all, err := Collect(t.Stream(ctx, texts[i], opts))
-				if err != nil {
+				count := func(tokens int, cut bool) { counts.Tokens[i], counts.Windows[i], counts.Cut[i] = tokens, 1, cut }
+				var err error
+				if out[i], err = Collect(t.stream(ctx, texts[i], opts, count)); err != nil {
 					cancel(&InputError{int(i), err}) // the first counts
 				}
-				out[i] = all.Text
 			}
 		})
 	}
 	group.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return Results[Piece]{}, context.Cause(ctx)
 	}
-	return out, nil
+	return Results[Piece]{out, counts}, nil
 }
 
 // textsAtOnce is how many texts of a call are translated at a time.
 const textsAtOnce = 16
 
-// Stream yields the translation of one text piece by piece; at once if Beams
-// searches.
+// Stream yields the translation of one text piece by piece; at once if Beams searches.
 func (t *Translator) Stream(ctx context.Context, text string, opts TranslateOptions) iter.Seq2[Piece, error] {
+	return t.stream(ctx, text, opts, func(int, bool) {})
+}
+
+// stream is Stream that tells count the tokens of the text, and whether it was cut, before the first piece.
+func (t *Translator) stream(ctx context.Context, text string, opts TranslateOptions, count func(tokens int, cut bool)) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
-		if err := t.translate(ctx, text, opts, yield); err != nil {
+		if err := t.translate(ctx, text, opts, count, yield); err != nil {
 			yield(Piece{}, err)
 		}
 	}
 }
 
-func (t *Translator) translate(ctx context.Context, text string, opts TranslateOptions, yield func(Piece, error) bool) error {
+func (t *Translator) translate(ctx context.Context, text string, opts TranslateOptions, count func(tokens int, cut bool), yield func(Piece, error) bool) error {
 	if err := opts.check(); err != nil {
 		return err
 	}
@@ -133,7 +137,9 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if err != nil {
 		return err
 	}
-	t.count(Counts{Tokens: []int{len(parts[0].IDs)}, Windows: []int{1}, Cut: []bool{parts[0].Cut > 0}})
+	tokens, cut := len(parts[0].IDs), parts[0].Cut > 0
+	t.count(Counts{Tokens: []int{tokens}, Windows: []int{1}, Cut: []bool{cut}})
+	count(tokens, cut)
 	in := windows.Tokens(parts[:1])
 	if len(before) > 0 {
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
@@ -149,9 +155,9 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if behind != nil {
 		rules.ForcedBOS = behind
 	}
-	tokens := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
+	generated := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
 	p := pieceMaker{stream: newStream(t.tokenizer, opts.Stop, nil), usage: Usage{Prompt: len(in.IDs)}, began: time.Now()}
-	p.make(tokens, yield)
+	p.make(generated, yield)
 	return nil
 }
 

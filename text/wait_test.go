@@ -14,12 +14,12 @@ func TestQueueWait(t *testing.T) {
 		close(begun)
 		time.Sleep(takes)
 	})
-	e, err := OpenEmbedder("testdata/embed", Threads(1), Batches(func(int, int) { first() }))
+	e, err := OpenEmbedder("testdata/embed", Options{Threads: 1, OnBatch: func(int, int) { first() }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	embed := func() time.Duration {
-		_, n, err := e.EmbedInputs(t.Context(), Texts([]string{"hello world"}), EmbedOptions{})
+		_, n, err := counted(e.Embed(t.Context(), Texts("hello world"), EmbedOptions{}))
 		if err != nil {
 			t.Error(err)
 		}
@@ -37,7 +37,7 @@ func TestQueueWait(t *testing.T) {
 	if wait := <-done; wait <= 0 || wait > late.Sub(began) {
 		t.Errorf("the first call waited %v", wait)
 	}
-	if _, n, err := e.EmbedInputs(t.Context(), nil, EmbedOptions{}); err != nil || n.Wait != 0 {
+	if _, n, err := counted(e.Embed(t.Context(), nil, EmbedOptions{})); err != nil || n.Wait != 0 {
 		t.Errorf("no inputs: %v, %v", n.Wait, err)
 	}
 }

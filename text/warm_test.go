@@ -19,7 +19,7 @@ func TestWarm(t *testing.T) {
 		KindTranslator: "translate", KindTranscriber: "transcribe", KindImageClassifier: "image", KindImageEmbedder: "image",
 	}
 	for _, kind := range Kinds() {
-		p, err := OpenKind(kind, "testdata/"+folders[kind])
+		p, err := OpenKind(kind, "testdata/"+folders[kind], Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,20 +24,21 @@ type ZeroShotOptions struct {
 	Independent bool
 }
 
-// ZeroShot scores labels that the caller names, for a model of natural language inference: each text is the premise, and
+// ZeroShot scores labels that the caller names, with a model of natural language inference: each text is the premise, and
 // what the template makes of each label the hypothesis (Yin et al., 2019, "Benchmarking Zero-shot Text Classification").
 // The best label of a text comes first. The model's own label of entailment is the one that begins with "entail", in lower or
 // upper case; that of contradiction is its first one, or the last if the first is entailment. Of texts that are too long the premise is cut.
-func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o ZeroShotOptions) ([][]Label, error) {
+func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o ZeroShotOptions) (Results[[]Label], error) {
+	var none Results[[]Label]
 	template := o.Template
 	if template == "" {
 		template = "This example is {}."
 	}
 	if !strings.Contains(template, "{}") {
-		return nil, check.Option("Template", template, "want {} where the label goes")
+		return none, check.Option("Template", template, "want {} where the label goes")
 	}
 	if len(labels) == 0 {
-		return nil, fmt.Errorf("%w: no labels", fault.ErrInput)
+		return none, fmt.Errorf("%w: no labels", fault.ErrInput)
 	}
 	entailment := -1
 	for i, l := range c.model.Config.Labels {
@@ -47,7 +48,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 		}
 	}
 	if entailment < 0 || len(c.model.Config.Labels) < 2 {
-		return nil, folder.Errorf("labels %q: none begins with \"entail\", as those of models for natural language inference do", c.model.Config.Labels)
+		return none, folder.Errorf("labels %q: none begins with \"entail\", as those of models for natural language inference do", c.model.Config.Labels)
 	}
 	contradiction := 0
 	if entailment == 0 {
@@ -62,13 +63,13 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 	o.strategy = tokenizer.OnlyFirst
 	scores := make([]float32, len(inputs))
 	alone := o.Independent || len(labels) == 1
-	_, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
+	counts, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
 		if scores[i] = logits[entailment]; alone {
 			scores[i] = float32(1 / (1 + math.Exp(float64(logits[contradiction])-float64(logits[entailment]))))
 		}
 	})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	out := make([][]Label, len(texts))
 	for i := range out {
@@ -78,5 +79,17 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 		}
 		out[i] = ranked(s, labels)
 	}
-	return out, nil
+	return Results[[]Label]{out, counts.joined(len(labels))}, nil
+}
+
+// joined is the counts of inputs of which each became n.
+func (c Counts) joined(n int) Counts {
+	j := newCounts(len(c.Tokens) / n)
+	j.Wait = c.Wait
+	for i := range c.Tokens {
+		j.Tokens[i/n] += c.Tokens[i]
+		j.Windows[i/n] = max(j.Windows[i/n], c.Windows[i])
+		j.Cut[i/n] = j.Cut[i/n] || c.Cut[i]
+	}
+	return j
 }

@@ -100,6 +100,7 @@ func TestNamedAdapterFlag(t *testing.T) {
 	}{
 		{"formal=" + dir, []string{"a"}, 0}, {"b/formal=" + dir + "=0.5", []string{"a", "b"}, 1}, {"org/b/formal=" + dir, []string{"a", "org/b"}, 1},
 		{"formal=" + dir, []string{"a", "b"}, -1}, {"c/formal=" + dir, []string{"a", "b"}, -1},
+		{"formal=" + dir + "=0", []string{"a"}, -1}, {"=" + dir, []string{"a"}, -1},
 	} {
 		s := serving{named: []string{c.named}}
 		for _, name := range c.models {
@@ -107,7 +108,8 @@ func TestNamedAdapterFlag(t *testing.T) {
 		}
 		err := s.nameAdapters(a)
 		for i, m := range s.models {
-			if has := len(m.Adapters) == 1 && m.Adapters[0] == "formal" && len(m.Options) == 1; has != (i == c.of) {
+			list := m.Options.Model.Adapters
+			if has := len(list) == 1 && list[0].Name == "formal" && list[0].Path == dir; has != (i == c.of) {
 				t.Errorf("%s: model %s has it: %t", c.named, m.Name, has)
 			}
 		}

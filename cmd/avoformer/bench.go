@@ -94,7 +94,7 @@ func bench(a *app, args []string) error {
 	if !errors.Is(noDecoder, fault.ErrFolder) || f.given("weights", "prompts", "cache") {
 		return noDecoder
 	}
-	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads[0])})
+	m, err := openModel(a, text.OpenEmbedder, rest[0], text.Options{Threads: threads[0]})
 	if errors.Is(err, fault.ErrFolder) && err.Error() != noDecoder.Error() {
 		return fmt.Errorf("%w; %w", err, noDecoder)
 	} else if err != nil {
@@ -340,16 +340,16 @@ func (a *app) benchWorker() error {
 	if weights == "" {
 		weights = "f32"
 	}
-	opts, err := weightsOptions(weights)
-	if err != nil {
+	o := text.Options{Threads: work.Threads}
+	if err := setWeights(&o.Model, weights); err != nil {
 		return answer("not measured: " + strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 	}
-	m, err := openModel(a, text.OpenEmbedder, work.Dir, append(opts, text.Threads(work.Threads)))
+	m, err := openModel(a, text.OpenEmbedder, work.Dir, o)
 	if err != nil {
 		return answer("not measured: " + oneLine(err))
 	}
 	jobs := map[string][]string{"short": {work.Short}, "long": {work.Long}, "texts": work.Texts}
-	if _, err := m.Embed(a.ctx, jobs["short"]); err != nil {
+	if _, err := m.Embed(a.ctx, text.Texts(jobs["short"]...), text.EmbedOptions{}); err != nil {
 		return answer("not measured: " + oneLine(err))
 	}
 	if err := answer("ready"); err != nil {
@@ -366,13 +366,13 @@ func (a *app) benchWorker() error {
 		case "memory":
 			err = answer(peakMemory())
 		case "vectors":
-			var v [][]float32
-			if v, err = m.Embed(a.ctx, work.Texts); err == nil {
-				err = answer(v)
+			var v text.Results[[]float32]
+			if v, err = m.Embed(a.ctx, text.Texts(work.Texts...), text.EmbedOptions{}); err == nil {
+				err = answer(v.Outputs)
 			}
 		default:
 			begin := time.Now()
-			_, err = m.Embed(a.ctx, jobs[job])
+			_, err = m.Embed(a.ctx, text.Texts(jobs[job]...), text.EmbedOptions{})
 			err = errors.Join(err, answer(time.Since(begin).Seconds()))
 		}
 		if err != nil {

@@ -19,11 +19,11 @@ import (
 func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds float64, asJSON bool) error {
 	for _, n := range threads {
 		*d.threads = n
-		opts, err := d.options()
+		o, err := d.options()
 		if err != nil {
 			return err
 		}
-		if err := a.benchDecoder(dir, opts, n, seconds, asJSON); err != nil {
+		if err := a.benchDecoder(dir, o, n, seconds, asJSON); err != nil {
 			return err
 		}
 	}
@@ -32,9 +32,9 @@ func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds
 
 // benchDecoder measures what generates text, by itself or after an encoder. The error is
 // fault.ErrFolder where the folder has neither.
-func (a *app) benchDecoder(dir string, opts []text.Option, threads int, seconds float64, asJSON bool) error {
+func (a *app) benchDecoder(dir string, o text.Options, threads int, seconds float64, asJSON bool) error {
 	begin := time.Now()
-	g, err := openModel(a, text.OpenGenerator, dir, opts)
+	g, err := openModel(a, text.OpenGenerator, dir, o)
 	if err == nil {
 		return a.benchGenerator(g, begin, threads, seconds, asJSON)
 	} else if !errors.Is(err, fault.ErrFolder) {
@@ -42,7 +42,7 @@ func (a *app) benchDecoder(dir string, opts []text.Option, threads int, seconds 
 	}
 	resetPeak()
 	begin = time.Now()
-	t, failed := openModel(a, text.OpenTranslator, dir, opts)
+	t, failed := openModel(a, text.OpenTranslator, dir, o)
 	if errors.Is(failed, fault.ErrFolder) {
 		return err
 	} else if failed != nil {

@@ -79,17 +79,17 @@ func (b *filesToFiles) apply(f *flags, task string) error {
 
 // open opens the model for a task. What results depend on is in the task's name.
 func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error) {
-	weights, err := weightsOptions(b.weights)
+	if b.adapted, err = b.adapters.list(); err != nil {
+		return task, err
+	}
+	o, err := b.options()
 	if err != nil {
 		return task, err
 	}
-	if b.adapted, b.paths, err = b.adapters.options(); err != nil {
-		return task, err
-	}
-	opts := append(append(b.options(), weights...), text.Exact())
+	o.Model.Exact = true
 	switch name {
 	case "embed":
-		e, err := openModel(a, text.OpenEmbedder, dir, opts)
+		e, err := openModel(a, text.OpenEmbedder, dir, o)
 		if err != nil {
 			return task, err
 		}
@@ -97,13 +97,13 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 			return task, err
 		}
 	case "rank":
-		r, err := openModel(a, text.OpenReranker, dir, opts)
+		r, err := openModel(a, text.OpenReranker, dir, o)
 		if err != nil {
 			return task, err
 		}
 		task = bulk.Rank(r, b.query)
 	case "classify":
-		c, err := openModel(a, text.OpenClassifier, dir, opts)
+		c, err := openModel(a, text.OpenClassifier, dir, o)
 		if err != nil {
 			return task, err
 		}

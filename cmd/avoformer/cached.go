@@ -20,7 +20,7 @@ func list(a *app, args []string) error {
 	if _, err := f.parse(args, 0, 0); err != nil {
 		return err
 	}
-	models, err := a.hub().List()
+	models, err := hub.List(a.hub())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func remove(a *app, args []string) error {
 		return err
 	}
 	for _, name := range names {
-		bytes, err := a.hub().Remove(name)
+		bytes, err := hub.Remove(name, a.hub())
 		if errors.Is(err, fault.ErrName) {
 			return usagef("%v", err)
 		} else if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -52,7 +53,7 @@ func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 
 // checkWeights compares vectors with those of the weights in float32, and says which parts of the model cost most.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
-	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
+	exact, err := openModel(a, text.OpenEmbedder, dir, e.without())
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 // modelPart is some of a model's weights.
 type modelPart struct {
 	name    string
-	weights []text.Option // the formats of its weights
+	weights []models.NamedFormat
 	drift   drift
 }
 
@@ -106,7 +107,9 @@ func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [
 		return nil
 	}
 	for _, part := range parts {
-		m, err := openModel(a, text.OpenEmbedder, dir, slices.Concat(e.options(), part.weights))
+		o := e.without()
+		o.Model.WeightFormats = part.weights
+		m, err := openModel(a, text.OpenEmbedder, dir, o)
 		if err != nil {
 			return err
 		}
@@ -147,7 +150,7 @@ func partsOf(weights []transformer.Holding, of func(name string) string) []*mode
 			i = len(parts)
 			parts = append(parts, &modelPart{name: name})
 		}
-		parts[i].weights = append(parts[i].weights, text.WeightsOf(w.Name, w.Format))
+		parts[i].weights = append(parts[i].weights, models.NamedFormat{Pattern: w.Name, Format: w.Format})
 	}
 	return parts
 }

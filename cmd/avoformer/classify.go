@@ -26,15 +26,13 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, without, err := common.options()
+	o, without, err := common.options()
 	if err != nil {
 		return err
 	}
 	if len(rest) > 1 && !*common.check && slices.Contains(imageFiles, strings.ToLower(filepath.Ext(rest[1]))) {
-		if *pixels != 0 {
-			opts = append(opts, text.MaxPixels(*pixels))
-		}
-		return a.classifyImages(rest[0], rest[1:], int(*top), opts)
+		o.MaxPixels = *pixels
+		return a.classifyImages(rest[0], rest[1:], int(*top), o)
 	}
 	if len(rest) > 2 {
 		return usagef("%s", f.usage)
@@ -48,7 +46,7 @@ func classify(a *app, args []string) error {
 	}
 	defer in.Close()
 	if *common.check {
-		score, err := a.classifying(rest[0], opts)
+		score, err := a.classifying(rest[0], o)
 		if err != nil {
 			return err
 		}
@@ -58,7 +56,7 @@ func classify(a *app, args []string) error {
 		}
 		return a.checkScores(in, common, score, exact)
 	}
-	label, err := a.labeler(rest[0], *words, int(*top), opts)
+	label, err := a.labeler(rest[0], *words, int(*top), o)
 	if err != nil {
 		return err
 	}
@@ -74,22 +72,22 @@ func classify(a *app, args []string) error {
 }
 
 // labeler prints the labels of texts, or of their words.
-func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(texts []string) error, error) {
+func (a *app) labeler(dir, words string, top int, o text.Options) (func(texts []string) error, error) {
 	if words != "" {
 		how := slices.Index([]string{"simple", "none", "first", "average", "max"}, words)
 		if how < 0 {
 			return nil, usagef("-words %q, want simple, none, first, average or max", words)
 		}
-		c, err := openModel(a, text.OpenTokenClassifier, dir, opts)
+		c, err := openModel(a, text.OpenTokenClassifier, dir, o)
 		return func(texts []string) error {
-			found, err := c.Entities(a.ctx, texts, text.Aggregation(how))
+			found, err := c.Entities(a.ctx, texts, text.EntityOptions{Aggregation: text.Aggregation(how)})
 			for i := 0; i < len(texts) && err == nil; i++ {
-				err = a.printJSON(map[string]any{"text": texts[i], "entities": found[i]})
+				err = a.printJSON(map[string]any{"text": texts[i], "entities": found.Outputs[i]})
 			}
 			return err
 		}, err
 	}
-	classify, err := a.classifying(dir, opts)
+	classify, err := a.classifying(dir, o)
 	return func(texts []string) error {
 		labels, err := classify(texts)
 		for i := 0; i < len(texts) && err == nil; i++ {
@@ -99,9 +97,12 @@ func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(text
 	}, err
 }
 
-func (a *app) classifying(dir string, opts []text.Option) (scoring, error) {
-	c, err := openModel(a, text.OpenClassifier, dir, opts)
-	return func(texts []string) ([][]text.Label, error) { return c.Classify(a.ctx, texts) }, err
+func (a *app) classifying(dir string, o text.Options) (scoring, error) {
+	c, err := openModel(a, text.OpenClassifier, dir, o)
+	return func(texts []string) ([][]text.Label, error) {
+		r, err := c.Classify(a.ctx, text.Texts(texts...), text.ClassifyOptions{})
+		return r.Outputs, err
+	}, err
 }
 
 func best(labels []text.Label, top int) []text.Label {
@@ -111,8 +112,8 @@ func best(labels []text.Label, top int) []text.Label {
 	return labels
 }
 
-func (a *app) classifyImages(dir string, files []string, top int, opts []text.Option) error {
-	c, err := openModel(a, text.OpenImageClassifier, dir, opts)
+func (a *app) classifyImages(dir string, files []string, top int, o text.Options) error {
+	c, err := openModel(a, text.OpenImageClassifier, dir, o)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, without, err := common.options()
+	o, without, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -151,9 +152,9 @@ func rerank(a *app, args []string) error {
 	}
 	defer in.Close()
 	if *common.check {
-		return a.checkReranker(rest[0], rest[1], in, common, opts, without)
+		return a.checkReranker(rest[0], rest[1], in, common, o, without)
 	}
-	r, err := openModel(a, text.OpenReranker, rest[0], opts)
+	r, err := openModel(a, text.OpenReranker, rest[0], o)
 	if err != nil {
 		return err
 	}
@@ -161,11 +162,11 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	ranked, err := r.Rank(a.ctx, rest[1], texts)
+	ranked, err := r.Rank(a.ctx, rest[1], texts, text.RerankOptions{})
 	if err != nil {
 		return ofLine(0, err)
 	}
-	for i, x := range ranked {
+	for i, x := range ranked.Outputs {
 		if *top > 0 && uint(i) == *top {
 			break
 		}
@@ -182,19 +183,19 @@ func rerank(a *app, args []string) error {
 }
 
 // checkReranker compares scores with those of the weights in float32, which the options without give.
-func (a *app) checkReranker(dir, query string, in *lines, common scoringFlags, opts, without []text.Option) error {
-	open := func(opts []text.Option) (scoring, error) {
-		r, err := openModel(a, text.OpenReranker, dir, opts)
+func (a *app) checkReranker(dir, query string, in *lines, common scoringFlags, o, without text.Options) error {
+	open := func(o text.Options) (scoring, error) {
+		r, err := openModel(a, text.OpenReranker, dir, o)
 		return func(texts []string) ([][]text.Label, error) {
-			scores, err := r.Score(a.ctx, query, texts)
-			labels := make([][]text.Label, len(scores))
-			for i, s := range scores {
+			scores, err := r.Score(a.ctx, query, texts, text.RerankOptions{})
+			labels := make([][]text.Label, len(scores.Outputs))
+			for i, s := range scores.Outputs {
 				labels[i] = []text.Label{{Score: s}}
 			}
 			return labels, err
 		}, err
 	}
-	score, err := open(opts)
+	score, err := open(o)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,22 +35,22 @@ func embed(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	weights, err := weightsOptions(e.weights)
+	if e.adapted, err = e.adapters.list(); err != nil {
+		return err
+	}
+	o, err := e.options()
 	if err != nil {
 		return err
 	}
-	if e.adapted, e.paths, err = e.adapters.options(); err != nil {
-		return err
-	}
 	if e.stream != "" {
-		return a.embedArrow(&e, rest, weights, *input.field)
+		return a.embedArrow(&e, rest, o, *input.field)
 	}
 	in, err := input.open(arg(rest, 1))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights...))
+	m, err := openModel(a, text.OpenEmbedder, rest[0], o)
 	if err != nil {
 		return err
 	}
@@ -82,11 +81,12 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 }
 
 // embedArrow answers record batches on the standard input with record batches that have vectors.
-func (a *app) embedArrow(e *embedding, rest []string, weights []text.Option, field string) error {
+func (a *app) embedArrow(e *embedding, rest []string, o text.Options, field string) error {
 	if len(rest) > 1 {
 		return usagef("-stream reads the standard input, not %s", rest[1])
 	}
-	m, err := openModel(a, text.OpenEmbedder, rest[0], append(append(e.options(), weights...), text.Exact()))
+	o.Model.Exact = true
+	m, err := openModel(a, text.OpenEmbedder, rest[0], o)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err != nil {
 		return err
 	}
-	read, err := filesRead(in, dir, e.paths)
+	read, err := filesRead(in, dir, pathsOf(e.adapted))
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if e.pooling != "" {
 		job.Work += " pooling=" + e.pooling
 	}
-	if len(e.paths) > 0 {
+	if len(e.adapted) > 0 {
 		job.Work += fmt.Sprintf(" adapters=%q", e.adapters.names)
 	}
 	b, err := openResumable(e.out, job, read, e.overwrite)
@@ -178,10 +178,12 @@ func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo
 
 // printNearest prints the lines whose vectors have the largest cosines.
 func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding) error {
-	query, err := m.EmbedQueries(a.ctx, []string{e.nearest})
+	queries, err := m.Embed(a.ctx, text.Texts(e.nearest), text.EmbedOptions{Prompt: "query"})
 	if err != nil {
 		return err
 	}
+	query := queries.Outputs[0]
+	prompt := cmp.Or(e.prompt, "document")
 	type found struct {
 		line   int
 		text   string
@@ -189,16 +191,12 @@ func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding) error {
 	}
 	var best []found
 	err = in.eachChunk(chunkLines, func(first int, texts []string) error {
-		embedDocuments := m.EmbedDocuments
-		if e.prompt != "" {
-			embedDocuments = func(ctx context.Context, t []string) ([][]float32, error) { return e.vectors(ctx, m, t) }
-		}
-		vectors, err := embedDocuments(a.ctx, texts)
+		vectors, err := m.Embed(a.ctx, text.Texts(texts...), text.EmbedOptions{Prompt: prompt})
 		if err != nil {
 			return err
 		}
-		for i, v := range vectors {
-			best = append(best, found{first + i + 1, texts[i], cosine(query[0], v)})
+		for i, v := range vectors.Outputs {
+			best = append(best, found{first + i + 1, texts[i], cosine(query, v)})
 		}
 		slices.SortStableFunc(best, func(x, y found) int { return cmp.Compare(y.cosine, x.cosine) })
 		best = best[:min(len(best), e.k)]

@@ -4,8 +4,8 @@ package main
 
 import (
 	"context"
-	"slices"
 
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -21,8 +21,7 @@ type embedding struct {
 	k                           int
 	weights                     string
 	adapters                    *adapters
-	adapted                     []text.Option // by adapters,
-	paths                       []string      // which are here
+	adapted                     []models.Adapter
 }
 
 // modelFlags are those of how vectors are made.
@@ -67,31 +66,25 @@ func (e *embedding) plan(f *flags) (format, error) {
 	return format, err
 }
 
-func (e *embedding) options() []text.Option {
-	o := slices.Clone(e.adapted)
-	for _, x := range []struct {
-		n   int
-		set func(int) text.Option
-	}{{e.threads, text.Threads}, {e.batch, text.BatchTokens}, {e.length, text.MaxLength}, {e.dim, text.Dim}} {
-		if x.n != 0 {
-			o = append(o, x.set(x.n))
-		}
-	}
-	if e.pooling != "" {
-		o = append(o, text.Pooling(e.pooling))
-	}
+// options returns those of the pipeline.
+func (e *embedding) options() (text.Options, error) {
+	o := e.without()
+	return o, setWeights(&o.Model, e.weights)
+}
+
+// without returns the options of the pipeline without -weights.
+func (e *embedding) without() text.Options {
+	o := text.Options{Threads: e.threads, BatchTokens: e.batch, MaxLength: e.length, Dim: e.dim, Pooling: e.pooling, Model: models.Options{Adapters: e.adapted}}
 	if e.split >= 0 {
-		o = append(o, text.SplitLong(e.split))
+		o.Long, o.Stride = text.LongSplit, e.split
 	} else if e.refuse {
-		o = append(o, text.RefuseLong())
+		o.Long = text.LongRefuse
 	}
 	return o
 }
 
 // vectors embeds with the prompt that was asked for.
 func (e *embedding) vectors(ctx context.Context, m *text.Embedder, texts []string) ([][]float32, error) {
-	if e.prompt != "" {
-		return m.EmbedPrompt(ctx, e.prompt, texts)
-	}
-	return m.Embed(ctx, texts)
+	r, err := m.Embed(ctx, text.Texts(texts...), text.EmbedOptions{Prompt: e.prompt})
+	return r.Outputs, err
 }

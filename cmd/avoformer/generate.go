@@ -136,18 +136,16 @@ func generate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	held, err := common.options()
 	if err != nil {
 		return err
 	}
 	if *draft != "" {
-		dir, err := a.pulled(*draft)
-		if err != nil {
+		if held.Draft, err = a.pulled(*draft); err != nil {
 			return err
 		}
-		opts = append(opts, text.Draft(dir))
 	}
-	g, err := openModel(a, text.OpenGenerator, rest[0], opts)
+	g, err := openModel(a, text.OpenGenerator, rest[0], held)
 	if err != nil {
 		return err
 	}
@@ -289,7 +287,7 @@ func translate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	held, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -298,7 +296,7 @@ func translate(a *app, args []string) error {
 		return err
 	}
 	defer in.Close()
-	t, err := openModel(a, text.OpenTranslator, rest[0], opts)
+	t, err := openModel(a, text.OpenTranslator, rest[0], held)
 	if err != nil {
 		return err
 	}
@@ -335,11 +333,11 @@ func transcribe(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	held, err := common.options()
 	if err != nil {
 		return err
 	}
-	t, err := openModel(a, text.OpenTranscriber, rest[0], opts)
+	t, err := openModel(a, text.OpenTranscriber, rest[0], held)
 	if err != nil {
 		return err
 	}

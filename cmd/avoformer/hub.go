@@ -14,7 +14,7 @@ import (
 // pulled is the folder that an argument names: itself or, with hf:// before it, a model of the hub.
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
-		return a.hub().Pull(a.ctx, name)
+		return hub.Pull(a.ctx, name, a.hub())
 	}
 	return name, nil
 }

@@ -46,7 +46,6 @@ type folderInfo struct {
 	held    string // what -weights says
 
 	asWritten bool // the tokenizer
-	opts      []text.Option
 }
 
 func info(a *app, args []string) error {
@@ -61,25 +60,18 @@ func info(a *app, args []string) error {
 		return err
 	}
 	o := models.Options{HeadersOnly: true}
-	if o.Weights, o.Formats, err = parseWeights(*weights); err != nil {
+	if err := setWeights(&o, *weights); err != nil {
 		return err
 	}
-	if o.Cache, err = parseCache(*cache); err != nil {
+	if o.CacheFormat, err = parseCache(*cache); err != nil {
 		return err
-	}
-	opts, err := weightsOptions(*weights)
-	if err != nil {
-		return err
-	}
-	if a.asWritten {
-		opts = append(opts, text.TokenizerAsWritten())
 	}
 	type found struct {
 		info *folderInfo
 		no   error // why it is not a model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
-		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten, opts: opts}
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten}
 		if stat, err := os.Stat(i.Folder); err != nil {
 			return found{}, err
 		} else if stat.IsDir() {
@@ -165,7 +157,7 @@ func (i *folderInfo) model() error {
 	} else {
 		i.Tokenizer = fmt.Sprintf("%d tokens, %d added", t.Size(), len(t.AddedTokens()))
 	}
-	m, err := i.options.Open(i.Folder)
+	m, err := models.Open(i.Folder, i.options)
 	if err != nil {
 		i.Unsupported["model"] = oneLine(err)
 		return err
@@ -176,7 +168,7 @@ func (i *folderInfo) model() error {
 	if n := i.limit(); n > 0 {
 		i.MaxLength = n
 	}
-	if m.Image != nil || m.CTC != nil {
+	if m.Image != nil || m.Heads[models.HeadCTC] != nil {
 		delete(i.Unsupported, "tokenizer") // which images do without, and characters have a file of their own for
 	}
 	for _, kind := range text.KindsFor(m) {
@@ -200,7 +192,7 @@ func (i *folderInfo) limit() int {
 	if err != nil {
 		return 0
 	}
-	p, err := text.OpenKind(kind, i.Folder, text.HeadersOnly())
+	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true}})
 	if err != nil {
 		return 0
 	}
@@ -213,11 +205,11 @@ func (i *folderInfo) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := append(i.opts, text.HeadersOnly())
-	if i.options.Cache != kernels.FormatF32 && slices.Contains(kind.Info().Options, "Cache") {
-		opts = append(opts, text.Cache(i.options.Cache))
+	o := text.Options{Model: i.options, TokenizerAsWritten: i.asWritten}
+	if !slices.Contains(kind.Info().Options, "CacheFormat") {
+		o.Model.CacheFormat = kernels.FormatF32
 	}
-	p, err := text.OpenKind(kind, i.Folder, opts...)
+	p, err := text.OpenKind(kind, i.Folder, o)
 	if err != nil {
 		return err
 	}
@@ -227,10 +219,10 @@ func (i *folderInfo) identify(ctx context.Context) error {
 
 // tries opens what generates text, which reads more than the model: generation_config.json, and the template of chats.
 func (i *folderInfo) tries(kind text.Kind) error {
-	if !slices.Contains(kind.Info().Options, "Cache") {
+	if !slices.Contains(kind.Info().Options, "CacheFormat") {
 		return nil
 	}
-	p, err := text.OpenKind(kind, i.Folder, text.HeadersOnly())
+	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true}})
 	if err != nil {
 		return err
 	}
@@ -294,7 +286,7 @@ func (i *folderInfo) print(a *app) error {
 func (i *folderInfo) cache() string {
 	m, said := i.Memory, ""
 	if m.Token > 0 {
-		said = fmt.Sprintf("; cache (%v): %.1f KB a token", i.options.Cache, float64(m.Token)/1e3)
+		said = fmt.Sprintf("; cache (%v): %.1f KB a token", i.options.CacheFormat, float64(m.Token)/1e3)
 	}
 	if m.Context > 0 {
 		said += fmt.Sprintf(", %.1f MB for %d", float64(m.Context)/1e6, i.MaxLength)

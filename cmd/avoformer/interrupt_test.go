@@ -28,11 +28,11 @@ func TestInterruptedOpening(t *testing.T) {
 		<-opening
 		cancel()
 	}()
-	_, err := openModel(a, func(string, ...text.Option) (*text.Embedder, error) {
+	_, err := openModel(a, func(string, text.Options) (*text.Embedder, error) {
 		close(opening)
 		<-block
 		return nil, nil
-	}, "x", nil)
+	}, "x", text.Options{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want an interrupt's error", err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // openModel opens a folder with one of package text's functions and prints the model's warnings as they come,
 // each once.
-func openModel[P text.Pipeline](a *app, open func(dir string, opts ...text.Option) (P, error), dir string, opts []text.Option) (P, error) {
+func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P, error), dir string, o text.Options) (P, error) {
 	var mu sync.Mutex
 	over := false // nothing is printed any more: the work may go on after an interrupt
 	defer func() {
@@ -24,22 +24,16 @@ func openModel[P text.Pipeline](a *app, open func(dir string, opts ...text.Optio
 		over = true
 		mu.Unlock()
 	}()
-	warnings := text.Warnings(func(w string) {
+	o.Model.Warn = func(w string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !over && !a.warned[w] {
 			a.warned[w] = true
 			a.warn(w)
 		}
-	})
-	opts = append(opts[:len(opts):len(opts)], warnings)
-	if a.memoryLimit > 0 {
-		opts = append(opts, text.MemoryLimit(a.memoryLimit))
 	}
-	if a.asWritten {
-		opts = append(opts, text.TokenizerAsWritten())
-	}
-	m, err := interruptible(a, func() (P, error) { return open(dir, opts...) })
+	o.Model.MemoryLimit, o.TokenizerAsWritten = a.memoryLimit, a.asWritten
+	m, err := interruptible(a, func() (P, error) { return open(dir, o) })
 	if err == nil {
 		a.opened = append(a.opened, m)
 	}

@@ -35,7 +35,7 @@ func pull(a *app, args []string) error {
 			return chosen
 		}
 	}
-	dir, err := o.Pull(a.ctx, args[0])
+	dir, err := hub.Pull(a.ctx, args[0], o)
 	if errors.Is(err, fault.ErrName) {
 		return usagef("%v", err)
 	} else if err != nil {

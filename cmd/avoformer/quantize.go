@@ -43,7 +43,7 @@ func quantize(a *app, args []string) error {
 		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
 	}
 	err = regular.Create(*out, func(w *os.File) error {
-		o := models.Options{Weights: format, Formats: formats, Warn: a.warn}
+		o := models.Options{WeightFormat: format, WeightFormats: formats, Warn: a.warn}
 		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], o) })
 		if errors.Is(err, fault.ErrOption) {
 			return usagef("-weights %s: %v", *name, err)

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/avoformer/avoformer/text"
 )
@@ -26,15 +25,14 @@ func (f *flags) scoring(what string) scoringFlags {
 		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 
-// options are those of the pipeline, and the same without -weights.
-func (s scoringFlags) options() (opts, without []text.Option, err error) {
-	weights, err := weightsOptions(*s.weights)
-	if err != nil {
-		return nil, nil, err
+// options returns those of the pipeline, and the same without -weights.
+func (s scoringFlags) options() (o, without text.Options, err error) {
+	without.Threads = *s.threads
+	if without.Model.Adapters, err = s.adapters.list(); err != nil {
+		return o, without, err
 	}
-	without, _, err = s.adapters.options()
-	without = append(without, threadOption(*s.threads)...)
-	return slices.Concat(without, weights), without, err
+	o = without
+	return o, without, setWeights(&o.Model, *s.weights)
 }
 
 // scoring gives each text labels with scores.

@@ -20,6 +20,7 @@ import (
 	"github.com/avoformer/avoformer/hub"
 	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
 )
@@ -177,13 +178,11 @@ func (s *serving) plan(a *app, dirs []string) error {
 	case (s.cert == "") != (s.key == ""):
 		return usagef("-tls-cert and -tls-key belong together")
 	}
-	shared, _, err := s.adapters.options()
+	list, err := s.adapters.list()
 	if err != nil {
 		return err
 	}
-	if a.asWritten {
-		shared = append(shared, text.TokenizerAsWritten())
-	}
+	shared := text.Options{TokenizerAsWritten: a.asWritten, Model: models.Options{Adapters: list}}
 	for i := range s.models {
 		m := &s.models[i]
 		if strings.HasPrefix(m.Dir, hub.Scheme) {
@@ -191,7 +190,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 				return err
 			}
 		}
-		if err := s.planModel(m, slices.Clone(shared)); err != nil {
+		if err := s.planModel(m, shared); err != nil {
 			return err
 		}
 	}
@@ -221,54 +220,48 @@ func (s *serving) nameAdapters(a *app) error {
 		if i < 0 {
 			return usagef("-named-adapter %s: want MODEL/NAME=DIR with the name of a model", v)
 		}
-		path, scale, err := a.adapter(value)
+		one, err := a.adapter(value)
 		if err != nil {
 			return err
 		}
-		m, name := &s.models[i], full[at+1:]
-		m.Options, m.Adapters = append(m.Options, text.NamedAdapter(name, path, scale)), append(m.Adapters, name)
+		if one.Name = full[at+1:]; one.Name == "" {
+			return usagef("-named-adapter %s: want a name of the adapter", v)
+		}
+		o := &s.models[i].Options.Model
+		o.Adapters = append(slices.Clone(o.Adapters), one)
 	}
 	return nil
 }
 
-// planModel fills a model's options, beside those that all models have.
-func (s *serving) planModel(m *serve.Model, opts []text.Option) error {
-	format, err := kernels.ParseFormat(s.weights.of(m, "f32"))
-	if err != nil {
+// planModel fills a model's options, which begin with those that all models have.
+func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
+	if o.Model.WeightFormat, err = kernels.ParseFormat(s.weights.of(m, "f32")); err != nil {
 		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 	}
-	m.Weights = format
-	prompts, err := promptsOptions(s.prompts.of(m, ""))
-	if err != nil {
+	if o.Model.PromptFormat, err = parsePrompts(s.prompts.of(m, "")); err != nil {
 		return err
 	}
-	opts = append(opts, prompts...)
 	for _, x := range []struct {
-		name   string
-		value  string
-		option func(n int) text.Option
-	}{{"threads", s.threads.of(m, "0"), text.Threads}, {"max-length", s.length.of(m, "0"), text.MaxLength}} {
-		n, err := strconv.Atoi(x.value)
-		if err != nil {
+		name, value string
+		to          *int
+	}{{"threads", s.threads.of(m, "0"), &o.Threads}, {"max-length", s.length.of(m, "0"), &o.MaxLength}} {
+		if *x.to, err = strconv.Atoi(x.value); err != nil {
 			return usagef("-%s %q, want a number", x.name, x.value)
 		}
-		if n == 0 && x.name == "threads" {
-			n = s.processors
-		}
-		if n != 0 {
-			opts = append(opts, x.option(n))
-		}
+	}
+	if o.Threads == 0 {
+		o.Threads = s.processors
 	}
 	switch long := s.long.of(m, "cut"); long {
 	case "cut":
 	case "refuse":
-		opts = append(opts, text.RefuseLong())
+		o.Long = text.LongRefuse
 	case "split":
-		opts = append(opts, text.SplitLong(s.stride))
+		o.Long, o.Stride = text.LongSplit, s.stride
 	default:
 		return usagef("-long %q, want cut, refuse or split", long)
 	}
-	m.Options = opts
+	m.Options = o
 	return nil
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,20 +15,13 @@ import (
 const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, blocks as q8_0, or bf16_fast, whose results depend on the machine; then, after commas, PATTERN=FORMAT of those " +
 	"whose names match, as int8,encoder.layer.5.*=bf16"
 
-// weightsOptions are the options of a -weights flag.
-func weightsOptions(value string) ([]text.Option, error) {
-	format, formats, err := parseWeights(value)
-	if err != nil {
-		return nil, err
-	}
-	opts := []text.Option{text.Weights(format)}
-	for _, f := range formats {
-		opts = append(opts, text.WeightsOf(f.Pattern, f.Format))
-	}
-	return opts, nil
+// setWeights sets the formats that a -weights flag names.
+func setWeights(o *models.Options, value string) (err error) {
+	o.WeightFormat, o.WeightFormats, err = parseWeights(value)
+	return err
 }
 
-// parseWeights is the format that a -weights flag says, and those of weights whose names match.
+// parseWeights returns the format that a -weights flag names, and those of weights whose names match a pattern.
 func parseWeights(value string) (format kernels.Format, formats []models.NamedFormat, err error) {
 	for i, part := range strings.Split(value, ",") {
 		pattern, name := "", part
@@ -93,28 +85,38 @@ func (f *flags) adapters() *adapters {
 	return a
 }
 
-// options are those of the pipeline, and paths the adapters' folders and files. Models of the hub are pulled.
-func (a *adapters) options() (opts []text.Option, paths []string, err error) {
+// list returns the adapters that the flags name. Those of the hub are pulled.
+func (a *adapters) list() (list []models.Adapter, err error) {
 	for _, name := range a.names {
-		path, scale, err := a.app.adapter(name)
+		one, err := a.app.adapter(name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		opts, paths = append(opts, text.Adapter(path, scale)), append(paths, path)
+		list = append(list, one)
 	}
-	return opts, paths, nil
+	return list, nil
 }
 
-// adapter is the path and the scale that DIR[=SCALE] says. Models of the hub are pulled.
-func (a *app) adapter(name string) (path string, scale float32, err error) {
-	scale = 1
+// adapter returns the adapter that DIR[=SCALE] describes. One of the hub is pulled.
+func (a *app) adapter(name string) (one models.Adapter, err error) {
 	if at := strings.LastIndexByte(name, '='); at >= 0 {
 		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
-			name, scale = name[:at], float32(n)
+			name, one.Scale = name[:at], float32(n)
+			if one.Scale == 0 {
+				return one, usagef("-adapter %s: want a scale other than 0", name)
+			}
 		}
 	}
-	path, err = a.pulled(name)
-	return path, scale, err
+	one.Path, err = a.pulled(name)
+	return one, err
+}
+
+// pathsOf returns the folders and files of adapters.
+func pathsOf(list []models.Adapter) (paths []string) {
+	for _, a := range list {
+		paths = append(paths, a.Path)
+	}
+	return paths
 }
 
 // decoderFlags are those of what generates text.
@@ -143,40 +145,34 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 
 const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks or bf16_fast next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
 
-// promptsOptions are the options of a -prompts flag.
-func promptsOptions(value string) ([]text.Option, error) {
+// parsePrompts returns the format that a -prompts flag names; float32, which is not a copy, without one.
+func parsePrompts(value string) (kernels.Format, error) {
 	if value == "" {
-		return nil, nil
+		return kernels.FormatF32, nil
 	}
 	f, err := kernels.ParseFormat(value)
 	if err != nil {
-		return nil, usagef("-prompts: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+		return f, usagef("-prompts: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 	}
-	return []text.Option{text.Prompts(f)}, nil
+	if f < kernels.FormatInt8 {
+		return f, usagef("-prompts %s: want int8, a format of blocks or bf16_fast", value)
+	}
+	return f, nil
 }
 
-// options are those of the pipeline.
-func (d decoderFlags) options() ([]text.Option, error) {
-	weights, err := weightsOptions(*d.weights)
-	if err != nil {
-		return nil, err
+// options returns those of the pipeline.
+func (d decoderFlags) options() (text.Options, error) {
+	o := text.Options{Threads: *d.threads}
+	if err := setWeights(&o.Model, *d.weights); err != nil {
+		return o, err
 	}
-	cache, err := parseCache(*d.cache)
-	if err != nil {
-		return nil, err
+	var err error
+	if o.Model.CacheFormat, err = parseCache(*d.cache); err != nil {
+		return o, err
 	}
-	prompts, err := promptsOptions(*d.prompts)
-	if err != nil {
-		return nil, err
+	if o.Model.PromptFormat, err = parsePrompts(*d.prompts); err != nil {
+		return o, err
 	}
-	opts, _, err := d.adapters.options()
-	return slices.Concat(opts, threadOption(*d.threads), weights, prompts, []text.Option{text.Cache(cache)}), err
-}
-
-// threadOption is the flag -threads.
-func threadOption(n int) []text.Option {
-	if n == 0 {
-		return nil
-	}
-	return []text.Option{text.Threads(n)}
+	o.Model.Adapters, err = d.adapters.list()
+	return o, err
 }

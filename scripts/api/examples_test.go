@@ -24,20 +24,6 @@ var withoutExample = map[string]string{
 	"kernels.Features":             "its result depends on the machine",
 	"models.TraitsOf":              "for package text",
 	"models.UseOfGGUF":             "as UseOf",
-	"sentence.Open":                "for package models",
-	"sentence.OpenCrossEncoder":    "for package models",
-	"sentence.Pooled":              "for package models",
-	"sentence.PooledAndNormalized": "for package models",
-	"sentence.Splade":              "for package models",
-	"sentence.StaticConfig":        "for package models",
-	"sentence.StaticFolder":        "for package models",
-	"sentence.TokenizerFields":     "for package models",
-	"sentence.TokenizerFolder":     "for package models",
-	"text.Adapter":                 "no tiny model has one",
-	"text.NamedAdapter":            "no tiny model has one",
-	"text.Pooling":                 "no tiny model lacks a modules.json",
-	"text.Instruction":             "for models of gigabytes",
-	"text.MaxPixels":               "a number",
 	"bundle.Apply":                 "for the packages beside it",
 	"bundle.Register":              "for the packages beside it",
 }
@@ -133,7 +119,7 @@ func hasOutput(f *ast.File, d *ast.FuncDecl) bool {
 func TestWithoutExample(t *testing.T) {
 	t.Chdir("../..")
 	for _, name := range slices.Sorted(maps.Keys(withoutExample)) {
-		dirs := map[string]string{"hub": "hub", "kernels": "kernels", "machine": "kernels/machine", "models": "models", "sentence": "models/sentence", "text": "text", "bundle": "bulk/beam/bundle"}
+		dirs := map[string]string{"hub": "hub", "kernels": "kernels", "machine": "kernels/machine", "models": "models", "text": "text", "bundle": "bulk/beam/bundle"}
 		pkg, _, _ := strings.Cut(name, ".")
 		if functions, _ := examplesOf(t, dirs[pkg]); !slices.Contains(functions, name) {
 			t.Errorf("there is no %s", name)

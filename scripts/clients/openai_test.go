@@ -49,12 +49,12 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-5 }
 
 func TestEmbeddings(t *testing.T) {
 	c := client(t)
-	e, err := text.OpenEmbedder(testdata + "embed")
+	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	texts := []string{"hello world", "the cat reads"}
-	want, counts, err := e.EmbedInputs(t.Context(), text.Texts(texts), text.EmbedOptions{Scale: text.ScaleUnit})
+	want, err := e.Embed(t.Context(), text.Texts(texts...), text.EmbedOptions{Scale: text.ScaleUnit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +63,13 @@ func TestEmbeddings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Data) != len(texts) || got.Usage.PromptTokens != int64(counts.Sum()) {
-		t.Fatalf("%d vectors, %d tokens; want %d, %d", len(got.Data), got.Usage.PromptTokens, len(texts), counts.Sum())
+	if len(got.Data) != len(texts) || got.Usage.PromptTokens != int64(want.Sum()) {
+		t.Fatalf("%d vectors, %d tokens; want %d, %d", len(got.Data), got.Usage.PromptTokens, len(texts), want.Sum())
 	}
 	for i, d := range got.Data {
 		for j, x := range d.Embedding {
-			if len(d.Embedding) != len(want[i]) || !near(x, float64(want[i][j])) {
-				t.Fatalf("text %d: element %d is %g, want %g", i, j, x, want[i][j])
+			if len(d.Embedding) != len(want.Outputs[i]) || !near(x, float64(want.Outputs[i][j])) {
+				t.Fatalf("text %d: element %d is %g, want %g", i, j, x, want.Outputs[i][j])
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestEmbeddings(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	c := client(t)
-	g, err := text.OpenGenerator(testdata + "generate")
+	g, err := text.OpenGenerator(testdata+"generate", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestTranscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tr, err := text.OpenTranscriber(testdata + "transcribe")
+	tr, err := text.OpenTranscriber(testdata+"transcribe", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,8 +34,8 @@ func (s *settings) open(file string) (*model, error) {
 	if m := opened[file]; m != nil {
 		return m, nil
 	}
-	o := models.Options{Cache: s.cache}
-	m, err := o.Open(file)
+	o := models.Options{CacheFormat: s.cache}
+	m, err := models.Open(file, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func read(file string) (*model, error) {
 	m := &model{row: int(2 * layers * heads * head)}
 	config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 64, "intermediate_size": 64,
 		"num_hidden_layers": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "head_dim": %d}`, layers, heads, heads, head)
-	filler, err := models.New([]byte(config), transformer.Random(1))
+	filler, err := models.New([]byte(config), transformer.Random(1), models.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/avoformer/avoformer/bulk/beam/classify"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
 	"github.com/avoformer/avoformer/bulk/beam/rank"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -180,17 +181,17 @@ func TestEmbed(t *testing.T) {
 	const n = 1500
 	dir := folder(t, "embed")
 	want := func(alive []string) []any {
-		e, err := text.OpenEmbedder(dir, text.Exact())
+		e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		vectors, counts, err := e.EmbedInputs(t.Context(), text.Texts(alive), text.EmbedOptions{})
+		r, err := e.Embed(t.Context(), text.Texts(alive...), text.EmbedOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := make([]any, len(alive))
-		for i, v := range vectors {
-			out[i] = embed.Vector{Values: v, Tokens: int32(counts.Tokens[i]), Cut: counts.Cut[i]}
+		for i, v := range r.Outputs {
+			out[i] = embed.Vector{Values: v, Tokens: int32(r.Tokens[i]), Cut: r.Cut[i]}
 		}
 		return out
 	}
@@ -214,17 +215,17 @@ func TestRank(t *testing.T) {
 		return rank.Texts(s, rank.Model{Dir: dir}, query, col)
 	})
 	check(t, n, good, bad, counts, func(alive []string) []any {
-		r, err := text.OpenReranker(dir, text.Exact())
+		r, err := text.OpenReranker(dir, text.Options{Model: models.Options{Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, counts, err := r.ScoreTexts(t.Context(), query, alive, text.ClassifyOptions{})
+		scores, err := r.Score(t.Context(), query, alive, text.RerankOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := make([]any, len(alive))
-		for i, s := range scores {
-			out[i] = rank.Score{Score: s, Tokens: int32(counts.Tokens[i]), Cut: counts.Cut[i]}
+		for i, s := range scores.Outputs {
+			out[i] = rank.Score{Score: s, Tokens: int32(scores.Tokens[i]), Cut: scores.Cut[i]}
 		}
 		return out
 	})
@@ -245,17 +246,17 @@ func TestClassify(t *testing.T) {
 		good[i] = l
 	}
 	check(t, n, good, bad, counts, func(alive []string) []any {
-		c, err := text.OpenClassifier(dir, text.Exact())
+		c, err := text.OpenClassifier(dir, text.Options{Model: models.Options{Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels, counts, err := c.ClassifyInputs(t.Context(), text.Texts(alive), text.ClassifyOptions{})
+		labels, err := c.Classify(t.Context(), text.Texts(alive...), text.ClassifyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := make([]any, len(alive))
-		for i, l := range labels {
-			out[i] = classify.Label{Label: l[0].Label, Score: l[0].Score, Tokens: int32(counts.Tokens[i]), Cut: counts.Cut[i]}
+		for i, l := range labels.Outputs {
+			out[i] = classify.Label{Label: l[0].Label, Score: l[0].Score, Tokens: int32(labels.Tokens[i]), Cut: labels.Cut[i]}
 		}
 		return out
 	})
@@ -282,7 +283,7 @@ func TestWindows(t *testing.T) {
 
 // TestNoModel: a folder without a model is an error of the pipeline.
 func TestNoModel(t *testing.T) {
-	for _, m := range []embed.Model{{Dir: t.TempDir()}, {Dir: folder(t, "embed"), Weights: "int3"}} {
+	for _, m := range []embed.Model{{Dir: t.TempDir()}, {Dir: folder(t, "embed"), WeightFormat: "int3"}} {
 		p, s := beam.NewPipelineWithRoot()
 		embed.Texts(s, m, source(3)(s))
 		if _, err := prism.Execute(context.Background(), p); err == nil {

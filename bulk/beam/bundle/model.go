@@ -9,14 +9,15 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
-// A Model says which model is used, and how. Vectors, scores and labels are those of package text with text.Exact: they
+// A Model says which model is used, and how. Vectors, scores and labels are those of package text with models.Options.Exact: they
 // depend neither on bundles nor on threads.
 type Model struct {
-	Dir     string // the folder of the model, on every worker
-	Weights string // format of the weights, such as "int8"; "": as the folder has them
+	Dir          string // the folder of the model, on every worker
+	WeightFormat string // format of the weights, such as "int8"; "": as the folder has them
 	// Threads is the most processors that the model uses at once; 0: all.
 	Threads int
 	// MaxLength cuts texts to as many tokens, 0: to what the model takes. Refuse makes dead letters of longer ones.
@@ -27,31 +28,23 @@ type Model struct {
 }
 
 // options are those of package text.
-func (m Model) options() ([]text.Option, error) {
-	opts := []text.Option{text.Exact()}
-	if m.Weights != "" {
-		f, err := kernels.ParseFormat(m.Weights)
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, text.Weights(f))
-	}
-	if m.Threads != 0 {
-		opts = append(opts, text.Threads(m.Threads))
-	}
-	if m.MaxLength != 0 {
-		opts = append(opts, text.MaxLength(m.MaxLength))
-	}
+func (m Model) options() (text.Options, error) {
+	o := text.Options{Threads: m.Threads, MaxLength: m.MaxLength, Model: models.Options{Exact: true}}
 	if m.Refuse {
-		opts = append(opts, text.RefuseLong())
+		o.Long = text.LongRefuse
 	}
-	return opts, nil
+	if m.WeightFormat == "" {
+		return o, nil
+	}
+	var err error
+	o.Model.WeightFormat, err = kernels.ParseFormat(m.WeightFormat)
+	return o, err
 }
 
 // A Kind is what is done with texts.
 type Kind struct {
 	// Open opens a model for a task, whose argument is the prompt or the query.
-	Open func(dir, argument string, opts []text.Option) (bulk.Task, error)
+	Open func(dir, argument string, o text.Options) (bulk.Task, error)
 	// Value is the element of a result that has no error.
 	Value func(bulk.Result) any
 }
@@ -115,11 +108,11 @@ func open(s spec) (bulk.Task, error) {
 	if !ok {
 		return bulk.Task{}, fmt.Errorf("bundle: no kind %q is registered in this program", s.Kind)
 	}
-	opts, err := s.Model.options()
+	o, err := s.Model.options()
 	if err != nil {
 		return bulk.Task{}, err
 	}
-	return k.Open(s.Model.Dir, s.Argument, opts)
+	return k.Open(s.Model.Dir, s.Argument, o)
 }
 
 // release ends a use. After the last one the model goes, unless it is used again before long.

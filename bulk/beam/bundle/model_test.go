@@ -14,7 +14,7 @@ import (
 func TestShared(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}
-	kind := Register("counting", Kind{Open: func(dir, _ string, _ []text.Option) (bulk.Task, error) {
+	kind := Register("counting", Kind{Open: func(dir, _ string, _ text.Options) (bulk.Task, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		opened[dir]++

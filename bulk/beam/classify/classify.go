@@ -30,8 +30,8 @@ type Label struct {
 func init() { beam.RegisterType(reflect.TypeFor[Label]()) }
 
 var kind = bundle.Register("classify", bundle.Kind{
-	Open: func(dir, _ string, opts []text.Option) (bulk.Task, error) {
-		c, err := text.OpenClassifier(dir, opts...)
+	Open: func(dir, _ string, o text.Options) (bulk.Task, error) {
+		c, err := text.OpenClassifier(dir, o)
 		if err != nil {
 			return bulk.Task{}, err
 		}
@@ -43,7 +43,7 @@ var kind = bundle.Register("classify", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Label>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Labels are those of text.Classifier opened with text.Exact.
+// PCollection<KV<key, Dead>> of the texts that have none. Labels are those of text.Classifier opened with models.Options.Exact.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (labels, dead beam.PCollection) {
 	return bundle.Apply[Label](s, kind, "", m, col)
 }

@@ -33,8 +33,8 @@ type Vector struct {
 func init() { beam.RegisterType(reflect.TypeFor[Vector]()) }
 
 var kind = bundle.Register("embed", bundle.Kind{
-	Open: func(dir, prompt string, opts []text.Option) (bulk.Task, error) {
-		e, err := text.OpenEmbedder(dir, opts...)
+	Open: func(dir, prompt string, o text.Options) (bulk.Task, error) {
+		e, err := text.OpenEmbedder(dir, o)
 		if err != nil {
 			return bulk.Task{}, err
 		}
@@ -44,7 +44,7 @@ var kind = bundle.Register("embed", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Vector>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Vectors are those of text.Embedder opened with text.Exact, to the
+// PCollection<KV<key, Dead>> of the texts that have none. Vectors are those of text.Embedder opened with models.Options.Exact, to the
 // bit on one instruction set.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (vectors, dead beam.PCollection) {
 	return Prompted(s, m, "", col)

@@ -28,8 +28,8 @@ type Score struct {
 func init() { beam.RegisterType(reflect.TypeFor[Score]()) }
 
 var kind = bundle.Register("rank", bundle.Kind{
-	Open: func(dir, query string, opts []text.Option) (bulk.Task, error) {
-		r, err := text.OpenReranker(dir, opts...)
+	Open: func(dir, query string, o text.Options) (bulk.Task, error) {
+		r, err := text.OpenReranker(dir, o)
 		if err != nil {
 			return bulk.Task{}, err
 		}
@@ -39,7 +39,7 @@ var kind = bundle.Register("rank", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Score>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker opened with text.Exact.
+// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker opened with models.Options.Exact.
 func Texts(s beam.Scope, m Model, query string, col beam.PCollection) (scores, dead beam.PCollection) {
 	return bundle.Apply[Score](s, kind, query, m, col)
 }

@@ -125,7 +125,7 @@ func Rank(e *engine.Engine, c *wire.Call, in *Request) error {
 	for i, d := range in.Documents {
 		texts[i] = d.text
 	}
-	ranked, usage, err := e.Rank(c.Context(), in.Model, *in.Query, texts, text.ClassifyOptions{})
+	ranked, usage, err := e.Rank(c.Context(), in.Model, *in.Query, texts, text.RerankOptions{})
 	if err != nil {
 		return err
 	}

@@ -18,55 +18,46 @@ type Usage struct {
 
 // Embed is the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
 func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.EmbedOptions) ([][]float32, Usage, error) {
-	var vectors [][]float32
-	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[]float32], err error) {
 		if o.Dim > p.Dim() {
-			return n, Errorf(Invalid, "dimensions %d, the vectors of the model have %d elements", o.Dim, p.Dim()).At("dimensions")
+			return r, Errorf(Invalid, "dimensions %d, the vectors of the model have %d elements", o.Dim, p.Dim()).At("dimensions")
 		}
 		if o.Prompt, err = asked.prompt(p, RecordOf(ctx)); err != nil {
-			return n, err
+			return r, err
 		}
-		vectors, n, err = p.EmbedInputs(ctx, inputs, o)
-		return n, err
+		return p.Embed(ctx, inputs, o)
 	})
-	return vectors, usage, err
 }
 
 // EmbedTokens is the vectors of all tokens of texts, with the prompt that is asked for, by a model, "" for the first embedder.
 func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([][][]float32, Usage, error) {
-	var vectors [][][]float32
-	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[][]float32], err error) {
 		prompt, err := asked.prompt(p, RecordOf(ctx))
 		if err != nil {
-			return n, err
+			return r, err
 		}
-		vectors, n, err = p.EmbedTokens(ctx, inputs, prompt, o)
-		return n, err
+		return p.EmbedTokens(ctx, inputs, text.EmbedOptions{InputOptions: o, Prompt: prompt})
 	})
-	return vectors, usage, err
 }
 
 // EmbedSparse is a sparse vector of each text, with the prompt that is asked for, by a model, "" for the first embedder.
 func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([]text.SparseVector, Usage, error) {
-	var vectors []text.SparseVector
-	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[text.SparseVector], err error) {
 		if !p.HasSparse() {
-			return n, Errorf(WrongModel, "the model gives no sparse vectors").At("model")
+			return r, Errorf(WrongModel, "the model gives no sparse vectors").At("model")
 		}
 		prompt, err := asked.prompt(p, RecordOf(ctx))
 		if err != nil {
-			return n, err
+			return r, err
 		}
-		vectors, n, err = p.EmbedSparse(ctx, inputs, prompt, o)
-		return n, err
+		return p.EmbedSparse(ctx, inputs, text.EmbedOptions{InputOptions: o, Prompt: prompt})
 	})
-	return vectors, usage, err
 }
 
 // Similarity is the cosines of a text and others.
 func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, asked Asked, o text.EmbedOptions) ([]float32, Usage, error) {
 	o.Scale = text.ScaleUnit
-	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)), asked, o)
+	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)...), asked, o)
 	if err != nil {
 		return nil, usage, err
 	}
@@ -83,18 +74,18 @@ func (e *Engine) Similarity(ctx context.Context, model, source string, others []
 
 // run does what one call of a pipeline computes for inputs: it checks them, takes room for them, gets the model and
 // notes what was computed.
-func run[P text.Pipeline](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Counts, error)) (Usage, error) {
+func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Results[T], error)) ([]T, Usage, error) {
 	if err := e.check(inputs); err != nil {
-		return Usage{}, err
+		return nil, Usage{}, err
 	}
 	done, err := e.reserve(len(inputs))
 	if err != nil {
-		return Usage{}, err
+		return nil, Usage{}, err
 	}
 	defer done()
 	p, release, err := use[P](ctx, e, model, kind)
 	if err != nil {
-		return Usage{}, err
+		return nil, Usage{}, err
 	}
 	defer release()
 	r := RecordOf(ctx)
@@ -102,14 +93,14 @@ func run[P text.Pipeline](ctx context.Context, e *Engine, model string, kind tex
 	n, err := compute(ctx, p)
 	r.Compute, r.Wait = r.Compute+time.Since(began), r.Wait+n.Wait
 	if err != nil {
-		return Usage{}, AsError(err)
+		return nil, Usage{}, AsError(err)
 	}
 	u := Usage{n.Sum(), n.CutInputs()}
 	if u.Cut > 0 {
 		r.Warn("%d of %d texts were cut at %d tokens", u.Cut, len(inputs), n.CutAt())
 	}
 	r.Texts, r.Tokens, r.Cut, r.Split = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut, r.Split+n.SplitInputs()
-	return u, nil
+	return n.Outputs, u, nil
 }
 
 // check refuses what no pipeline is to be asked.

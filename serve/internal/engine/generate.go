@@ -133,18 +133,20 @@ func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []fl
 // Translate is the translations of texts, with a model, "" for the first translator. The options are what change makes
 // of those that the folder states.
 func (e *Engine) Translate(ctx context.Context, model string, texts []string, change func(o *text.TranslateOptions) error) ([]string, error) {
-	var out []string
-	_, err := run(ctx, e, model, text.KindTranslator, text.Texts(texts), func(ctx context.Context, p *text.Translator) (n text.Counts, err error) {
+	pieces, _, err := run(ctx, e, model, text.KindTranslator, text.Texts(texts...), func(ctx context.Context, p *text.Translator) (r text.Results[text.Piece], err error) {
 		o, err := p.Defaults()
 		if err != nil {
-			return n, err
+			return r, err
 		}
 		if err := change(&o); err != nil {
-			return n, err
+			return r, err
 		}
-		out, err = p.Translate(ctx, texts, o)
-		return n, err
+		return p.Translate(ctx, texts, o)
 	})
+	out := make([]string, len(pieces))
+	for i, p := range pieces {
+		out[i] = p.Text
+	}
 	return out, err
 }
 

@@ -23,10 +23,7 @@ type Model struct {
 	Name    string
 	Aliases []string
 	Kind    text.Kind
-	Weights kernels.Format
-	Options []text.Option
-	// Adapters are names too.
-	Adapters []string
+	Options text.Options
 }
 
 // ModelInfo is what can be told of a model without asking it.
@@ -121,7 +118,7 @@ func (e *Engine) add(spec Model) error {
 	if m.Name == "" {
 		m.Name = NameOf(m.Dir)
 	}
-	for _, name := range slices.Concat([]string{m.Name}, m.Aliases, m.Adapters) {
+	for _, name := range slices.Concat([]string{m.Name}, m.Aliases, m.adapters()) {
 		if other := e.names[name]; other != nil || name == "" {
 			return fmt.Errorf("model name %q is given twice, or empty", name)
 		}
@@ -138,7 +135,7 @@ func (e *Engine) add(spec Model) error {
 	} else if RouteOf(m.Kind) == "" {
 		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, served())
 	}
-	footprint, err := text.FootprintOf(m.Kind, m.Dir, m.options()...)
+	footprint, err := text.FootprintOf(m.Kind, m.Dir, m.Options)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -146,7 +143,7 @@ func (e *Engine) add(spec Model) error {
 	if e.config.Memory > 0 && m.bytes > e.config.Memory {
 		return fmt.Errorf("%s: its weights take %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
 	}
-	if len(m.Adapters) > 0 && m.Kind != text.KindGenerator {
+	if len(m.adapters()) > 0 && m.Kind != text.KindGenerator {
 		return fmt.Errorf("%s: adapters with names for a %s, want a %s", m.Name, m.Kind, text.KindGenerator)
 	}
 	e.models = append(e.models, m)
@@ -186,7 +183,7 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 }
 
 func (m *model) info() ModelInfo {
-	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.Adapters, m.fingerprint}
+	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Options.Model.WeightFormat, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.adapters(), m.fingerprint}
 }
 
 // use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
@@ -355,9 +352,14 @@ func (e *Engine) fingerprint(m *model) string {
 	return m.fingerprint
 }
 
-// options are those of the model's pipeline.
-func (m *model) options() []text.Option {
-	return append(slices.Clone(m.Options), text.Weights(m.Weights))
+// adapters are the names of those that requests may ask for.
+func (m *model) adapters() (names []string) {
+	for _, a := range m.Options.Model.Adapters {
+		if a.Name != "" {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 func openPipeline(m *model, batches func(windows, tokens int)) (p text.Pipeline, err error) {
@@ -366,11 +368,11 @@ func openPipeline(m *model, batches func(windows, tokens int)) (p text.Pipeline,
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	opts := m.options()
-	if batches != nil && slices.Contains(m.Kind.Info().Options, "Batches") {
-		opts = append(opts, text.Batches(batches))
+	o := m.Options
+	if batches != nil && slices.Contains(m.Kind.Info().Options, "OnBatch") {
+		o.OnBatch = batches
 	}
-	return text.OpenKind(m.Kind, m.Dir, opts...)
+	return text.OpenKind(m.Kind, m.Dir, o)
 }
 
 func (e *Engine) release(m *model) {

@@ -149,7 +149,7 @@ func (p protocol) entities(c *wire.Call, model string, body []byte) error {
 		return engine.Errorf(engine.Invalid, "ignore_labels without %q is not supported here", outside).At("ignore_labels")
 	}
 	texts := in.texts()
-	found, _, err := p.engine.Entities(c.Context(), model, texts, strategy, text.InputOptions{})
+	found, _, err := p.engine.Entities(c.Context(), model, texts, text.EntityOptions{Aggregation: strategy})
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (p protocol) embeddings(c *wire.Call) error {
 	}
 	o := text.EmbedOptions{Scale: text.ScaleRaw}
 	o.Long = text.LongTruncate
-	vectors, _, err := p.engine.Embed(c.Context(), model, text.Texts([]string{in.Prompt}), in.Asked, o)
+	vectors, _, err := p.engine.Embed(c.Context(), model, text.Texts(in.Prompt), in.Asked, o)
 	if err != nil {
 		return err
 	}

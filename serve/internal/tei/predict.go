@@ -132,7 +132,7 @@ func (p protocol) rerank(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	ranked, _, err := p.engine.Rank(c.Context(), in.Model, *in.Query, in.Texts, text.ClassifyOptions{InputOptions: taken, Raw: in.Raw != nil && *in.Raw})
+	ranked, _, err := p.engine.Rank(c.Context(), in.Model, *in.Query, in.Texts, text.RerankOptions{InputOptions: taken, Raw: in.Raw != nil && *in.Raw})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (in *Inputs) UnmarshalJSON(data []byte) error {
 		if err := json.Unmarshal(data, &texts); err != nil {
 			return engine.Errorf(engine.Invalid, "%v", errInputs)
 		}
-		in.List = text.Texts(texts)
+		in.List = text.Texts(texts...)
 	case '[':
 		var lists [][]int
 		if err := json.Unmarshal(data, &lists); err != nil {

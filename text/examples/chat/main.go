@@ -24,7 +24,7 @@ func main() {
 	model := flag.String("model", "text/examples/models/chat", "the model's `folder`, or a GGUF file")
 	flag.Parse()
 	log.SetFlags(0)
-	g, err := text.OpenGenerator(*model)
+	g, err := text.OpenGenerator(*model, text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

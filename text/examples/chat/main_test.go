@@ -9,7 +9,7 @@ import (
 )
 
 func TestChat(t *testing.T) {
-	g, err := text.OpenGenerator("../models/chat")
+	g, err := text.OpenGenerator("../models/chat", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

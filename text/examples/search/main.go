@@ -32,7 +32,7 @@ func main() {
 		log.Fatal(err)
 	}
 	documents := strings.Split(strings.TrimSpace(string(content)), "\n")
-	e, err := text.OpenEmbedder(*model)
+	e, err := text.OpenEmbedder(*model, text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func main() {
 
 // newIndex has the vectors of documents, whose ids are their places.
 func newIndex(ctx context.Context, e *text.Embedder, documents []string) (*search.Index, error) {
-	vectors, err := e.EmbedDocuments(ctx, documents)
+	vectors, err := e.Embed(ctx, text.Texts(documents...), text.EmbedOptions{Prompt: "document"})
 	if err != nil {
 		return nil, err
 	}
@@ -60,16 +60,16 @@ func newIndex(ctx context.Context, e *text.Embedder, documents []string) (*searc
 	if err != nil {
 		return nil, err
 	}
-	return index, index.Add(nil, vectors)
+	return index, index.Add(nil, vectors.Outputs)
 }
 
 // find is the n documents that are closest to a question, by the cosines of their vectors, which have length 1.
 func find(ctx context.Context, e *text.Embedder, index *search.Index, question string, n int) ([]search.Hit, error) {
-	vectors, err := e.EmbedQueries(ctx, []string{question})
+	vectors, err := e.Embed(ctx, text.Texts(question), text.EmbedOptions{Prompt: "query"})
 	if err != nil {
 		return nil, err
 	}
-	hits, err := index.Search(ctx, vectors, n)
+	hits, err := index.Search(ctx, vectors.Outputs, n)
 	if err != nil {
 		return nil, err
 	}

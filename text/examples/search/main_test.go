@@ -9,7 +9,7 @@ import (
 )
 
 func TestSearch(t *testing.T) {
-	e, err := text.OpenEmbedder("../models/embed")
+	e, err := text.OpenEmbedder("../models/embed", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

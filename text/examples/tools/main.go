@@ -31,7 +31,7 @@ func main() {
 	model := flag.String("model", "text/examples/models/tools", "the model's `folder`, or a GGUF file")
 	flag.Parse()
 	log.SetFlags(0)
-	g, err := text.OpenGenerator(*model)
+	g, err := text.OpenGenerator(*model, text.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAsk(t *testing.T) {
-	g, err := text.OpenGenerator("../models/tools")
+	g, err := text.OpenGenerator("../models/tools", text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

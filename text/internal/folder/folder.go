@@ -68,9 +68,9 @@ func Tokenizer(fsys fs.FS, how tokenizer.Opening) (*tokenizer.Tokenizer, error) 
 // Model opens the model of a folder or a GGUF file.
 func Model(fsys fs.FS, o models.Options) (*models.Model, error) {
 	if g, ok := fsys.(GGUF); ok {
-		return o.Open(g.Path)
+		return models.Open(g.Path, o)
 	}
-	return o.OpenFS(fsys)
+	return models.OpenFS(fsys, o)
 }
 
 // ReadJSON fills into from a file, if there is one.

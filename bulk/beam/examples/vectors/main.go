@@ -55,7 +55,7 @@ type flags struct {
 func main() {
 	var f flags
 	flag.StringVar(&f.model.Dir, "model", "", "`folder` of the model, on every worker")
-	flag.StringVar(&f.model.Weights, "weights", "", "`format` of the weights, such as int8; default: as the folder has them")
+	flag.StringVar(&f.model.WeightFormat, "weights", "", "`format` of the weights, such as int8; default: as the folder has them")
 	flag.IntVar(&f.model.Threads, "threads", 0, "processors that the model uses at once; default: all")
 	flag.StringVar(&f.prompt, "prompt", "", "`name` of the prompt of the folder; default: the folder's")
 	flag.StringVar(&f.input, "input", "", "`pattern` of Parquet files, also gs://")

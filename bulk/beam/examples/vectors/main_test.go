@@ -16,6 +16,7 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -112,11 +113,11 @@ func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	all := texts(*rows)
 	names, sizes := shards(t, filepath.Join(dir, "in"), all)
-	e, err := text.OpenEmbedder(*model, text.Exact())
+	e, err := text.OpenEmbedder(*model, text.Options{Model: models.Options{Exact: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := e.Embed(t.Context(), all)
+	want, err := e.Embed(t.Context(), text.Texts(all...), text.EmbedOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestSameBytes(t *testing.T) {
 				t.Fatalf("%s: %s has %d rows, want %d", what, name, len(found), sizes[i])
 			}
 			for j, v := range found {
-				if v.Row != int64(j) || !slices.Equal(v.Embedding, want[at+j]) {
+				if v.Row != int64(j) || !slices.Equal(v.Embedding, want.Outputs[at+j]) {
 					t.Fatalf("%s: row %d of %s differs", what, j, name)
 				}
 			}
@@ -148,7 +149,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	for _, threads := range []int{1, 2, 3} {
-		one, err := text.OpenEmbedder(*model, text.Exact(), text.Threads(threads))
+		one, err := text.OpenEmbedder(*model, text.Options{Threads: threads, Model: models.Options{Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,14 +43,14 @@ var formats = []struct {
 	name string
 	o    models.Options
 }{
-	{"*=f32", models.Options{Formats: all(kernels.FormatF32)}},
+	{"*=f32", models.Options{WeightFormats: all(kernels.FormatF32)}},
 	{"as stored", models.Options{}},
-	{"*=f32, -cache int8", models.Options{Formats: all(kernels.FormatF32), Cache: kernels.FormatInt8}},
-	{"*=bf16", models.Options{Formats: all(kernels.FormatBF16)}},
-	{"*=bf16, -prompts int8", models.Options{Formats: all(kernels.FormatBF16), Prompts: kernels.FormatInt8}},
-	{"as stored, -prompts int8", models.Options{Prompts: kernels.FormatInt8}},
-	{"int8", models.Options{Weights: kernels.FormatInt8}},
-	{"*=q8_0", models.Options{Formats: all(kernels.FormatQ8_0)}},
+	{"*=f32, -cache int8", models.Options{WeightFormats: all(kernels.FormatF32), CacheFormat: kernels.FormatInt8}},
+	{"*=bf16", models.Options{WeightFormats: all(kernels.FormatBF16)}},
+	{"*=bf16, -prompts int8", models.Options{WeightFormats: all(kernels.FormatBF16), PromptFormat: kernels.FormatInt8}},
+	{"as stored, -prompts int8", models.Options{PromptFormat: kernels.FormatInt8}},
+	{"int8", models.Options{WeightFormat: kernels.FormatInt8}},
+	{"*=q8_0", models.Options{WeightFormats: all(kernels.FormatQ8_0)}},
 }
 
 func all(f kernels.Format) []models.NamedFormat {
@@ -77,7 +77,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	g, err := text.OpenGenerator(path, text.HeadersOnly())
+	g, err := text.OpenGenerator(path, text.Options{Model: models.Options{HeadersOnly: true}})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func run() error {
 		return err
 	}
 	for i, f := range formats {
-		m, err := f.o.Open(path)
+		m, err := models.Open(path, f.o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}

@@ -14,11 +14,17 @@ type Parts struct {
 	MaskedLM   Head    // to the logits of the vocabulary at each token; nil: none
 }
 
+// Embedders make vectors of texts, as the files of a folder say. A folder that has only Sparse or Tokens has a Sentence of
+// which Dim is 0: prompts and lengths.
+type Embedders struct {
+	Sentence *Embedder      // a vector of each text; nil: the folder does not say how
+	Sparse   SparseHead     // a sparse vector of each text; nil: none
+	Tokens   *TokenEmbedder // a vector of each token; nil: none
+}
+
 // Files is what a folder holds beside the model.
 type Files struct {
-	Sentence *Embedder      // nil where the folder does not say how vectors of texts are made
-	Sparse   SparseHead     // nil: none
-	Vectors  *TokenEmbedder // nil: none
+	Embedders
 	Warnings []string
 }
 

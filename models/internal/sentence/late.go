@@ -93,7 +93,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 	}
 	s.out = 0
 	f.Warnings = append(f.Warnings, append(s.warnings, t.warnings...)...)
-	f.Sentence, f.Vectors = s, t
+	f.Sentence, f.Tokens = s, t
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 		if err != nil {
 			return err
 		}
-		f.Vectors = &TokenEmbedder{SkipFirst: true, MeanScore: true, rows: []layer{{dense: linear}, {}}, dim: linear.Out}
+		f.Tokens = &TokenEmbedder{SkipFirst: true, MeanScore: true, rows: []layer{{dense: linear}, {}}, dim: linear.Out}
 	}
 	return nil
 }
