@@ -39,9 +39,9 @@ const llamaLayers, llamaKVHeads, llamaHeadDim = 23, 8, 64
 // are of the same shape.
 func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim, hidden int) *models.Model {
 	o := models.Options{WeightFormat: format, CacheFormat: kernels.FormatF16, WeightFormats: []models.NamedFormat{{Pattern: "lm_head.*", Format: format}}}
-	return tftest.Must(o.New(fmt.Appendf(nil, `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": %d,
+	return tftest.Must(models.New(fmt.Appendf(nil, `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": %d,
 		"num_hidden_layers": %d, "num_attention_heads": 32, "num_key_value_heads": %d, "head_dim": %d, "intermediate_size": %d}`,
-		vocab, dim, llamaLayers, llamaKVHeads, llamaHeadDim, hidden), weights))(b)
+		vocab, dim, llamaLayers, llamaKVHeads, llamaHeadDim, hidden), weights, o))(b)
 }
 
 // BenchmarkThreads reads a prompt of 512 tokens, generates 16 tokens after it, and generates with 16 streams of

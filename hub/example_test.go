@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
@@ -38,5 +39,23 @@ func ExampleParseName() {
 	fmt.Println(errors.Is(err, fault.ErrName))
 	// Output:
 	// Qwen/Qwen3-0.6B-GGUF Qwen3-0.6B-Q8_0.gguf main <nil>
+	// true
+}
+
+// What the cache has, and how a model leaves it.
+func ExampleList() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	o := hub.Options{Cache: dir}
+	list, err := hub.List(o)
+	fmt.Println(len(list), err)
+	_, err = hub.Remove("org/name", o)
+	fmt.Println(errors.Is(err, fault.ErrNoModel))
+	// Output:
+	// 0 <nil>
 	// true
 }
