@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 // TestTranscriptions compares answers with what the transcriber gives.
@@ -18,7 +19,7 @@ func TestTranscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := text.ReadWAV(bytes.NewReader(sound))
+	samples, err := audio.ReadWAV(bytes.NewReader(sound))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestTranscriptionTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := text.ReadWAV(bytes.NewReader(sound))
+	samples, err := audio.ReadWAV(bytes.NewReader(sound))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestAnswerTokens(t *testing.T) {
 			}
 		}
 	}
-	want := Message{Role: "assistant", Content: "So.", Reasoning: "Hm.", ToolCalls: []ToolCall{{ID: "x", Name: "weather", Arguments: `{"city": "Zürich"}`}}}
+	want := Message{Role: "assistant", Content: "So.", Reasoning: "Hm.", ToolCalls: []answer.Call{{ID: "x", Name: "weather", Arguments: `{"city": "Zürich"}`}}}
 	for _, x := range []struct {
 		stop    []string
 		fails   bool
@@ -115,7 +115,7 @@ func TestAnswer(t *testing.T) {
 	if got.Finish != want.Finish || got.Finish != generation.FinishLength || last != answer.End {
 		t.Errorf("%v ended with %v, want %v and length", last, got.Finish, want.Finish)
 	}
-	for _, u := range []Usage{got.Usage, want.Usage} {
+	for _, u := range []answer.Usage{got.Usage, want.Usage} {
 		if u.Tokens != 8 || u.Prompt < 4 || u.First <= 0 || u.Rest <= 0 || u.Rate() <= 0 {
 			t.Errorf("counted %+v, %g tokens a second", u, u.Rate())
 		}

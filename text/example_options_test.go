@@ -1,12 +1,9 @@
 package text_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -75,17 +72,6 @@ func ExampleLong() {
 	// too many tokens: text 0 has 25, at most 12 are possible
 }
 
-// Vectors as the codes that databases take: a byte or a bit for each number.
-func ExampleRangesOf() {
-	vectors := [][]float32{{-1, 0.5}, {1, -0.5}, {0, 0.25}}
-	ranges, err := text.RangesOf(vectors)
-	must(err)
-	codes, err := ranges.Uint8(vectors)
-	must(err)
-	fmt.Println(codes, text.UBinary(vectors), text.Binary(vectors))
-	// Output: [[0 254] [254 0] [127 191]] [[64] [128] [64]] [[-64] [0] [-64]]
-}
-
 func ExampleMaxSim() {
 	query := [][]float32{{1, 0}, {0, 1}}
 	fmt.Println(text.MaxSim(query, [][]float32{{1, 0}, {0.5, 0.5}}))
@@ -133,26 +119,6 @@ func ExampleKindOf() {
 	// dial transcriber
 	// shapes image-classifier
 	// 64 12
-}
-
-// A WAV file of 8 kHz becomes samples of 16 kHz, as transcribers take them.
-func ExampleReadWAV() {
-	var file bytes.Buffer
-	file.WriteString("RIFF\x00\x00\x00\x00WAVEfmt ")
-	for _, v := range []any{uint32(16), uint16(1), uint16(1), uint32(8000), uint32(16000), uint16(2), uint16(16)} {
-		must(binary.Write(&file, binary.LittleEndian, v))
-	}
-	file.WriteString("data")
-	must(binary.Write(&file, binary.LittleEndian, uint32(2*800)))
-	for i := range 800 {
-		must(binary.Write(&file, binary.LittleEndian, int16(10000*math.Sin(float64(i)/10))))
-	}
-	samples, err := text.ReadWAV(&file)
-	must(err)
-	slower, err := text.Resample(samples, 16000, 8000)
-	must(err)
-	fmt.Println(len(samples), len(slower))
-	// Output: 1600 800
 }
 
 // Pipelines for models of other tasks; these have random weights, and show the shapes of results.

@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/search"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 var ctx = context.Background()
@@ -256,7 +257,7 @@ func ExampleOpenTranscriber() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	samples, err := text.ReadWAV(f)
+	samples, err := audio.ReadWAV(f)
 	if err != nil {
 		log.Fatal(err)
 	}

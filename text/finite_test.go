@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/audio"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -172,7 +173,7 @@ func failingGenerators(t *testing.T) []failing {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	sound, err := text.ReadWAV(file)
+	sound, err := audio.ReadWAV(file)
 	if err != nil {
 		t.Fatal(err)
 	}

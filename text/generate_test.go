@@ -18,6 +18,7 @@ import (
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 type expectedGenerate struct {
@@ -242,7 +243,7 @@ func TestTranscribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		samples, err := ReadWAV(f)
+		samples, err := audio.ReadWAV(f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,16 +15,13 @@ type Message struct {
 	Reasoning string
 	// ToolCalls are the calls of an assistant, "tool_calls". Without content beside
 	// them, content is null.
-	ToolCalls []ToolCall
+	ToolCalls []answer.Call
 	// ToolCallID is the ID of the call that a tool's message answers, "tool_call_id".
 	ToolCallID string
 	// Fields are further ones, by their JSON names, such as "name". One with the name of
 	// another field takes its place: a "content" that is a list of parts, or nil.
 	Fields map[string]any
 }
-
-// ToolCall is a call of a tool that a model made. Its arguments are JSON.
-type ToolCall = answer.Call
 
 // Reply is the assistant's message that an answer is.
 func Reply(a answer.Answer) Message {

@@ -20,12 +20,9 @@ type Piece struct {
 	Tokens []generation.Choice
 	// Finish says why the text ended: it is FinishNone but in the last piece, in which there may be no text.
 	Finish generation.Finish
-	Stop   string // in the last piece: which of the stop strings ended the text; "": none
-	Usage  Usage  // in the last piece
+	Stop   string       // in the last piece: which of the stop strings ended the text; "": none
+	Usage  answer.Usage // what was counted, in the last piece
 }
-
-// Usage is what was counted of a text.
-type Usage = answer.Usage
 
 // Collect joins what Generate, Chat, Stream or Transcribe yields: all of its text and tokens, and what the last piece says.
 func Collect(pieces iter.Seq2[Piece, error]) (Piece, error) {
@@ -48,7 +45,7 @@ func Collect(pieces iter.Seq2[Piece, error]) (Piece, error) {
 type pieceMaker struct {
 	stream *stream
 	tokens []generation.Choice // that no piece has had
-	usage  Usage
+	usage  answer.Usage
 	began  time.Time // the call, then the first token
 }
 

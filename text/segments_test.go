@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 // samplesOf is the samples of files of testdata/transcribe, one after the other.
@@ -19,7 +20,7 @@ func samplesOf(t *testing.T, names ...string) (all []float32) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		samples, err := ReadWAV(f)
+		samples, err := audio.ReadWAV(f)
 		f.Close()
 		if err != nil {
 			t.Fatal(err)

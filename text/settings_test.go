@@ -16,6 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 // overlay is a folder of testdata with files replaced; an empty one is not there.
@@ -77,7 +78,7 @@ func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) ite
 			if err != nil {
 				t.Fatal(err)
 			}
-			samples, err := ReadWAV(bytes.NewReader(data))
+			samples, err := audio.ReadWAV(bytes.NewReader(data))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
@@ -96,7 +97,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts Tr
 			err := t.stretch(ctx, stretch, opts, func(p Piece, err error) bool {
 				tokens += p.Usage.Tokens
 				if p.Usage.Tokens = tokens; !last || p.Finish == generation.FinishNone {
-					p.Finish, p.Usage = generation.FinishNone, Usage{}
+					p.Finish, p.Usage = generation.FinishNone, answer.Usage{}
 				}
 				if err == nil && p.Text == "" && p.Finish == generation.FinishNone {
 					return true
@@ -126,7 +127,7 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 		return err
 	}
 	tokens := t.decode(ctx, memory, prompt, t.rules(&o, nil), o)
-	p := pieceMaker{stream: newStream(t.tokenizer, nil, nil), usage: Usage{Prompt: len(prompt)}, began: time.Now()}
+	p := pieceMaker{stream: newStream(t.tokenizer, nil, nil), usage: answer.Usage{Prompt: len(prompt)}, began: time.Now()}
 	p.make(tokens, yield)
 	return nil
 }

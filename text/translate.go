@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -156,7 +157,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		rules.ForcedBOS = behind
 	}
 	generated := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	p := pieceMaker{stream: newStream(t.tokenizer, opts.Stop, nil), usage: Usage{Prompt: len(in.IDs)}, began: time.Now()}
+	p := pieceMaker{stream: newStream(t.tokenizer, opts.Stop, nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
 	p.make(generated, yield)
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 const testdata = "../../text/testdata/"
@@ -139,7 +140,7 @@ func TestTranscription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := text.ReadWAV(f)
+	samples, err := audio.ReadWAV(f)
 	if err != nil {
 		t.Fatal(err)
 	}

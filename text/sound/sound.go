@@ -2,7 +2,7 @@
 //
 //	samples, err := sound.Read(ctx, file, sound.Options{})
 //
-// It takes WAV in all forms of [text.ReadWAV], MP3, FLAC, and Opus in Ogg and WebM, which browsers record. What a file is
+// It takes WAV in all forms of [audio.ReadWAV], MP3, FLAC, and Opus in Ogg and WebM, which browsers record. What a file is
 // is told by its first bytes, not by its name. Other kinds are an error that says what to convert them to. The package is
 // a module of its own, so that programs without it do not depend on decoders.
 //
@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/audio"
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
@@ -135,7 +135,7 @@ func (s *sink) add(x float64) error {
 // block is how many samples are resampled at a time.
 func (s *sink) block() int { return s.seconds * s.rate }
 
-// margin is how many samples before and after others count for these: more than the filter of text.Resample reaches, in
+// margin is how many samples before and after others count for these: more than the filter of audio.Resample reaches, in
 // whole steps between times at which both rates have a sample, which are there every second.
 func (s *sink) margin() int {
 	step := s.rate / gcd(s.rate, Rate)
@@ -155,7 +155,7 @@ func (s *sink) resample(last bool) error {
 	if err := s.ctx.Err(); err != nil {
 		return stop{err}
 	}
-	made, err := text.Resample(s.pending, s.rate, Rate)
+	made, err := audio.Resample(s.pending, s.rate, Rate)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/audio"
 )
 
 // frequency is that of the tone of the files in testdata, in Hz.
@@ -119,7 +119,7 @@ func TestPieces(t *testing.T) {
 		for i := range samples {
 			samples[i] = rng.Float32() - 0.5
 		}
-		want, err := text.Resample(samples, rate, Rate)
+		want, err := audio.Resample(samples, rate, Rate)
 		if err != nil {
 			t.Fatal(err)
 		}

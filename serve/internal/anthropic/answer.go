@@ -12,7 +12,6 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/wire"
-	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
 )
 
@@ -47,7 +46,7 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 }
 
-func usageOf(u text.Usage) usage {
+func usageOf(u answer.Usage) usage {
 	return usage{Input: u.Prompt - u.Shared, CacheRead: u.Shared, Output: u.Tokens}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
 )
 
 type message struct {
@@ -164,7 +165,7 @@ func (t *turns) addAssistant(m message) error {
 			if b.Name == "" || len(b.Input) == 0 || b.Input[0] != '{' {
 				return fmt.Errorf("a block of type tool_use, want a name and an input that is an object")
 			}
-			to.ToolCalls = append(to.ToolCalls, text.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
+			to.ToolCalls = append(to.ToolCalls, answer.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
 			t.names[b.ID] = b.Name
 		default:
 			return fmt.Errorf("a block of type %.50q, the model takes text", b.Type)

@@ -106,7 +106,7 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	case in.TopK != nil && *in.TopK < 0:
 		return s, engine.Errorf(engine.Invalid, "%d, want at least 0", *in.TopK).At("top_k")
 	}
-	return chat.Sampling{MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Stop: in.Stop}, nil
+	return chat.Sampling{Choice: chat.Choice{Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK}, MaxTokens: in.MaxTokens, Stop: in.Stop}, nil
 }
 
 // conversation is what is to be answered.

@@ -7,17 +7,43 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
+// Choice is the options of sampling that protocols have under the same names, for the structs of their requests. What is
+// nil is as the folder's generation_config.json says.
+type Choice struct {
+	Temperature *float64 `json:"temperature"`
+	TopK        *int     `json:"top_k"`
+	TopP        *float64 `json:"top_p"`
+	MinP        *float64 `json:"min_p"`
+	TypicalP    *float64 `json:"typical_p"`
+	// The penalties are for what has been generated, as OpenAI documents them.
+	FrequencyPenalty float64 `json:"frequency_penalty"`
+	PresencePenalty  float64 `json:"presence_penalty"`
+	Seed             *int64  `json:"seed"`
+}
+
+// Apply sets the options of a text, except for its seed.
+func (c *Choice) Apply(o *text.GenerateOptions) {
+	for _, x := range []struct{ from, to *float64 }{{c.Temperature, &o.Temperature}, {c.TopP, &o.TopP}, {c.MinP, &o.MinP}, {c.TypicalP, &o.TypicalP}} {
+		if x.from != nil {
+			*x.to = *x.from
+		}
+	}
+	if c.TopK != nil {
+		o.TopK = max(*c.TopK, 0) // -1 means all tokens too
+	}
+	o.FrequencyPenalty, o.PresencePenalty = c.FrequencyPenalty, c.PresencePenalty
+}
+
 // Sampling is what requests may say about the choice of tokens. What is nil is as the folder's generation_config.json
-// has it.
+// says.
 type Sampling struct {
-	MaxTokens, TopK                               *int
-	Temperature, TopP, MinP, TypicalP, Repetition *float64
-	FrequencyPenalty, PresencePenalty             float64 // of what has been generated, as OpenAI documents them
-	Bias                                          map[int]float64
-	Seed                                          *int64
-	Stop                                          []string
-	LogProbs                                      bool
-	TopLogProbs                                   int
+	Choice
+	MaxTokens   *int
+	Repetition  *float64
+	Bias        map[int]float64
+	Stop        []string
+	LogProbs    bool
+	TopLogProbs int
 }
 
 // longest is the most tokens of a text where neither the request, nor the folder, nor the model has a limit.
@@ -37,15 +63,9 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 			return nil, engine.Errorf(engine.Invalid, "token %d is not in the model's vocabulary of %d", id, g.Tokenizer().Size()).At("logit_bias")
 		}
 	}
-	for _, x := range []struct{ from, to *float64 }{
-		{s.Temperature, &base.Temperature}, {s.TopP, &base.TopP}, {s.MinP, &base.MinP}, {s.TypicalP, &base.TypicalP}, {s.Repetition, &base.RepetitionPenalty},
-	} {
-		if x.from != nil {
-			*x.to = *x.from
-		}
-	}
-	if s.TopK != nil {
-		base.TopK = max(*s.TopK, 0) // -1 means no seed too
+	s.Apply(&base)
+	if s.Repetition != nil {
+		base.RepetitionPenalty = *s.Repetition
 	}
 	if s.Temperature != nil && *s.Temperature > 0 || base.Beams > 1 && s.LogProbs {
 		base.Beams = 0
@@ -62,7 +82,7 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 		base.Stop = s.Stop
 	}
 	base.LogProbs, base.TopLogProbs = s.LogProbs, s.TopLogProbs
-	base.FrequencyPenalty, base.PresencePenalty, base.LogitBias = s.FrequencyPenalty, s.PresencePenalty, s.Bias
+	base.LogitBias = s.Bias
 	return func(i int) text.GenerateOptions {
 		o := base
 		if s.Seed != nil {

@@ -41,7 +41,7 @@ type Event struct {
 	Tokens []generation.Choice
 	Finish generation.Finish // FinishNone but in the last event of the text
 	Stop   string            // the stop string that ended the text
-	Usage  text.Usage        // in the last event
+	Usage  answer.Usage      // in the last event
 }
 
 // Run yields what comes of jobs, of several as it comes, until all have ended or one has failed.

@@ -65,15 +65,10 @@ func (s *sampling) random() bool {
 
 // apply changes the options of the folder.
 func (s *sampling) apply(o *text.GenerateOptions) {
-	for _, x := range []struct{ from, to *float64 }{
-		{s.Temperature, &o.Temperature}, {s.TopP, &o.TopP}, {s.TypicalP, &o.TypicalP}, {s.Repetition, &o.RepetitionPenalty},
-	} {
-		if x.from != nil {
-			*x.to = *x.from
-		}
-	}
-	if s.TopK != nil {
-		o.TopK = *s.TopK
+	choice := chat.Choice{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, TypicalP: s.TypicalP}
+	choice.Apply(o)
+	if s.Repetition != nil {
+		o.RepetitionPenalty = *s.Repetition
 	}
 	if s.MaxTokens != nil {
 		o.MaxTokens = *s.MaxTokens

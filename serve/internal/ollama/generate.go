@@ -102,7 +102,7 @@ func (p protocol) chat(c *wire.Call) error {
 		}
 		to := text.Message{Role: m.Role, Content: m.Content, Reasoning: m.Thinking, ToolCallID: m.CallID}
 		for _, call := range m.Calls {
-			to.ToolCalls = append(to.ToolCalls, text.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
+			to.ToolCalls = append(to.ToolCalls, answer.Call{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
 		}
 		if m.ToolName != "" {
 			to.Fields = map[string]any{"name": m.ToolName}

@@ -12,18 +12,11 @@ import (
 
 // options is how a text is generated.
 type options struct {
-	Predict     *int       `json:"num_predict"` // -1 and -2: to the end of the context
-	Seed        *int64     `json:"seed"`
-	Temperature *float64   `json:"temperature"`
-	TopK        *int       `json:"top_k"`
-	TopP        *float64   `json:"top_p"`
-	MinP        *float64   `json:"min_p"`
-	TypicalP    *float64   `json:"typical_p"`
-	Repeat      *float64   `json:"repeat_penalty"`
-	Presence    float64    `json:"presence_penalty"`
-	Frequency   float64    `json:"frequency_penalty"`
-	Stop        wire.Stops `json:"stop"`
-	Context     *int       `json:"num_ctx"`
+	chat.Choice
+	Predict *int       `json:"num_predict"` // -1 and -2: to the end of the context
+	Repeat  *float64   `json:"repeat_penalty"`
+	Stop    wire.Stops `json:"stop"`
+	Context *int       `json:"num_ctx"`
 }
 
 // neutral is the fields that change no answer: where and how a model runs, ways of choosing tokens that are turned off,
@@ -43,8 +36,7 @@ func (o *options) sampling() (s chat.Sampling, err error) {
 	if o.Context != nil && *o.Context < 1 {
 		return s, engine.Errorf(engine.Invalid, "num_ctx %d, want at least 1", *o.Context).At("options")
 	}
-	s = chat.Sampling{TopK: o.TopK, Temperature: o.Temperature, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Repetition: o.Repeat,
-		FrequencyPenalty: o.Frequency, PresencePenalty: o.Presence, Seed: o.Seed, Stop: o.Stop}
+	s = chat.Sampling{Choice: o.Choice, Repetition: o.Repeat, Stop: o.Stop}
 	switch {
 	case o.Predict == nil || *o.Predict == -1 || *o.Predict == -2:
 	case *o.Predict < 1:

@@ -21,19 +21,12 @@ type common struct {
 	StreamOptions *struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	N                *int               `json:"n"`
-	Stop             wire.Stops         `json:"stop"`
-	Seed             *int64             `json:"seed"`
-	MaxTokens        *int               `json:"max_tokens"`
-	Temperature      *float64           `json:"temperature"`
-	TopP             *float64           `json:"top_p"`
-	FrequencyPenalty float64            `json:"frequency_penalty"`
-	PresencePenalty  float64            `json:"presence_penalty"`
-	LogitBias        map[string]float64 `json:"logit_bias"`
+	N         *int               `json:"n"`
+	Stop      wire.Stops         `json:"stop"`
+	MaxTokens *int               `json:"max_tokens"`
+	LogitBias map[string]float64 `json:"logit_bias"`
+	chat.Choice
 
-	TopK       *int     `json:"top_k"`
-	MinP       *float64 `json:"min_p"`
-	TypicalP   *float64 `json:"typical_p"`
 	Repetition *float64 `json:"repetition_penalty"`
 	Repeat     *float64 `json:"repeat_penalty"` // llama.cpp's name of the one above
 	RepeatLast *int     `json:"repeat_last_n"`
@@ -92,8 +85,7 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	case in.StreamOptions != nil && !in.Stream:
 		return s, engine.Errorf(engine.Invalid, "stream_options without stream").At("stream_options")
 	}
-	s = chat.Sampling{MaxTokens: in.MaxTokens, TopK: in.TopK, Temperature: in.Temperature, TopP: in.TopP, MinP: in.MinP, TypicalP: in.TypicalP, Repetition: in.Repetition,
-		FrequencyPenalty: in.FrequencyPenalty, PresencePenalty: in.PresencePenalty, Seed: in.Seed, Stop: in.Stop}
+	s = chat.Sampling{Choice: in.Choice, MaxTokens: in.MaxTokens, Repetition: in.Repetition, Stop: in.Stop}
 	if in.Repeat != nil {
 		s.Repetition = in.Repeat
 	}

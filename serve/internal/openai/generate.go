@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
-	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
 )
 
 // generator is the one that a request names.
@@ -45,7 +45,7 @@ type usage struct {
 }
 
 // add counts a text, and its prompt if it is the first of that.
-func (u *usage) add(t text.Usage, first bool) {
+func (u *usage) add(t answer.Usage, first bool) {
 	if first {
 		u.Prompt += t.Prompt
 		u.Details.Cached += t.Shared

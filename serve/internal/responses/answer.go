@@ -210,7 +210,7 @@ func (w *writer) keep() error {
 		case answer.Reasoning:
 			m.Reasoning += b.Text()
 		case answer.CallBegin:
-			m.ToolCalls = append(m.ToolCalls, text.ToolCall{ID: b.Call.ID, Name: b.Call.Name, Arguments: cmp.Or(b.Text(), "{}")})
+			m.ToolCalls = append(m.ToolCalls, answer.Call{ID: b.Call.ID, Name: b.Call.Name, Arguments: cmp.Or(b.Text(), "{}")})
 		default:
 			m.Content += b.Text()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
 )
 
 // input is a list of items, or a string, which is a message of the user.
@@ -87,7 +88,7 @@ func (in input) messages(messages []text.Message) ([]text.Message, error) {
 				return nil, engine.Errorf(engine.Invalid, "item %d is a call, want a name and arguments that are JSON", i)
 			}
 			m := assistant()
-			m.ToolCalls = append(m.ToolCalls, text.ToolCall{ID: one.CallID, Name: one.Name, Arguments: one.Arguments})
+			m.ToolCalls = append(m.ToolCalls, answer.Call{ID: one.CallID, Name: one.Name, Arguments: one.Arguments})
 			names[one.CallID] = one.Name
 		case "function_call_output":
 			result, err := plain(one.Output)

@@ -1,4 +1,4 @@
-package text
+package quantize
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package text
+package audio
 
 import (
 	"bytes"
@@ -11,6 +11,23 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 )
+
+// close32 fails unless got is want within tolerance times the largest of want, or 1.
+func close32(t testing.TB, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	scale := 1.0
+	for _, x := range want {
+		scale = max(scale, math.Abs(float64(x)))
+	}
+	for i, x := range got {
+		if d := math.Abs(float64(x - want[i])); !(d <= tolerance*scale) {
+			t.Fatalf("%s[%d]: %v, want %v", what, i, x, want[i])
+		}
+	}
+}
 
 // TestResample compares with torchaudio.
 func TestResample(t *testing.T) {

@@ -1,6 +1,8 @@
-// Vectors in fewer bits, as sentence-transformers' quantize_embeddings makes them.
-
-package text
+// Package quantize makes vectors of fewer bits, for databases that store them. Its results are those of
+// quantize_embeddings of sentence-transformers.
+//
+// An index of package search needs none of this: it quantizes vectors itself.
+package quantize
 
 import (
 	"fmt"
@@ -10,11 +12,11 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Ranges are the smallest and the largest number of each dimension, between which integers are laid. Codes of different
-// calls can be compared only if they were made by the same ranges: those of many vectors such as will be coded.
+// Ranges are the smallest and the largest number of each dimension, which become the smallest and the largest integer.
+// Integers of different calls can be compared only if the ranges were the same: take those of many typical vectors.
 type Ranges struct{ Min, Max []float32 }
 
-// RangesOf are the ranges of vectors, which all have one length, the same, and finite numbers.
+// RangesOf returns the ranges of vectors. They must have the same length and finite numbers.
 func RangesOf(vectors [][]float32) (Ranges, error) {
 	if len(vectors) == 0 {
 		return Ranges{}, fmt.Errorf("%w: no vectors", fault.ErrInput)

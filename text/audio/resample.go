@@ -1,6 +1,4 @@
-// Sound at other rates than the model listens at.
-
-package text
+package audio
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Sound in WAV files.
-
-package text
+// Package audio reads sound for pipelines that take speech: WAV files, and sound of other sampling rates. Package
+// text/sound reads further formats.
+package audio
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
-// ReadWAV is the samples of a WAV file, between -1 and 1 at 16 kHz: those of other rates go through [Resample]; several
+// ReadWAV returns the samples of a WAV file, between -1 and 1 at 16 kHz: sound of other rates goes through [Resample];
 // channels are averaged. It takes PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64, A-law and mu-law, also as
 // WAVE_FORMAT_EXTENSIBLE and in RF64 and BW64 files, and what was written to a pipe, whose length the file does not
 // know. Samples that are not finite numbers are an error. The memory follows the length of the sound, up to 64 times the
