@@ -18,18 +18,8 @@ import (
 // its longest sequence. Keys that a cache holds count as keys.
 type Mask struct {
 	terms []maskTerm // a key is seen if all terms admit it; biases add up
-	empty EmptyRow
+	empty kernels.EmptyRow
 }
-
-// EmptyRow is what attention gives for a query that sees no key.
-type EmptyRow = kernels.EmptyRow
-
-// The choices for a query that sees no key.
-const (
-	EmptyZero    = kernels.EmptyZero    // weights and output 0
-	EmptyNaN     = kernels.EmptyNaN     // weights and output NaN, as PyTorch's softmax of -Inf
-	EmptyUniform = kernels.EmptyUniform // all keys alike, hidden or not: Keras and d2l, which hide by large numbers
-)
 
 // A maskTerm is one condition: exactly one of its kinds is set.
 type maskTerm struct {
@@ -133,8 +123,8 @@ func (m *Mask) And(other *Mask) *Mask {
 }
 
 // WithEmpty is m with another treatment of queries that see no key. The default
-// is EmptyZero; only models/classic has others.
-func (m *Mask) WithEmpty(e EmptyRow) *Mask {
+// is kernels.EmptyZero; only models/classic has others.
+func (m *Mask) WithEmpty(e kernels.EmptyRow) *Mask {
 	if m == nil {
 		m = &Mask{}
 	}

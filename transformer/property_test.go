@@ -174,7 +174,7 @@ func TestEmptyRows(t *testing.T) {
 			"KeepMask": tf.KeepMask(keep, 1, 1, lenQ, lenK), "ValidLengthsPerQuery": tf.ValidLengthsPerQuery(lengths, lenQ),
 			"AdditiveMask": tf.AdditiveMask(bias, 1, 1, lenQ, lenK),
 		} {
-			for empty, want := range map[tf.EmptyRow]float32{tf.EmptyZero: 0, tf.EmptyNaN: float32(math.NaN()), tf.EmptyUniform: 0.25} {
+			for empty, want := range map[kernels.EmptyRow]float32{kernels.EmptyZero: 0, kernels.EmptyNaN: float32(math.NaN()), kernels.EmptyUniform: 0.25} {
 				y, weights := make([]float32, lenQ*6), make([]float32, 2*lenQ*lenK)
 				tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{
 					Query: q, Batch: tf.Uniform(1, lenQ), Key: k, KeyBatch: tf.Uniform(1, lenK), Mask: mask.WithEmpty(empty), Weights: weights,
@@ -188,7 +188,7 @@ func TestEmptyRows(t *testing.T) {
 				}
 				mean := (k[0] + k[6] + k[12] + k[18]) / 4
 				got, wantY := float64(y[6]), float64(want)
-				if empty == tf.EmptyUniform {
+				if empty == kernels.EmptyUniform {
 					wantY = float64(mean)
 				}
 				if !(math.Abs(got-wantY) < 1e-6) && !(got != got && wantY != wantY) {

@@ -64,7 +64,7 @@ func d2lAttention(g *golden) {
 	}, classic.D2LAttention(), "w.")
 	for name, mask := range map[string]*tf.Mask{
 		"none": nil, "batch": classic.D2LMask(g.ints("in.valid_lens_batch")...), "zero": classic.D2LMask(g.ints("in.valid_lens_zero")...),
-		"query": tf.ValidLengthsPerQuery(g.ints("in.valid_lens_query"), lenQ).WithEmpty(tf.EmptyUniform),
+		"query": tf.ValidLengthsPerQuery(g.ints("in.valid_lens_query"), lenQ).WithEmpty(kernels.EmptyUniform),
 	} {
 		y, weights := g.attentionOf(a, g.tensor("in.queries"), g.tensor("in.keys"), g.tensor("in.values"), batch, lenQ, lenK, mask)
 		g.check("out."+name+".output", y)

@@ -116,7 +116,7 @@ func keepMaskAttention(g *golden) {
 	full := g.keepMask("in.mask_full")
 	for name, mask := range map[string]*tf.Mask{
 		"nomask": nil, "padding": g.keepMask("in.mask_padding"), "causal": g.keepMask("in.mask_causal"),
-		"fullmask_nan": full.WithEmpty(tf.EmptyNaN), "fullmask_zero": full,
+		"fullmask_nan": full.WithEmpty(kernels.EmptyNaN), "fullmask_zero": full,
 	} {
 		y, weights := g.attentionOf(a, q, k, v, batch, lenQ, lenK, mask)
 		g.check("out."+name+".output", y)
@@ -144,12 +144,12 @@ func torchAttention(g *golden) {
 	if !g.flag("batch_first") {
 		q, k, v = swapAxes(q, lenQ, batch), swapAxes(k, lenK, batch), swapAxes(v, lenK, batch)
 	}
-	padding := g.paddingMask("in.key_padding_mask").WithEmpty(tf.EmptyNaN)
-	blocked := g.blockMask("in.attn_mask").WithEmpty(tf.EmptyNaN)
+	padding := g.paddingMask("in.key_padding_mask").WithEmpty(kernels.EmptyNaN)
+	blocked := g.blockMask("in.attn_mask").WithEmpty(kernels.EmptyNaN)
 	for name, mask := range map[string]*tf.Mask{
 		"nomask": nil, "padding": padding, "attnmask": blocked, "both": padding.And(blocked),
 		"bias3d": tf.AdditiveMask(g.tensor("in.attn_bias"), batch, heads, lenQ, lenK),
-		"nanrow": g.blockMask("in.attn_mask_nanrow").WithEmpty(tf.EmptyNaN),
+		"nanrow": g.blockMask("in.attn_mask_nanrow").WithEmpty(kernels.EmptyNaN),
 	} {
 		y, weights := g.attentionOf(a, q, k, v, batch, lenQ, lenK, mask)
 		if !g.flag("batch_first") {

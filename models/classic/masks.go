@@ -1,6 +1,10 @@
 package classic
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/transformer"
+
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // Masks by the conventions of libraries.
 
@@ -26,13 +30,13 @@ func KerasMask(mask []float32, batch, heads, queries, keys int) *transformer.Mas
 	for i, m := range mask {
 		keep[i] = m == 0
 	}
-	return transformer.KeepMask(keep, batch, heads, queries, keys).WithEmpty(transformer.EmptyUniform)
+	return transformer.KeepMask(keep, batch, heads, queries, keys).WithEmpty(kernels.EmptyUniform)
 }
 
 // D2LMask is transformer.ValidLengths where a query that sees no key attends to all
 // of them alike, as in d2l, which sets the hidden scores to -1e6.
 func D2LMask(lengths ...int) *transformer.Mask {
-	return transformer.ValidLengths(lengths...).WithEmpty(transformer.EmptyUniform)
+	return transformer.ValidLengths(lengths...).WithEmpty(kernels.EmptyUniform)
 }
 
 // AverageHeads is the mean over the heads of attention weights, [batch, heads,
