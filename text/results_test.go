@@ -1,0 +1,109 @@
+package text
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/tftest"
+)
+
+// TestResultsCount: each pipeline counts the tokens of each of its inputs.
+func TestResultsCount(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	texts := []string{"hello world", "the cat reads the long letter and the dog forgets it"}
+	check := func(what string, c Counts, outputs int) {
+		t.Helper()
+		if len(c.Tokens) != outputs || len(c.Windows) != outputs || len(c.Cut) != outputs || slices.Contains(c.Tokens, 0) || slices.Contains(c.Windows, 0) || c.CutInputs() != 0 {
+			t.Errorf("%s: %+v for %d outputs", what, c, outputs)
+		}
+	}
+	c := tftest.Must(OpenClassifier("testdata/classify", Options{}))(t)
+	labels := tftest.Must(c.Classify(ctx, Texts(texts...), ClassifyOptions{}))(t)
+	check("Classify", labels.Counts, len(labels.Outputs))
+
+	r := tftest.Must(OpenReranker("testdata/rerank", Options{}))(t)
+	scores := tftest.Must(r.Score(ctx, "the question", texts, RerankOptions{}))(t)
+	ranked := tftest.Must(r.Rank(ctx, "the question", texts, RerankOptions{}))(t)
+	check("Rank", ranked.Counts, len(ranked.Outputs))
+	if !slices.Equal(ranked.Tokens, scores.Tokens) || ranked.Tokens[0] >= ranked.Tokens[1] {
+		t.Errorf("tokens of Rank %d, of Score %d, which are those of the texts as given", ranked.Tokens, scores.Tokens)
+	}
+
+	m := tftest.Must(OpenMaskFiller("testdata/fill-mask", Options{}))(t)
+	filled := tftest.Must(m.Fill(ctx, Texts(m.Mask()), FillOptions{}))(t)
+	check("Fill", filled.Counts, len(filled.Outputs))
+	if n := len(filled.Outputs[0][0]); n != 5 {
+		t.Errorf("%d tokens for a mask, want 5 where nothing is asked for", n)
+	}
+
+	s := tftest.Must(OpenNextSentence("testdata/next-sentence", Options{}))(t)
+	follows := tftest.Must(s.Follows(ctx, Pairs([2]string{texts[0], texts[1]}), InputOptions{}))(t)
+	check("Follows", follows.Counts, len(follows.Outputs))
+	if _, err := s.Follows(ctx, Texts("a single text"), InputOptions{}); !errors.Is(err, fault.ErrInput) {
+		t.Errorf("a single text is followed: %v", err)
+	}
+
+	tr := tftest.Must(OpenTranslator("testdata/translate", Options{}))(t)
+	pieces := tftest.Must(tr.Translate(ctx, texts, TranslateOptions{GenerateOptions: GenerateOptions{MaxTokens: 2}}))(t)
+	check("Translate", pieces.Counts, len(pieces.Outputs))
+	if p := pieces.Outputs[1]; p.Usage.Prompt != pieces.Tokens[1] || p.Usage.Tokens == 0 {
+		t.Errorf("a translation counts %+v, its text has %d tokens", p.Usage, pieces.Tokens[1])
+	}
+}
+
+// TestJoinedCounts: the counts of a text are those of all its hypotheses.
+func TestJoinedCounts(t *testing.T) {
+	got := Counts{Tokens: []int{1, 2, 3, 4}, Windows: []int{1, 1, 1, 2}, Cut: []bool{false, false, true, false}}.joined(2)
+	if !slices.Equal(got.Tokens, []int{3, 7}) || !slices.Equal(got.Windows, []int{1, 2}) || !slices.Equal(got.Cut, []bool{false, true}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOptionsOfCalls: options of a call that cannot be are errors.
+func TestOptionsOfCalls(t *testing.T) {
+	t.Parallel()
+	ctx, in := t.Context(), Texts("hello")
+	e := tftest.Must(OpenEmbedder("testdata/embed", Options{}))(t)
+	sparse := tftest.Must(OpenEmbedder("testdata/embed-sparse", Options{}))(t)
+	late := tftest.Must(OpenEmbedder("testdata/embed-late", Options{}))(t)
+	for name, call := range map[string]func() error{
+		"tokens, Dim":       func() error { _, err := e.EmbedTokens(ctx, in, EmbedOptions{Dim: 3}); return err },
+		"sparse, Scale":     func() error { _, err := sparse.EmbedSparse(ctx, in, EmbedOptions{Scale: ScaleUnit}); return err },
+		"multi-vector, Dim": func() error { _, err := late.EmbedMultiVector(ctx, in, EmbedOptions{Dim: 3}); return err },
+		"LongSplit": func() error {
+			_, err := e.Embed(ctx, in, EmbedOptions{InputOptions: InputOptions{Long: LongSplit}})
+			return err
+		},
+		"Long 9": func() error {
+			_, err := e.Embed(ctx, in, EmbedOptions{InputOptions: InputOptions{Long: 9}})
+			return err
+		},
+	} {
+		if err := call(); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%s: error %v, want a fault.ErrOption", name, err)
+		}
+	}
+}
+
+// TestOptionsFS: a folder of a file system is opened as one of the operating system.
+func TestOptionsFS(t *testing.T) {
+	t.Parallel()
+	want := tftest.Must(tftest.Must(OpenEmbedder("testdata/embed", Options{}))(t).Embed(t.Context(), Texts("hello"), EmbedOptions{}))(t)
+	e := tftest.Must(OpenEmbedder("embed", Options{FS: os.DirFS("testdata")}))(t)
+	got := tftest.Must(e.Embed(t.Context(), Texts("hello"), EmbedOptions{}))(t)
+	if !slices.Equal(got.Outputs[0], want.Outputs[0]) {
+		t.Error("other vectors")
+	}
+	for _, dir := range []string{"none", "../testdata/embed", "/"} {
+		if _, err := OpenEmbedder(dir, Options{FS: os.DirFS("testdata")}); !errors.Is(err, fault.ErrFolder) {
+			t.Errorf("%s: error %v, want a fault.ErrFolder", dir, err)
+		}
+	}
+	if f, err := FootprintOf(KindEmbedder, "embed", Options{FS: os.DirFS("testdata")}); err != nil || f != e.Footprint() {
+		t.Errorf("footprint %+v, %v, want %+v", f, err, e.Footprint())
+	}
+}
