@@ -48,15 +48,8 @@ func identify(fsys fs.FS, o *Options) *identity {
 	return &id
 }
 
-// Fingerprint is a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
-// 3b6a27bcceb6a42d62a3-int8-2.avx2: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
-// the weights, followed by a checksum of all further options that change results; and the version of the numerics.
-// Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
-//
-// The first call reads every byte of the files, at 1 to 2 GB/s for each file and processor, and returns an error that
-// matches [fault.ErrFolder] if one has changed since the pipeline was opened. Later calls return at once.
-func (f *base) Fingerprint(ctx context.Context) (string, error) {
-	id := f.identity
+// fingerprint is that of the pipeline. The first call reads the files.
+func (id *identity) fingerprint(ctx context.Context) (string, error) {
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	if id.value != "" || id.failed != nil {
