@@ -37,10 +37,11 @@ type hidden struct {
 var hiddens = sync.Pool{New: func() any { return new(hidden) }}
 
 // bandUnit is what the rows of a band are a multiple of, and bandRows how many it has at most: their hidden values, as integers, stay in the
-// second-level cache.
+// second-level cache. The parts of which threads take runs have partRows, which pay for reading all matrices.
 const (
 	bandUnit = 32
 	bandRows = 512
+	partRows = 64
 )
 
 // Run computes the network on up to t threads, each of which takes bands of rows through all products.
@@ -50,19 +51,18 @@ func (f *FeedForward) Run(t int) {
 		work *= 2
 	}
 	work = (work + f.Down.K*f.Down.N) / 4 * max(f.Rows, 4) // an instruction makes four times the multiply-adds
+	parts := (f.Rows + partRows - 1) / partRows
 	if !worthThreads(t, work) {
-		f.Do(0, f.parts())
+		f.Do(0, parts)
 		return
 	}
-	par.Run(par.Most(t, nanoseconds(work)), f.parts(), f)
+	par.Run(par.Most(t, nanoseconds(work)), parts, f)
 }
-
-func (f *FeedForward) parts() int { return (f.Rows + bandUnit - 1) / bandUnit }
 
 // Do implements par.Task: neighbouring parts are bands of rows.
 func (f *FeedForward) Do(from, to int) {
 	h := hiddens.Get().(*hidden)
-	from, to = from*bandUnit, min(to*bandUnit, f.Rows)
+	from, to = from*partRows, min(to*partRows, f.Rows)
 	for rows := tune.Evenly(to-from, bandRows, bandUnit); from < to; from += rows {
 		f.band(h, from, min(from+rows, to))
 	}
