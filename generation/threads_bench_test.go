@@ -138,7 +138,7 @@ func readBandwidth(threads int) (best float64) {
 	}
 	each(func(i int) {
 		memory[i] = make([]uint64, words)
-		for j := range memory[i] { // a page that was never written is no memory yet
+		for j := range memory[i] { // a page takes no memory until it is written
 			memory[i][j] = uint64(j)
 		}
 	})

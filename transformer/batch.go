@@ -31,7 +31,7 @@ func Ragged(lengths ...int) Batch {
 	return b
 }
 
-// Reuse is Ragged in the memory of b, which must not be used any more.
+// Reuse is Ragged in the memory of b, which must not be used again.
 func (b Batch) Reuse(lengths ...int) Batch {
 	starts := append(b.starts[:0], 0)
 	for _, l := range lengths {

@@ -369,7 +369,7 @@ func ExampleFromGGUF() {
 	// Output: [1]
 }
 
-// So is a file of torch.save, of which nothing is executed.
+// The example opens a file of torch.save. Nothing in the file is executed.
 func ExampleFromPyTorch() {
 	f, err := pytorch.Open("pytorch/testdata/zip.bin")
 	must(err)

@@ -260,7 +260,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// A copy whose source is not needed any more costs nothing; one whose source
+// A copy whose source is no longer needed costs nothing; one whose source
 // lives on beside a changed copy stays.
 func TestCopies(t *testing.T) {
 	kept := mustAssemble(t, func(f *Function) {

@@ -131,7 +131,7 @@ func (b *resumable) begin(overwrite bool) error {
 	data, err := os.ReadFile(b.stateFile())
 	switch {
 	case overwrite:
-		// Without its state, what OUT.part holds does not count any more.
+		// Without its state, the content of OUT.part no longer counts.
 		if err = os.Remove(b.stateFile()); err == nil {
 			err = b.syncFolder()
 		}

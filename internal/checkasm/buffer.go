@@ -42,7 +42,7 @@ func NewBuffer(size int) (*Buffer, error) {
 	return b, nil
 }
 
-// Close frees the memory. Slices of it may not be used any more.
+// Close frees the memory. Slices of it must not be used afterwards.
 func (b *Buffer) Close() error {
 	if b.free == nil {
 		return nil

@@ -34,6 +34,9 @@ var habits = []habit{
 	{"is of use", re(`(?i)\b(?:is|are|be) of use\b`), nil, `"is useful"`},
 	{"to be had", re(`(?i)\bto be had\b`), nil, `"available"`},
 	{"as ever", re(`(?i)\bas ever\b`), nil, `"as usual", "as before"`},
+	{"not any more", re(`(?i)\bnot (?:[\w-]+ ){0,3}any more\b`), nil, `"no longer", "must not be used again"`},
+	{"so, and the verb before the subject", re(`(?:[;:.,] |^)[Ss]o (?:is|are|do|does|become|becomes) (?:the|those|its|their|a|an|all)\b`), nil,
+		`"X and Y are", "the same is true of"`},
 	{"without further ado", re(`(?i)\bfurther ado\b`), nil, "leave it out"},
 }
 

@@ -20,7 +20,7 @@ const (
 	Text Kind = iota
 	// Reasoning is text that the model thought before its answer.
 	Reasoning
-	// CallBegin is a call whose name is known; so is its ID.
+	// CallBegin is a call whose name and ID are known.
 	CallBegin
 	// CallArguments is more of the text of a call's arguments.
 	CallArguments

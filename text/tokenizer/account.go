@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// readHere are the fields that every folder's settings read; so are all that end with _token.
+// readHere are the fields that every folder's settings read, in addition to all that end with _token.
 var readHere = []string{"added_tokens_decoder", "additional_special_tokens", "chat_template", "extra_special_tokens", "max_len", "model_max_length",
 	"split_special_tokens", "tokenizer_class", "truncation_side"}
 

@@ -17,7 +17,7 @@ import (
 // follows.
 type seam struct {
 	before, after []rune // what may stand at its two sides by now
-	touched       bool   // their neighbours may not be those of the text any more
+	touched       bool   // their neighbours may differ from those in the text
 	cut           bool   // the pieces of the text end here
 	sealed        bool   // what follows does not depend on what is before, either
 }

@@ -138,7 +138,7 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 	return nil
 }
 
-// addTokens adds tokens; what was found out about seams before does not hold any more.
+// addTokens adds tokens, and discards what is known about seams.
 func (t *Tokenizer) addTokens(list []AddedToken) error {
 	t.seams = new(seams)
 	return t.added.add(list, t.model, func(s string) (string, error) { return normalizeString(t.normalizer, s) })

@@ -144,7 +144,7 @@ func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Resul
 	return results
 }
 
-// leaveOut has those that are outclassed so far not timed any more.
+// leaveOut stops timing those that are outclassed so far.
 func leaveOut(jobs []entry, results []Result) {
 	best := func(r Result) float64 {
 		if len(r.Seconds) == 0 {

@@ -8,7 +8,7 @@ import (
 
 // A call at work: its pieces, which threads take.
 
-// Run computes attention on up to t threads. The call may not be used any more.
+// Run computes attention on up to t threads, and frees the call: it must not be used again.
 func (c *Call) Run(t int) {
 	c.plan()
 	par.Run(t, c.parts, c)

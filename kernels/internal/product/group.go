@@ -40,7 +40,7 @@ func (p *Group) Add(m int, a []float32, lda int, b *weights.Matrix, c []float32,
 	g.isa = b.Record.ISA
 }
 
-// Run computes the products on up to t threads. The group may not be used any more.
+// Run computes the products on up to t threads, and frees the group: it must not be used again.
 func (p *Group) Run(t int) {
 	total := 0
 	for i := range p.calls {

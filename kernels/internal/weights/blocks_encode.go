@@ -2,7 +2,7 @@ package weights
 
 import "encoding/binary"
 
-// The bytes of a block in GGUF files from the block: what blocks_repack.go reads.
+// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads.
 
 func encodeQ8_0(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
@@ -11,7 +11,7 @@ func encodeQ8_0(b []byte, c *blockColumn) {
 	}
 }
 
-// encodeHalves sets b to the lower 4 bits of elements, the first 16 in the lower halves.
+// encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 in the lower halves of the bytes, the rest in the upper.
 func encodeHalves(b []byte, c *blockColumn) {
 	for i := range b {
 		b[i] = c.q[i]&15 | c.q[i+16]<<4
@@ -23,14 +23,14 @@ func encodeQ4_0(b []byte, c *blockColumn) {
 	encodeHalves(b[2:], c)
 }
 
-// encodeQ4_1: the minimum, which is taken off here, is added in files.
+// encodeQ4_1 changes the sign of the minimum: files add it, blocks subtract it.
 func encodeQ4_1(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
 	binary.LittleEndian.PutUint16(b[2:], c.dmin^1<<15)
 	encodeHalves(b[4:], c)
 }
 
-// encodeFifths sets b to a word whose bit i is the fifth of element i, and to the others.
+// encodeFifths sets b to a word whose bit i is the fifth bit of element i, and to the lower 4 bits of the elements.
 func encodeFifths(b []byte, c *blockColumn) {
 	var high uint32
 	for i := range 32 {

@@ -8,9 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Blocks of columns from float32.
+// Conversion of float32 to blocks.
 
-// quantizeQ8_0 finds a scale of the largest magnitude by 127.
+// quantizeQ8_0 scales by the largest magnitude divided by 127.
 func quantizeQ8_0(c *blockColumn, x []float32) {
 	scale, inverse := simd.QuantizeBlock(x)
 	c.d = half.ToFloat16(scale)
@@ -19,8 +19,8 @@ func quantizeQ8_0(c *blockColumn, x []float32) {
 	}
 }
 
-// quantizeQ4_0 and quantizeQ5_0 find a scale of the number of the largest magnitude by -8 or -16, so that it is
-// kept, whatever its sign.
+// quantizeQ4_0 and quantizeQ5_0 scale by the number of the largest magnitude divided by -8 or -16. That number is exact whatever
+// its sign.
 func quantizeQ4_0(c *blockColumn, x []float32) { quantizeAround(c, x, 8) }
 func quantizeQ5_0(c *blockColumn, x []float32) { quantizeAround(c, x, 16) }
 
@@ -37,7 +37,7 @@ func quantizeAround(c *blockColumn, x []float32, zero float32) {
 	}
 }
 
-// quantizeQ4_1 and quantizeQ5_1 find the minimum, and a scale of the range by 15 or 31.
+// quantizeQ4_1 and quantizeQ5_1 subtract the minimum, and scale by the range divided by 15 or 31.
 func quantizeQ4_1(c *blockColumn, x []float32) { quantizeAbove(c, x, 15) }
 func quantizeQ5_1(c *blockColumn, x []float32) { quantizeAbove(c, x, 31) }
 
@@ -52,7 +52,7 @@ func quantizeAbove(c *blockColumn, x []float32, levels float32) {
 	}
 }
 
-// quantizeQ4_K and quantizeQ5_K find scales of the range of a group by 15 or 31, and minima that are 0 or below.
+// quantizeQ4_K and quantizeQ5_K do so in each group. Minima are at most 0.
 func quantizeQ4_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 15) }
 func quantizeQ5_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 31) }
 
@@ -84,7 +84,7 @@ func quantizeGroups(c *blockColumn, x []float32, levels int) {
 	}
 }
 
-// quantizeQ6_K finds scales of the number of the largest magnitude of a group by -32.
+// quantizeQ6_K scales each group by its number of the largest magnitude divided by -32.
 func quantizeQ6_K(c *blockColumn, x []float32) {
 	const groups, size = 16, 16
 	var scales [groups]float32
@@ -109,8 +109,8 @@ func quantizeQ6_K(c *blockColumn, x []float32) {
 	}
 }
 
-// quantizeMXFP4 finds the power of 2 with which the largest magnitude is below 8, and then the nearest numbers. There
-// is no NaN: with one, or an infinity, all are the largest ones, which are infinite.
+// quantizeMXFP4 scales by the power of 2 that makes the largest magnitude less than 8, and rounds to the nearest numbers. The
+// format has no NaN: in a block with a NaN or an infinity all elements become infinite.
 func quantizeMXFP4(c *blockColumn, x []float32) {
 	extreme, nan := extremeOf(x)
 	if nan != 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// The elements of files from numbers.
+// Conversion of float32 to the bytes of files.
 
-// Encode sets dst to the elements x in the blocks of files, which have the values that packing gives them. x is whole
-// blocks of a format that files have.
+// Encode sets dst to x in the blocks of files, with the values that packing gives them. x must be whole blocks, and the format one
+// that files have.
 func (f Format) Encode(dst []byte, x []float32) {
 	switch f {
 	case F32:

@@ -4,9 +4,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Columns of B as panels of int8, and back.
+// Conversion of columns of B to panels of int8, and back.
 
-// packInt8 packs n columns of K contiguous elements each, rotated, and finds their scales.
+// packInt8 rotates n columns of K contiguous elements each, packs them, and finds their scales.
 func (p *Matrix) packInt8(panel []byte, scales, columns []float32, n int) {
 	f, k := p.Record, p.K
 	side, flip := f.Kind.side(), byte(0)
@@ -29,8 +29,8 @@ func (p *Matrix) packInt8(panel []byte, scales, columns []float32, n int) {
 	}
 }
 
-// columnInt8 is a column of a panel without its scale, rotated back: the transform is its own inverse, and the factors of rows
-// of A are what makes up for those of columns, for both transforms and for int8Unrotated.
+// columnInt8 sets dst to a column of a panel, rotated back, without its scale. The transform is its own inverse. Multiplying by
+// the factors of rows of A undoes the factors of columns, both transforms' scales, and int8Unrotated.
 func (p *Matrix) columnInt8(dst []float32, panel []byte, j int) {
 	var room [simd.RotateBlock]float32
 	for q, by := 0, p.by(); q < len(dst); {
@@ -49,7 +49,7 @@ func (p *Matrix) columnInt8(dst []float32, panel []byte, j int) {
 	}
 }
 
-// numberInt8 is element p of column j.
+// numberInt8 returns element p of column j.
 func (f *Record) numberInt8(blocks []byte, p, j int) float32 {
 	side, flip := f.Kind.side(), byte(0)
 	if f.Kind == Int8Quads {

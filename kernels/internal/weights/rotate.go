@@ -4,22 +4,22 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Rows of A and columns of B are rotated before they become int8: a product of both stays the same, but a few large
-// elements are spread over all of their block, and the scale no longer follows them alone. A rotation is a
-// factor for each element and a Walsh-Hadamard transform, in blocks of simd.RotateBlock, and of simd.RotateGroup elements
-// for what is left, filled up with zeros. The signs of the factors keep an offset that elements have in
-// common from becoming one large element. Their magnitudes balance A and B; see balance.go.
+// Rows of A and columns of B are rotated before they become int8. That does not change their product, but it spreads a few large
+// elements over their block, so that they no longer determine the scale. A rotation multiplies each element by a factor, and then
+// applies a Walsh-Hadamard transform to each block of simd.RotateBlock elements. The remaining elements, filled up with zeros, are
+// rotated in blocks of simd.RotateGroup. Without the signs of the factors, an offset of all elements would become one large
+// element. The magnitudes of the factors balance A and B; see balance.go.
 //
-// Transforms are not scaled to length 1, but by powers of two, which are exact: a row and a column, rotated, have
-// 1/int8Unrotated of their product, whichever the block. No sum is larger than the largest element then.
+// Transforms are scaled by powers of two, which are exact, and not to length 1. The product of a rotated row and a rotated column
+// is 1/int8Unrotated of the true product, for both sizes of blocks. No sum exceeds the largest element.
 
-// int8Unrotated is how many times larger a product is than that of what is rotated.
+// int8Unrotated is the factor from the product of a rotated row and a rotated column to the true product.
 const int8Unrotated = simd.RotateBlock
 
-// rotateSigns are the first bits of pi after the point. Where one is set, an element has its sign changed.
+// rotateSigns are the first bits of the fraction of pi. A bit that is set changes the sign of its element.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// rotateBy is what element p of rows of k elements is multiplied with, where A and B are not balanced.
+// rotateBy is the factor of element p of a row of k elements, without balance.
 func rotateBy(p, k int) float32 {
 	by, j := float32(1.0/128), p%simd.RotateBlock
 	if p/simd.RotateBlock == k/simd.RotateBlock { // what is left, in groups: sqrt(128/32) times as much, see int8Unrotated
@@ -31,11 +31,11 @@ func rotateBy(p, k int) float32 {
 	return by
 }
 
-// rotatedLen is how many elements k become.
+// rotatedLen is the number of elements of a rotated row of k elements.
 func rotatedLen(k int) int { return (k + simd.RotateGroup - 1) / simd.RotateGroup * simd.RotateGroup }
 
-// rotate sets rows of dst, which lie lddst apart, to rows of k elements, rotated. k may be a part of a row that begins
-// at a block, and ends at one or with the row. by has the factors of its elements.
+// rotate sets rows of dst, lddst apart, to the rotated rows of x, k elements each. The elements may be a part of a row that begins
+// with a block, and ends with a block or with the row. by has their factors.
 func rotate(isa simd.ISA, dst []float32, lddst int, x []float32, ldx, rows, k int, by []float32) {
 	blocks := k / simd.RotateBlock * simd.RotateBlock
 	groups := k / simd.RotateGroup * simd.RotateGroup
@@ -55,5 +55,5 @@ func rotate(isa simd.ISA, dst []float32, lddst int, x []float32, ldx, rows, k in
 	}
 }
 
-// rotatedAtOnce is about how many elements are rotated at a time, whole blocks: they stay in the first-level cache.
+// rotatedAtOnce is about the number of elements that are rotated at a time, in whole blocks. They stay in the first-level cache.
 const rotatedAtOnce = 4096

@@ -32,7 +32,7 @@ const (
 	Overloaded               // the queue is full
 	Deadline                 // the time that the request had is over
 	Cancelled                // who asked has gone
-	Unavailable              // not ready yet, or not any more
+	Unavailable              // not ready yet, or no longer ready
 )
 
 var kinds = [...]struct {
