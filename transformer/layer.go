@@ -250,14 +250,21 @@ const (
 // strips is how many strips the rows of a pass are cut into; 1: threads share each operation.
 func (l *Layer) strips(ws *Workspace, in *LayerInput) int {
 	t, rows := int(ws.Threads), in.Batch.Rows()
-	if t <= 1 || rows < stripRows*t || ws.Trace != nil || len(ws.adapted) > 0 || l.Cross != nil {
+	if t <= 1 || rows < 2*stripRows || ws.Trace != nil || len(ws.adapted) > 0 || l.Cross != nil {
 		return 1
 	}
 	a := l.Self
 	if f, ok := l.Feed.(*FeedForward); !ok || f.Chunk != 0 || a == nil || a.Heads == 0 || a.Out == nil || a.OutDim != l.Dim || l.SelfNorm.size != l.Dim || l.FeedNorm.size != l.Dim {
 		return 1
 	}
-	return t * max(1, min(4, rows/(longRows*t)))
+	switch most := rows / stripRows; {
+	case most >= t:
+		return t * max(1, min(4, rows/(longRows*t)))
+	case 2*most >= t && a.hasInt8():
+		// Half of the threads are as fast by strips: threads that share a product of integers make the same rows integers.
+		return most
+	}
+	return 1
 }
 
 // forwardStrips is Forward of checked arguments in n strips.

@@ -11,8 +11,11 @@ import (
 )
 
 // meetingsOf is how often threads meet in a pass of some sequences through a layer.
-func meetingsOf(t *testing.T, c tf.LayerConfig, threads, sequences, length int, cached bool) int {
-	l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+func meetingsOf(t *testing.T, c tf.LayerConfig, format kernels.Format, threads, sequences, length int, cached bool) int {
+	loader := tf.NewLoader(tf.Random(1))
+	loader.Pack(func(string, kernels.Format, bool) kernels.Format { return format })
+	l := loader.Layer(c, layerNames)
+	tftest.NoError(t, loader.Finish())
 	batch := tf.Uniform(sequences, length)
 	x := tftest.Normal(2, batch.Rows()*l.Dim)
 	var cache *tf.Cache
@@ -44,20 +47,22 @@ func TestMeetings(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		layer             tf.LayerConfig
+		format            kernels.Format
 		threads           int
 		sequences, length int
 		most              int
 	}{
-		{"a text on 16 threads", encoder, 16, 1, 256, 3},
-		{"a text on two threads", encoder, 2, 1, 64, 3},
-		{"a short text", encoder, 16, 1, 64, 5},
-		{"a prompt", decoder, 16, 1, 512, 3},
-		{"a token of 16 texts", decoder, 16, 16, 1, 6},
-		{"a token", decoder, 16, 1, 1, 5},
-		{"one thread", encoder, 1, 1, 256, 0},
+		{"a text on 16 threads", encoder, kernels.FormatF32, 16, 1, 256, 3},
+		{"a text on two threads", encoder, kernels.FormatF32, 2, 1, 64, 3},
+		{"a short text", encoder, kernels.FormatF32, 16, 1, 64, 5},
+		{"a short text of int8", encoder, kernels.FormatInt8, 16, 1, 128, 3},
+		{"a prompt", decoder, kernels.FormatF32, 16, 1, 512, 3},
+		{"a token of 16 texts", decoder, kernels.FormatF32, 16, 16, 1, 6},
+		{"a token", decoder, kernels.FormatF32, 16, 1, 1, 5},
+		{"one thread", encoder, kernels.FormatF32, 1, 1, 256, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := meetingsOf(t, c.layer, c.threads, c.sequences, c.length, c.layer.NormFirst)
+			got := meetingsOf(t, c.layer, c.format, c.threads, c.sequences, c.length, c.layer.NormFirst)
 			t.Logf("%d meetings", got)
 			if got > c.most {
 				t.Errorf("%d meetings, want at most %d", got, c.most)

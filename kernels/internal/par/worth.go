@@ -8,9 +8,9 @@ const (
 	wakeWork = 20_000
 	// One that is awake takes a microsecond or two.
 	readyWork = 5_000
-	// Every worker adds to the time of the call, since its caller hands a cache line to one after the other and waits for
-	// the last to give one back.
-	threadCost = 150
+	// Every worker adds to the time of the call: its lines of memory move to it and back, and more threads wait longer for
+	// the slowest. Estimates of work are those of a slow processor: where work takes half as long, so does a worker's share of this.
+	threadCost = 500
 )
 
 // Worth is on how many of t threads work ends soonest that takes one thread so many nanoseconds.
