@@ -5,24 +5,27 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// tileKernels are products by tiles, and what comes before and after them. Products have no vectors, so that an emulator of tiles
-// executes them on any processor.
+// tileKernels are products by tiles, and what comes before them. Their vectors are those of AVX2, so that an emulator of tiles executes them
+// on any processor with that tier.
 var tileKernels = []Kernel{
 	{
 		File: "int8_tiles", Source: "tiles.go", Name: "int8Tiles",
 		Doc: []string{
 			"multiplies rows of integers with panels of nr columns, 16 or 32:",
 			"",
-			"\tsums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]",
+			"\tsum := start[i] + the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]",
+			"\tc[i*ldc+q*nr+j] = float32(float32(float32(sum) * scale[i]) * weight[q*nr+j]) + bias[q*nr+j]",
 			"",
-			"for each panel q. k is a multiple of 16. Sums wrap around.",
+			"for each panel q, without the bias if there is none. k is a multiple of 16. Sums wrap around.",
 		},
 		Params: []Param{
-			each("m", 1, "1", "15", "16", "17", "31", "32", "33", "70"), each("k", 16, "16", "32", "64", "96", "112", "192"),
+			each("m", 1, "1", "15", "16", "17", "31", "32", "70"), each("k", 16, "16", "96", "128", "640"),
 			each("nr", 16, "16", "32"), turn("panels", 1, "1", "2", "3"),
-			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
+			in("a", "m", "k", "lda").of(Int8), Stride("lda"), in("scale", "1", "m", ""), in("start", "1", "m", "").of(Int32),
 			in("b", "panels", "k*nr", "ldb").of(Uint8), Stride("ldb"),
-			out("sums", "m", "panels*nr", "ldsums").of(Int32), Stride("ldsums"),
+			in("weight", "1", "panels*nr", ""), in("bias", "1", "panels*nr", "").orEmpty(),
+			Operand{Name: "sums", Elem: Int32, Rows: "1", Cols: expr(kernel.TileSums), Access: Scratch},
+			out("c", "m", "panels*nr", "ldc"), Stride("ldc"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.Int8Tiles}},
@@ -32,18 +35,18 @@ var tileKernels = []Kernel{
 		Doc: []string{
 			"multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:",
 			"",
-			"\tsums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]",
+			"\tc[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]",
 			"",
 			"for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those",
 			"of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the",
 			"nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.",
 		},
 		Params: []Param{
-			each("m", 1, "1", "16", "17", "32", "33"), each("k", 32, "32", "96"),
+			each("m", 1, "1", "16", "17", "32", "33"), each("k", 32, "32", "320"),
 			each("nr", 16, "16", "32"), turn("panels", 1, "1", "2", "3"),
 			in("a", "m", "k", "lda").of(Uint16), Stride("lda"),
 			in("b", "panels", "k*nr", "ldb").of(Uint16), Stride("ldb"),
-			out("sums", "m", "panels*nr", "ldsums"), Stride("ldsums"),
+			out("c", "m", "panels*nr", "ldc"), Stride("ldc"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.BFloat16Tiles}},
@@ -61,25 +64,5 @@ var tileKernels = []Kernel{
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
 		Body:  kernel.BFloat16Rows,
-	},
-	{
-		File: "int8_ends", Source: "int8_ends.go", Name: "int8Ends",
-		Doc: []string{
-			"makes sums of integers elements of C:",
-			"",
-			"\tc[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]",
-			"",
-			"without bias[j] if there is none. n is a multiple of 32.",
-		},
-		Params: []Param{
-			each("m", 0, "1", "2", "3"), each("n", 32, "32", "64", "96"),
-			in("sums", "m", "n", "ldsums").of(Int32), Stride("ldsums"),
-			in("scale", "1", "m", ""), in("start", "1", "m", "").of(Int32),
-			in("weight", "1", "n", ""), in("bias", "1", "n", "").orEmpty(),
-			out("c", "m", "n", "ldc"), Stride("ldc"),
-		},
-		Close: Closeness{Exact: true},
-		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:  kernel.Int8Ends,
 	},
 }

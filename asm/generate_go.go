@@ -164,9 +164,11 @@ const (
 	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
 	// to 31 bits for MostWordKeys keys.
 	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
+	// TileSums is how many sums the tiles of Int8Tiles hold.
+	TileSums = %d
 )
 `, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Stretch, kernel.WeightBlock, kernel.RotateBlock, kernel.RotateGroup, kernel.SignPanel,
-		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys)
+		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys, kernel.TileSums)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

@@ -93,12 +93,14 @@ type block struct {
 // variable of its own: from a block's field, all that the block points to would
 // escape to the heap.
 type scratch struct {
-	a       []float32 // a copy of A's rows
-	b       []float32 // panels of B
-	columns []float32 // columns of B for dot products
-	sums    []float32 // elements of C before the epilogue
-	int8    weights.RowsOfA
-	rounded weights.RoundedRows
+	a        []float32 // a copy of A's rows
+	b        []float32 // panels of B
+	columns  []float32 // columns of B for dot products
+	sums     []float32 // elements of C before the epilogue
+	int8     weights.RowsOfA
+	rounded  weights.RoundedRows
+	strip    []float32 // products by tiles that are not C's elements yet
+	tileSums []int32   // of simd.Int8Tiles
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -29,7 +29,7 @@ func (b *block) int8Panels() {
 		method = packed.Method(x.M)
 		switch x.Kernel = method.Kernel; x.Kernel {
 		case simd.KernelInt8Tiles:
-			b.int8Tiles(s, a, method.Panels, x.I, i, x.M)
+			b.tiles(s, a, &method, x.I, i, x.M, b.int8InC())
 			continue
 		case simd.KernelInt8Winograd:
 			a.OfRows(g.isa, x.I, x.M, g.k)
@@ -39,32 +39,6 @@ func (b *block) int8Panels() {
 		}
 	}
 	scratches.Put(s)
-}
-
-// int8Tiles multiplies m rows of integers, from row first of a on, by tiles: some panels at a time. Their sums become elements of C, from row
-// i of the block on, or of the sums that the block finishes panel by panel.
-func (b *block) int8Tiles(s *scratch, a *weights.RowsOfA, panels, first, i, m int) {
-	g, packed, nr := b.g, b.b.packed, b.g.nr
-	inC := b.int8InC()
-	for j := 0; j < b.n; j += panels * nr {
-		n := min(panels*nr, b.n-j)
-		filled, whole := (n+nr-1)/nr*nr, n/nr*nr
-		scales := packed.Scales()[b.b.column+j:][:filled]
-		a.SumTiles(packed, first, b.b.column+j, m, filled)
-		if !inC {
-			whole = 0
-		} else if whole > 0 {
-			var bias []float32
-			if b.ep.Bias != nil {
-				bias = b.ep.Bias[j:][:whole]
-			}
-			a.EndTiles(g.isa, first, m, 0, whole, filled, scales[:whole], bias, b.c[i*g.ldc+j:], g.ldc)
-		}
-		for q := whole; q < n; q += nr {
-			a.EndTiles(g.isa, first, m, q, nr, filled, scales[q:][:nr], nil, s.sums, nr)
-			b.finishInt8(s.sums, i, j+q, m, min(nr, n-q))
-		}
-	}
 }
 
 // int8Panel multiplies rows of integers with the panel of column j, for row i of the block and those after it. It has a copy of x, and so have

@@ -4,46 +4,60 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops over a B for tiles of bfloat16.
+// The loops over a B for tiles.
 
-// bfloat16Tiles computes a block. Where sums are all that C is to have, the kernel writes whole panels of them to C; all others become
-// elements of C panel by panel.
+// bfloat16Tiles computes a block with a B for tiles of bfloat16.
 func (b *block) bfloat16Tiles() {
-	g, packed, nr := b.g, b.b.packed, b.g.nr
+	g, packed := b.g, b.b.packed
 	method := packed.Method(b.m)
-	rows, columns := tune.Evenly(b.m, method.Rows, method.Multiple), method.Panels*nr
-	inC := g.alpha == 1 && g.beta == 0 && !b.ep.any()
+	rows := tune.Evenly(b.m, method.Rows, method.Multiple)
 	s := scratches.Get().(*scratch)
-	s.sums = mem.Grow(s.sums, rows*nr)
+	s.sums = mem.Grow(s.sums, rows*g.nr)
 	for i := 0; i < b.m; i += rows {
 		m := min(rows, b.m-i)
 		s.rounded.Round(packed, b.a.Data[i*b.a.LD:], b.a.LD, m)
-		for j := 0; j < b.n; j += columns {
-			n, done := min(columns, b.n-j), 0
-			if inC {
-				if done = n / nr * nr; done > 0 {
-					s.rounded.Multiply(packed, b.b.column+j, m, done, b.c[i*g.ldc+j:], g.ldc)
-				}
-			}
-			b.finishTiles(s, i, j+done, m, n-done)
-		}
+		b.tiles(s, nil, &method, 0, i, m, g.alpha == 1 && g.beta == 0 && !b.ep.any())
 	}
 	scratches.Put(s)
 }
 
-// finishTiles multiplies the m rows of A that are rounded, from row i of the block on, with n columns from column j, and finishes the sums.
-func (b *block) finishTiles(s *scratch, i, j, m, n int) {
-	if n == 0 {
+// tiles multiplies m rows, of integers from row first of a on, or of bfloat16, with some panels at a time. They are the block's rows from row i
+// on. If inC is true, the kernel writes whole panels of C, with the bias if there is one. All other products become elements of C panel by panel.
+func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, first, i, m int, inC bool) {
+	g, nr := b.g, b.g.nr
+	for j := 0; j < b.n; j += method.Panels * nr {
+		n, whole := min(method.Panels*nr, b.n-j), 0
+		if inC {
+			if whole = n / nr * nr; whole > 0 {
+				var bias []float32
+				if b.ep.Bias != nil {
+					bias = b.ep.Bias[j:][:whole]
+				}
+				b.multiplyTiles(s, a, first, j, m, whole, bias, b.c[i*g.ldc+j:], g.ldc)
+			}
+		}
+		if whole == n {
+			continue
+		}
+		filled := (n - whole + nr - 1) / nr * nr
+		s.strip = mem.Grow(s.strip, m*filled)
+		b.multiplyTiles(s, a, first, j+whole, m, filled, nil, s.strip, filled)
+		for q := whole; q < n; q += nr {
+			simd.CopyRows(g.isa, s.sums, s.strip[q-whole:], m, nr, nr, filled)
+			b.finishInt8(s.sums, i, j+q, m, min(nr, n-q))
+		}
+	}
+}
+
+// multiplyTiles is a call of the kernel for n columns from column j of the block on.
+func (b *block) multiplyTiles(s *scratch, a *weights.RowsOfA, first, j, m, n int, bias, c []float32, ldc int) {
+	if j += b.b.column; a == nil {
+		s.rounded.Multiply(b.b.packed, j, m, n, c, ldc)
 		return
 	}
-	g, nr := b.g, b.g.nr
-	filled := (n + nr - 1) / nr * nr
-	s.rounded.Sums = mem.Grow(s.rounded.Sums, m*filled)
-	s.rounded.Multiply(b.b.packed, b.b.column+j, m, filled, s.rounded.Sums, filled)
-	for q := 0; q < n; q += nr {
-		simd.CopyRows(g.isa, s.sums, s.rounded.Sums[q:], m, nr, nr, filled)
-		b.finishInt8(s.sums, i, j+q, m, min(nr, n-q))
-	}
+	s.tileSums = mem.Grow(s.tileSums, simd.TileSums)
+	a.MultiplyTiles(b.b.packed, first, j, m, n, s.tileSums, bias, c, ldc)
 }

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func bfloat16TilesAVX2AMX(m int, k int, nr int, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int)
-// Requires: AMXBF16, AMXTILE, AVX, CMOV
-TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $120-128
+// func bfloat16TilesAVX2AMX(m int, k int, nr int, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int)
+// Requires: AMXBF16, AMXTILE, AVX, CMOV, MMX+
+TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $160-128
 	MOVQ $+1, AX
 	MOVQ AX, (SP)
 	XORL AX, AX
@@ -19,7 +19,7 @@ TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $120-128
 	MOVQ AX, 56(SP)
 	MOVQ a_base+32(FP), AX
 	MOVQ AX, 64(SP)
-	MOVQ sums_base+96(FP), AX
+	MOVQ c_base+96(FP), AX
 	MOVQ AX, 72(SP)
 	MOVQ m+0(FP), AX
 	MOVQ AX, 80(SP)
@@ -30,12 +30,18 @@ TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $120-128
 	MOVQ    AX, CX
 	NEGQ    CX
 	ANDQ    AX, CX
-	MOVQ    $0x00000040, AX
-	CMPQ    CX, AX
-	CMOVQGT AX, CX
+	MOVQ    $0x00000040, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	MOVQ    CX, 96(SP)
+	MOVQ    nr+16(FP), DX
+	IMULQ   DX, CX
+	MOVQ    CX, 104(SP)
+	MOVQ    $0x00000000, CX
 	MOVQ    CX, 88(SP)
-	MOVQ    $0x00000000, AX
-	MOVQ    AX, 96(SP)
+	CMPQ    AX, $+576
+	CMOVQGT AX, CX
+	MOVQ    CX, 112(SP)
 
 	// panels of 32 columns have two tiles side by side, those of 16 one
 	MOVQ ldb+88(FP), AX
@@ -49,24 +55,24 @@ TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $120-128
 	ADDQ AX, DX
 
 wide:
-	MOVQ CX, 104(SP)
-	MOVQ DX, 112(SP)
+	MOVQ CX, 120(SP)
+	MOVQ DX, 128(SP)
 
 rows:
 	MOVQ    80(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	MOVQ    96(SP), CX
+	MOVQ    88(SP), CX
 	CMPQ    AX, CX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
+	MOVQ    AX, 88(SP)
 	MOVQ    AX, CX
 	MOVQ    $0x00000010, DX
 	CMPQ    CX, DX
 	CMOVQGT DX, CX
 	SUBQ    CX, AX
-	MOVQ    88(SP), DX
+	MOVQ    96(SP), DX
 	MOVQ    DX, BX
 	SHRQ    $0x02, BX
 	MOVQ    $0x00000040, SI
@@ -96,145 +102,238 @@ rows:
 
 shaped:
 	MOVQ  b_base+64(FP), AX
-	MOVQ  72(SP), CX
-	MOVQ  panels+24(FP), DX
-	MOVQ  nr+16(FP), BX
-	IMULQ BX, DX
+	MOVQ  AX, 136(SP)
+	MOVQ  72(SP), AX
+	MOVQ  AX, 144(SP)
+	MOVQ  panels+24(FP), AX
+	MOVQ  nr+16(FP), CX
+	IMULQ CX, AX
+	MOVQ  AX, 152(SP)
 
 pair:
-	CMPQ  DX, $+16
-	JLE   single
-	MOVQ  80(SP), BX
-	CMPQ  BX, $+16
-	JLE   one_2
-	MOVQ  lda+56(FP), BX
-	SHLQ  $0x01, BX
-	MOVQ  64(SP), SI
-	MOVQ  SI, DI
-	MOVQ  BX, R8
-	SHLQ  $0x04, R8
-	ADDQ  SI, R8
-	MOVQ  AX, SI
-	MOVQ  AX, R9
-	ADDQ  104(SP), R9
-	MOVQ  nr+16(FP), R10
-	MOVQ  88(SP), R11
-	MOVQ  R11, R12
-	IMULQ R10, R12
-	SHLQ  $0x02, R10
-	MOVQ  k+8(FP), R13
-	SHLQ  $0x01, R13
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
-	LONG  $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
-	LONG  $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
+	CMPQ 152(SP), $+16
+	JLE  single
+	MOVQ 80(SP), AX
+	CMPQ AX, $+16
+	JLE  one_2
+	MOVQ lda+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ 64(SP), CX
+	MOVQ CX, DX
+	MOVQ AX, BX
+	SHLQ $0x04, BX
+	ADDQ CX, BX
+	MOVQ 136(SP), CX
+	MOVQ CX, SI
+	ADDQ 120(SP), SI
+	MOVQ nr+16(FP), DI
+	MOVQ k+8(FP), R8
+	SHLQ $0x01, R8
+	SHLQ $0x02, DI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+	LONG $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
 
 loop_2_2:
-	LONG $0x4b7ba2c4; WORD $0x1634 // tileloadd (%rsi,%r10,1), %tmm6
-	LONG $0x4b7b82c4; WORD $0x113c // tileloadd (%r9,%r10,1), %tmm7
-	LONG $0x4b7be2c4; WORD $0x1f24 // tileloadd (%rdi,%rbx,1), %tmm4
-	LONG $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
-	LONG $0x5c42e2c4; BYTE $0xcc // tdpbf16ps %tmm7, %tmm4, %tmm1
-	LONG $0x4b7bc2c4; WORD $0x182c // tileloadd (%r8,%rbx,1), %tmm5
-	LONG $0x5c4ae2c4; BYTE $0xd5 // tdpbf16ps %tmm6, %tmm5, %tmm2
-	LONG $0x5c42e2c4; BYTE $0xdd // tdpbf16ps %tmm7, %tmm5, %tmm3
-	ADDQ R11, DI
-	ADDQ R11, R8
-	ADDQ R12, SI
-	ADDQ R12, R9
-	SUBQ R11, R13
+	LONG       $0x4b7be2c4; WORD $0x3934 // tileloadd (%rcx,%rdi,1), %tmm6
+	LONG       $0x4b7be2c4; WORD $0x3e3c // tileloadd (%rsi,%rdi,1), %tmm7
+	LONG       $0x4b7be2c4; WORD $0x0224 // tileloadd (%rdx,%rax,1), %tmm4
+	LONG       $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
+	LONG       $0x5c42e2c4; BYTE $0xcc // tdpbf16ps %tmm7, %tmm4, %tmm1
+	LONG       $0x4b7be2c4; WORD $0x032c // tileloadd (%rbx,%rax,1), %tmm5
+	LONG       $0x5c4ae2c4; BYTE $0xd5 // tdpbf16ps %tmm6, %tmm5, %tmm2
+	LONG       $0x5c42e2c4; BYTE $0xdd // tdpbf16ps %tmm7, %tmm5, %tmm3
+	CMPQ       112(SP), $+0
+	JEQ        near_2_2
+	MOVQ       DX, R9
+	ADDQ       $+128, R9
+	LEAQ       (AX)(AX*2), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+
+near_2_2:
+	ADDQ 96(SP), DX
+	ADDQ 96(SP), BX
+	ADDQ 104(SP), CX
+	ADDQ 104(SP), SI
+	SUBQ 96(SP), R8
 	JNE  loop_2_2
-	MOVQ ldsums+120(FP), BX
-	SHLQ $0x02, BX
-	MOVQ CX, SI
-	MOVQ BX, DI
-	SHLQ $0x04, DI
-	ADDQ CX, DI
-	LONG $0x4b7ae2c4; WORD $0x1e04 // tilestored %tmm0, (%rsi,%rbx,1)
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e0c // tilestored %tmm1, (%rsi,%rbx,1)
-	LONG $0x4b7ae2c4; WORD $0x1f14 // tilestored %tmm2, (%rdi,%rbx,1)
-	MOVQ DI, SI
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e1c // tilestored %tmm3, (%rsi,%rbx,1)
+	MOVQ ldc+120(FP), AX
+	SHLQ $0x02, AX
+	MOVQ 144(SP), CX
+	MOVQ CX, DX
+	MOVQ AX, BX
+	SHLQ $0x04, BX
+	ADDQ CX, BX
+	LONG $0x4b7ae2c4; WORD $0x0204 // tilestored %tmm0, (%rdx,%rax,1)
+	MOVQ DX, CX
+	ADDQ $+64, CX
+	LONG $0x4b7ae2c4; WORD $0x010c // tilestored %tmm1, (%rcx,%rax,1)
+	LONG $0x4b7ae2c4; WORD $0x0314 // tilestored %tmm2, (%rbx,%rax,1)
+	MOVQ BX, CX
+	ADDQ $+64, CX
+	LONG $0x4b7ae2c4; WORD $0x011c // tilestored %tmm3, (%rcx,%rax,1)
 	JMP  end_2
 
 one_2:
-	MOVQ  lda+56(FP), BX
-	SHLQ  $0x01, BX
-	MOVQ  64(SP), SI
-	MOVQ  AX, DI
-	MOVQ  AX, R8
-	ADDQ  104(SP), R8
-	MOVQ  nr+16(FP), R9
-	MOVQ  88(SP), R10
-	MOVQ  R10, R11
-	IMULQ R9, R11
-	SHLQ  $0x02, R9
-	MOVQ  k+8(FP), R12
-	SHLQ  $0x01, R12
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+	MOVQ lda+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ 64(SP), CX
+	MOVQ 136(SP), DX
+	MOVQ DX, BX
+	ADDQ 120(SP), BX
+	MOVQ nr+16(FP), SI
+	MOVQ k+8(FP), DI
+	SHLQ $0x01, DI
+	SHLQ $0x02, SI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
 
 loop_1_2:
-	LONG $0x4b7ba2c4; WORD $0x0f34 // tileloadd (%rdi,%r9,1), %tmm6
-	LONG $0x4b7b82c4; WORD $0x083c // tileloadd (%r8,%r9,1), %tmm7
-	LONG $0x4b7be2c4; WORD $0x1e24 // tileloadd (%rsi,%rbx,1), %tmm4
+	LONG $0x4b7be2c4; WORD $0x3234 // tileloadd (%rdx,%rsi,1), %tmm6
+	LONG $0x4b7be2c4; WORD $0x333c // tileloadd (%rbx,%rsi,1), %tmm7
+	LONG $0x4b7be2c4; WORD $0x0124 // tileloadd (%rcx,%rax,1), %tmm4
 	LONG $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
 	LONG $0x5c42e2c4; BYTE $0xcc // tdpbf16ps %tmm7, %tmm4, %tmm1
-	ADDQ R10, SI
-	ADDQ R11, DI
-	ADDQ R11, R8
-	SUBQ R10, R12
+	ADDQ 96(SP), CX
+	ADDQ 104(SP), DX
+	ADDQ 104(SP), BX
+	SUBQ 96(SP), DI
 	JNE  loop_1_2
-	MOVQ ldsums+120(FP), BX
-	SHLQ $0x02, BX
-	MOVQ CX, SI
-	LONG $0x4b7ae2c4; WORD $0x1e04 // tilestored %tmm0, (%rsi,%rbx,1)
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e0c // tilestored %tmm1, (%rsi,%rbx,1)
+	MOVQ ldc+120(FP), AX
+	SHLQ $0x02, AX
+	MOVQ 144(SP), CX
+	LONG $0x4b7ae2c4; WORD $0x0104 // tilestored %tmm0, (%rcx,%rax,1)
+	ADDQ $+64, CX
+	LONG $0x4b7ae2c4; WORD $0x010c // tilestored %tmm1, (%rcx,%rax,1)
 
 end_2:
-	ADDQ $+128, CX
-	ADDQ 112(SP), AX
-	SUBQ $+32, DX
+	ADDQ $+128, 144(SP)
+	MOVQ 128(SP), AX
+	ADDQ AX, 136(SP)
+	SUBQ $+32, 152(SP)
 	JNE  pair
 	JMP  done
 
 single:
-	MOVQ  80(SP), DX
-	CMPQ  DX, $+16
-	JLE   one_1
-	MOVQ  lda+56(FP), DX
-	SHLQ  $0x01, DX
-	MOVQ  64(SP), BX
-	MOVQ  BX, SI
-	MOVQ  DX, DI
-	SHLQ  $0x04, DI
-	ADDQ  BX, DI
-	MOVQ  nr+16(FP), BX
-	MOVQ  88(SP), R8
-	MOVQ  R8, R9
-	IMULQ BX, R9
-	SHLQ  $0x02, BX
-	MOVQ  k+8(FP), R10
-	SHLQ  $0x01, R10
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	MOVQ 80(SP), AX
+	CMPQ AX, $+16
+	JLE  one_1
+	MOVQ lda+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ 64(SP), CX
+	MOVQ CX, DX
+	MOVQ AX, BX
+	SHLQ $0x04, BX
+	ADDQ CX, BX
+	MOVQ 136(SP), CX
+	MOVQ nr+16(FP), SI
+	MOVQ k+8(FP), DI
+	SHLQ $0x01, DI
+	SHLQ $0x02, SI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
 
 loop_2_1:
-	LONG $0x4b7be2c4; WORD $0x1834 // tileloadd (%rax,%rbx,1), %tmm6
-	LONG $0x4b7be2c4; WORD $0x1624 // tileloadd (%rsi,%rdx,1), %tmm4
-	LONG $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
-	LONG $0x4b7be2c4; WORD $0x172c // tileloadd (%rdi,%rdx,1), %tmm5
-	LONG $0x5c4ae2c4; BYTE $0xd5 // tdpbf16ps %tmm6, %tmm5, %tmm2
-	ADDQ R8, SI
-	ADDQ R8, DI
-	ADDQ R9, AX
-	SUBQ R8, R10
+	LONG       $0x4b7be2c4; WORD $0x3134 // tileloadd (%rcx,%rsi,1), %tmm6
+	LONG       $0x4b7be2c4; WORD $0x0224 // tileloadd (%rdx,%rax,1), %tmm4
+	LONG       $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
+	LONG       $0x4b7be2c4; WORD $0x032c // tileloadd (%rbx,%rax,1), %tmm5
+	LONG       $0x5c4ae2c4; BYTE $0xd5 // tdpbf16ps %tmm6, %tmm5, %tmm2
+	CMPQ       112(SP), $+0
+	JEQ        near_2_1
+	MOVQ       DX, R8
+	ADDQ       $+128, R8
+	LEAQ       (AX)(AX*2), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+
+near_2_1:
+	ADDQ 96(SP), DX
+	ADDQ 96(SP), BX
+	ADDQ 104(SP), CX
+	SUBQ 96(SP), DI
 	JNE  loop_2_1
-	MOVQ ldsums+120(FP), AX
+	MOVQ ldc+120(FP), AX
 	SHLQ $0x02, AX
+	MOVQ 144(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
@@ -244,29 +343,27 @@ loop_2_1:
 	JMP  end_1
 
 one_1:
-	MOVQ  lda+56(FP), DX
-	SHLQ  $0x01, DX
-	MOVQ  64(SP), BX
-	MOVQ  AX, AX
-	MOVQ  nr+16(FP), SI
-	MOVQ  88(SP), DI
-	MOVQ  DI, R8
-	IMULQ SI, R8
-	SHLQ  $0x02, SI
-	MOVQ  k+8(FP), R9
-	SHLQ  $0x01, R9
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	MOVQ lda+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ 64(SP), CX
+	MOVQ 136(SP), DX
+	MOVQ nr+16(FP), BX
+	MOVQ k+8(FP), SI
+	SHLQ $0x01, SI
+	SHLQ $0x02, BX
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
 
 loop_1_1:
-	LONG $0x4b7be2c4; WORD $0x3034 // tileloadd (%rax,%rsi,1), %tmm6
-	LONG $0x4b7be2c4; WORD $0x1324 // tileloadd (%rbx,%rdx,1), %tmm4
+	LONG $0x4b7be2c4; WORD $0x1a34 // tileloadd (%rdx,%rbx,1), %tmm6
+	LONG $0x4b7be2c4; WORD $0x0124 // tileloadd (%rcx,%rax,1), %tmm4
 	LONG $0x5c4ae2c4; BYTE $0xc4 // tdpbf16ps %tmm6, %tmm4, %tmm0
-	ADDQ DI, BX
-	ADDQ R8, AX
-	SUBQ DI, R9
+	ADDQ 96(SP), CX
+	ADDQ 104(SP), DX
+	SUBQ 96(SP), SI
 	JNE  loop_1_1
-	MOVQ ldsums+120(FP), AX
+	MOVQ ldc+120(FP), AX
 	SHLQ $0x02, AX
+	MOVQ 144(SP), CX
 	LONG $0x4b7ae2c4; WORD $0x0104 // tilestored %tmm0, (%rcx,%rax,1)
 
 end_1:
@@ -275,7 +372,7 @@ done:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+64, AX, AX
 	ADDQ   AX, 64(SP)
-	MOVQ   ldsums+120(FP), AX
+	MOVQ   ldc+120(FP), AX
 	IMUL3Q $+128, AX, AX
 	ADDQ   AX, 72(SP)
 	SUBQ   $+32, 80(SP)

@@ -82,7 +82,6 @@ var functions = [numKernels][]any{
 	KernelInt8Tiles:           {int8TilesAVX2AMX, int8TilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesAVX2AMX, bfloat16TilesGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsAVX512, bfloat16RowsAVX2, bfloat16RowsGeneric},
-	KernelInt8Ends:            {int8EndsAVX512, int8EndsAVX2, int8EndsGeneric},
 	KernelBlocks8:             {blocks8AVX512VNNI, blocks8AVX512, blocks8AVX2VNNIF16C, blocks8AVX2F16C, blocks8Generic},
 	KernelBlocks4:             {blocks4AVX512VNNI, blocks4AVX512, blocks4AVX2VNNIF16C, blocks4AVX2F16C, blocks4Generic},
 	KernelBlocks4K:            {blocks4KAVX512VNNI, blocks4KAVX512, blocks4KAVX2VNNIF16C, blocks4KAVX2F16C, blocks4KGeneric},

@@ -82,7 +82,6 @@ var functions = [numKernels][]any{
 	KernelInt8Tiles:           {int8TilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsGeneric},
-	KernelInt8Ends:            {int8EndsGeneric},
 	KernelBlocks8:             {blocks8NEONDotProd, blocks8NEON, blocks8Generic},
 	KernelBlocks4:             {blocks4NEONDotProd, blocks4NEON, blocks4Generic},
 	KernelBlocks4K:            {blocks4KNEONDotProd, blocks4KNEON, blocks4KGeneric},

@@ -1229,32 +1229,37 @@ func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int
 }
 
 // Int8Tiles runs the implementation of int8Tiles for the tier.
-func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
+func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
+		raceRead(scale)
+		raceRead(start)
 		raceReadRows(b, panels, k*nr, ldb)
-		raceWriteRows(sums, m, panels*nr, ldsums)
+		raceRead(weight)
+		raceRead(bias)
+		raceWrite(sums)
+		raceWriteRows(c, m, panels*nr, ldc)
 	}
 	switch chosen[KernelInt8Tiles][isa&isaMask] {
 	case 0:
-		int8TilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+		int8TilesAVX2AMX(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 	default:
-		int8TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+		int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 	}
 }
 
 // BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
-func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
+func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, panels, k*nr, ldb)
-		raceWriteRows(sums, m, panels*nr, ldsums)
+		raceWriteRows(c, m, panels*nr, ldc)
 	}
 	switch chosen[KernelBFloat16Tiles][isa&isaMask] {
 	case 0:
-		bfloat16TilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+		bfloat16TilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 	default:
-		bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+		bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 	}
 }
 
@@ -1271,26 +1276,6 @@ func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst,
 		bfloat16RowsAVX2(dst, x, rows, cols, filled, lddst, ldx)
 	default:
 		bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
-	}
-}
-
-// Int8Ends runs the implementation of int8Ends for the tier.
-func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
-	if race.Enabled {
-		raceReadRows(sums, m, n, ldsums)
-		raceRead(scale)
-		raceRead(start)
-		raceRead(weight)
-		raceRead(bias)
-		raceWriteRows(c, m, n, ldc)
-	}
-	switch chosen[KernelInt8Ends][isa&isaMask] {
-	case 0:
-		int8EndsAVX512(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
-	case 1:
-		int8EndsAVX2(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
-	default:
-		int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
 	}
 }
 

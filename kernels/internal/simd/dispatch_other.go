@@ -370,23 +370,18 @@ func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int
 }
 
 // Int8Tiles runs the implementation of int8Tiles for the tier.
-func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
-	int8TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int) {
+	int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 }
 
 // BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
-func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
-	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
+	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 }
 
 // BFloat16Rows runs the implementation of bfloat16Rows for the tier.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
-}
-
-// Int8Ends runs the implementation of int8Ends for the tier.
-func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
-	int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
 }
 
 // Blocks8 runs the implementation of blocks8 for the tier.

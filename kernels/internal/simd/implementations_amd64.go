@@ -375,11 +375,6 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
-	KernelInt8Ends: {
-		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
-		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
-	},
 	KernelBlocks8: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},

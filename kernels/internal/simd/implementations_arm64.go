@@ -291,9 +291,6 @@ var implementations = [numKernels][]Implementation{
 	KernelBFloat16Rows: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
-	KernelInt8Ends: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
-	},
 	KernelBlocks8: {
 		{Name: "neondotprod", ISA: NEON, Needs: DotProd, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},

@@ -234,9 +234,6 @@ var implementations = [numKernels][]Implementation{
 	KernelBFloat16Rows: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
-	KernelInt8Ends: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
-	},
 	KernelBlocks8: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

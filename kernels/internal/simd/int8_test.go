@@ -2,7 +2,6 @@ package simd
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -117,33 +116,5 @@ func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quan
 	}
 	if top := slices.Max(want.q); top != 127 {
 		t.Errorf("largest integer %d, want 127", top)
-	}
-}
-
-// TestInt8Ends: every tier ends sums of products by tiles as the plain loop does, sums that float32 rounds among them.
-// Products call it only where the machine has tiles.
-func TestInt8Ends(t *testing.T) {
-	const m, n, ldsums, ldc = 3, 64, 70, 66
-	r := rand.New(rand.NewPCG(5, 6))
-	sums, scale, start, weight := make([]int32, m*ldsums), make([]float32, m), make([]int32, m), make([]float32, n)
-	for i := range sums {
-		sums[i] = r.Int32N(1<<30) - 1<<29
-	}
-	for i := range m {
-		scale[i], start[i] = r.Float32(), r.Int32N(1<<20)-1<<19
-	}
-	for j := range n {
-		weight[j] = r.Float32() - 0.5
-	}
-	for _, bias := range [][]float32{nil, weight} {
-		want := make([]float32, m*ldc)
-		int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, want, ldc)
-		for _, isa := range Supported() {
-			got := make([]float32, m*ldc)
-			Int8Ends(isa, m, n, sums, ldsums, scale, start, weight, bias, got, ldc)
-			if !slices.Equal(got, want) {
-				t.Errorf("%v, with %d elements of bias: other numbers than a plain loop's", isa, len(bias))
-			}
-		}
 	}
 }

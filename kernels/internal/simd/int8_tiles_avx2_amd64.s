@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func int8TilesAVX2AMX(m int, k int, nr int, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int)
-// Requires: AMXINT8, AMXTILE, AVX, CMOV
-TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $120-128
+// func int8TilesAVX2AMX(m int, k int, nr int, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight []float32, bias []float32, sums []int32, c []float32, ldc int)
+// Requires: AMXINT8, AMXTILE, AVX, AVX2, CMOV, MMX+
+TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $272-248
 	MOVQ $+1, AX
 	MOVQ AX, (SP)
 	XORL AX, AX
@@ -19,7 +19,7 @@ TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $120-128
 	MOVQ AX, 56(SP)
 	MOVQ a_base+32(FP), AX
 	MOVQ AX, 64(SP)
-	MOVQ sums_base+96(FP), AX
+	MOVQ c_base+216(FP), AX
 	MOVQ AX, 72(SP)
 	MOVQ m+0(FP), AX
 	MOVQ AX, 80(SP)
@@ -29,15 +29,21 @@ TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $120-128
 	MOVQ    AX, CX
 	NEGQ    CX
 	ANDQ    AX, CX
-	MOVQ    $0x00000040, AX
-	CMPQ    CX, AX
-	CMOVQGT AX, CX
+	MOVQ    $0x00000040, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	MOVQ    CX, 96(SP)
+	MOVQ    nr+16(FP), DX
+	IMULQ   DX, CX
+	MOVQ    CX, 104(SP)
+	MOVQ    $0x00000000, CX
 	MOVQ    CX, 88(SP)
-	MOVQ    $0x00000000, AX
-	MOVQ    AX, 96(SP)
+	CMPQ    AX, $+576
+	CMOVQGT AX, CX
+	MOVQ    CX, 112(SP)
 
 	// panels of 32 columns have two tiles side by side, those of 16 one
-	MOVQ ldb+88(FP), AX
+	MOVQ ldb+136(FP), AX
 	MOVQ $+64, CX
 	MOVQ AX, DX
 	MOVQ nr+16(FP), BX
@@ -47,24 +53,47 @@ TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $120-128
 	ADDQ AX, DX
 
 wide:
-	MOVQ CX, 104(SP)
-	MOVQ DX, 112(SP)
+	MOVQ CX, 120(SP)
+	MOVQ DX, 128(SP)
+	MOVQ scale_base+64(FP), AX
+	MOVQ AX, 160(SP)
+	MOVQ start_base+88(FP), AX
+	MOVQ AX, 168(SP)
+	MOVQ $0x00000000, AX
+	MOVQ AX, 176(SP)
+	MOVQ bias_len+176(FP), AX
+	MOVQ AX, 200(SP)
+
+	// the least number of rows a step with which all end in k
+	MOVQ $0x00000000, AX
+	MOVQ k+8(FP), CX
+	MOVQ 96(SP), DX
+	MOVQ $0x00000000, BX
+
+most:
+	ADDQ $+1, AX
+	ADDQ CX, BX
+	MOVQ DX, SI
+	SHLQ $0x05, SI
+	CMPQ BX, SI
+	JLT  most
+	MOVQ AX, 184(SP)
 
 rows:
 	MOVQ    80(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	MOVQ    96(SP), CX
+	MOVQ    88(SP), CX
 	CMPQ    AX, CX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
+	MOVQ    AX, 88(SP)
 	MOVQ    AX, CX
 	MOVQ    $0x00000010, DX
 	CMPQ    CX, DX
 	CMOVQGT DX, CX
 	SUBQ    CX, AX
-	MOVQ    88(SP), DX
+	MOVQ    96(SP), DX
 	MOVQ    DX, BX
 	SHRQ    $0x02, BX
 	MOVQ    $0x00000040, SI
@@ -93,171 +122,764 @@ rows:
 	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
 
 shaped:
-	MOVQ  b_base+64(FP), AX
-	MOVQ  72(SP), CX
-	MOVQ  panels+24(FP), DX
-	MOVQ  nr+16(FP), BX
-	IMULQ BX, DX
+	MOVQ  b_base+112(FP), AX
+	MOVQ  AX, 136(SP)
+	MOVQ  72(SP), AX
+	MOVQ  AX, 144(SP)
+	MOVQ  panels+24(FP), AX
+	MOVQ  nr+16(FP), CX
+	IMULQ CX, AX
+	MOVQ  AX, 152(SP)
+	MOVQ  weight_base+144(FP), AX
+	MOVQ  AX, 256(SP)
+	MOVQ  bias_base+168(FP), AX
+	MOVQ  AX, 264(SP)
 
 pair:
-	CMPQ  DX, $+16
-	JLE   single
-	MOVQ  80(SP), BX
-	CMPQ  BX, $+16
-	JLE   one_2
-	MOVQ  lda+56(FP), BX
-	MOVQ  64(SP), SI
-	MOVQ  SI, DI
-	MOVQ  BX, R8
-	SHLQ  $0x04, R8
-	ADDQ  SI, R8
-	MOVQ  AX, SI
-	MOVQ  AX, R9
-	ADDQ  104(SP), R9
-	MOVQ  nr+16(FP), R10
-	MOVQ  88(SP), R11
-	MOVQ  R11, R12
-	IMULQ R10, R12
-	SHLQ  $0x02, R10
-	MOVQ  k+8(FP), R13
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
-	LONG  $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
-	LONG  $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
-
-loop_2_2:
-	LONG $0x4b7ba2c4; WORD $0x1634 // tileloadd (%rsi,%r10,1), %tmm6
-	LONG $0x4b7b82c4; WORD $0x113c // tileloadd (%r9,%r10,1), %tmm7
-	LONG $0x4b7be2c4; WORD $0x1f24 // tileloadd (%rdi,%rbx,1), %tmm4
-	LONG $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
-	LONG $0x5e42e2c4; BYTE $0xcc // tdpbsud %tmm7, %tmm4, %tmm1
-	LONG $0x4b7bc2c4; WORD $0x182c // tileloadd (%r8,%rbx,1), %tmm5
-	LONG $0x5e4ae2c4; BYTE $0xd5 // tdpbsud %tmm6, %tmm5, %tmm2
-	LONG $0x5e42e2c4; BYTE $0xdd // tdpbsud %tmm7, %tmm5, %tmm3
-	ADDQ R11, DI
-	ADDQ R11, R8
-	ADDQ R12, SI
-	ADDQ R12, R9
-	SUBQ R11, R13
-	JNE  loop_2_2
-	MOVQ ldsums+120(FP), BX
-	SHLQ $0x02, BX
-	MOVQ CX, SI
-	MOVQ BX, DI
-	SHLQ $0x04, DI
-	ADDQ CX, DI
-	LONG $0x4b7ae2c4; WORD $0x1e04 // tilestored %tmm0, (%rsi,%rbx,1)
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e0c // tilestored %tmm1, (%rsi,%rbx,1)
-	LONG $0x4b7ae2c4; WORD $0x1f14 // tilestored %tmm2, (%rdi,%rbx,1)
-	MOVQ DI, SI
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e1c // tilestored %tmm3, (%rsi,%rbx,1)
-	JMP  end_2
-
-one_2:
-	MOVQ  lda+56(FP), BX
-	MOVQ  64(SP), SI
-	MOVQ  AX, DI
-	MOVQ  AX, R8
-	ADDQ  104(SP), R8
-	MOVQ  nr+16(FP), R9
-	MOVQ  88(SP), R10
-	MOVQ  R10, R11
-	IMULQ R9, R11
-	SHLQ  $0x02, R9
-	MOVQ  k+8(FP), R12
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
-
-loop_1_2:
-	LONG $0x4b7ba2c4; WORD $0x0f34 // tileloadd (%rdi,%r9,1), %tmm6
-	LONG $0x4b7b82c4; WORD $0x083c // tileloadd (%r8,%r9,1), %tmm7
-	LONG $0x4b7be2c4; WORD $0x1e24 // tileloadd (%rsi,%rbx,1), %tmm4
-	LONG $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
-	LONG $0x5e42e2c4; BYTE $0xcc // tdpbsud %tmm7, %tmm4, %tmm1
-	ADDQ R10, SI
-	ADDQ R11, DI
-	ADDQ R11, R8
-	SUBQ R10, R12
-	JNE  loop_1_2
-	MOVQ ldsums+120(FP), BX
-	SHLQ $0x02, BX
-	MOVQ CX, SI
-	LONG $0x4b7ae2c4; WORD $0x1e04 // tilestored %tmm0, (%rsi,%rbx,1)
-	ADDQ $+64, SI
-	LONG $0x4b7ae2c4; WORD $0x1e0c // tilestored %tmm1, (%rsi,%rbx,1)
-
-end_2:
-	ADDQ $+128, CX
-	ADDQ 112(SP), AX
-	SUBQ $+32, DX
-	JNE  pair
-	JMP  done
-
-single:
-	MOVQ  80(SP), DX
-	CMPQ  DX, $+16
-	JLE   one_1
-	MOVQ  lda+56(FP), DX
-	MOVQ  64(SP), BX
-	MOVQ  BX, SI
-	MOVQ  DX, DI
-	SHLQ  $0x04, DI
-	ADDQ  BX, DI
-	MOVQ  nr+16(FP), BX
-	MOVQ  88(SP), R8
-	MOVQ  R8, R9
-	IMULQ BX, R9
-	SHLQ  $0x02, BX
-	MOVQ  k+8(FP), R10
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
-	LONG  $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
-
-loop_2_1:
-	LONG $0x4b7be2c4; WORD $0x1834 // tileloadd (%rax,%rbx,1), %tmm6
-	LONG $0x4b7be2c4; WORD $0x1624 // tileloadd (%rsi,%rdx,1), %tmm4
-	LONG $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
-	LONG $0x4b7be2c4; WORD $0x172c // tileloadd (%rdi,%rdx,1), %tmm5
-	LONG $0x5e4ae2c4; BYTE $0xd5 // tdpbsud %tmm6, %tmm5, %tmm2
-	ADDQ R8, SI
-	ADDQ R8, DI
-	ADDQ R9, AX
-	SUBQ R8, R10
-	JNE  loop_2_1
-	MOVQ ldsums+120(FP), AX
-	SHLQ $0x02, AX
+	CMPQ 152(SP), $+16
+	JLE  single
+	MOVQ 80(SP), AX
+	CMPQ AX, $+16
+	JLE  one_2
+	MOVQ lda+56(FP), AX
+	MOVQ 64(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
 	ADDQ CX, BX
-	LONG $0x4b7ae2c4; WORD $0x0204 // tilestored %tmm0, (%rdx,%rax,1)
-	LONG $0x4b7ae2c4; WORD $0x0314 // tilestored %tmm2, (%rbx,%rax,1)
+	MOVQ 136(SP), CX
+	MOVQ CX, SI
+	ADDQ 120(SP), SI
+	MOVQ nr+16(FP), DI
+	MOVQ k+8(FP), R8
+	SHLQ $0x02, DI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+	LONG $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
+
+loop_2_2:
+	LONG       $0x4b7be2c4; WORD $0x3934 // tileloadd (%rcx,%rdi,1), %tmm6
+	LONG       $0x4b7be2c4; WORD $0x3e3c // tileloadd (%rsi,%rdi,1), %tmm7
+	LONG       $0x4b7be2c4; WORD $0x0224 // tileloadd (%rdx,%rax,1), %tmm4
+	LONG       $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
+	LONG       $0x5e42e2c4; BYTE $0xcc // tdpbsud %tmm7, %tmm4, %tmm1
+	LONG       $0x4b7be2c4; WORD $0x032c // tileloadd (%rbx,%rax,1), %tmm5
+	LONG       $0x5e4ae2c4; BYTE $0xd5 // tdpbsud %tmm6, %tmm5, %tmm2
+	LONG       $0x5e42e2c4; BYTE $0xdd // tdpbsud %tmm7, %tmm5, %tmm3
+	CMPQ       112(SP), $+0
+	JEQ        near_2_2
+	MOVQ       DX, R9
+	ADDQ       $+128, R9
+	LEAQ       (AX)(AX*2), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT0 (R9)(AX*2)
+	PREFETCHT0 (R9)(R10*1)
+	LEAQ       (R9)(AX*4), R9
+
+near_2_2:
+	CMPQ 176(SP), $+0
+	JEQ  ended_2_2
+	MOVQ 208(SP), R9
+	MOVQ 216(SP), R10
+	MOVQ 224(SP), R11
+	MOVQ 232(SP), R12
+	MOVQ 184(SP), R13
+
+row_2_2:
+	VBROADCASTSS (R11), Y0
+	VPBROADCASTD (R12), Y1
+	CMPQ         200(SP), $+0
+	JNE          biased_2_2
+	MOVQ         240(SP), R14
+	VMOVUPS      (R9), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R14), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      32(R9), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(R14), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (R10)
+	VMOVUPS      Y3, 32(R10)
+	CMPQ         192(SP), $+0
+	JEQ          stored_2_2
+	MOVQ         240(SP), R14
+	VMOVUPS      64(R9), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      64(R14), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      96(R9), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      96(R14), Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y2, 64(R10)
+	VMOVUPS      Y3, 96(R10)
+	JMP          stored_2_2
+
+biased_2_2:
+	MOVQ      240(SP), R14
+	VMOVUPS   (R9), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   (R14), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   32(R9), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   32(R14), Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      248(SP), R14
+	VMOVUPS   (R14), Y4
+	VADDPS    Y4, Y2, Y2
+	VMOVUPS   Y2, (R10)
+	VMOVUPS   32(R14), Y2
+	VADDPS    Y2, Y3, Y3
+	VMOVUPS   Y3, 32(R10)
+	CMPQ      192(SP), $+0
+	JEQ       stored_2_2
+	MOVQ      240(SP), R14
+	VMOVUPS   64(R9), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   64(R14), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   96(R9), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   96(R14), Y0
+	VMULPS    Y0, Y3, Y3
+	MOVQ      248(SP), R14
+	VMOVUPS   64(R14), Y0
+	VADDPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 64(R10)
+	VMOVUPS   96(R14), Y0
+	VADDPS    Y0, Y3, Y3
+	VMOVUPS   Y3, 96(R10)
+
+stored_2_2:
+	ADDQ $+128, R9
+	MOVQ ldc+240(FP), R14
+	LEAQ (R10)(R14*4), R10
+	ADDQ $+4, R11
+	ADDQ $+4, R12
+	DECQ 176(SP)
+	JEQ  all_2_2
+	DECQ R13
+	JNE  row_2_2
+
+all_2_2:
+	MOVQ R9, 208(SP)
+	MOVQ R10, 216(SP)
+	MOVQ R11, 224(SP)
+	MOVQ R12, 232(SP)
+
+ended_2_2:
+	ADDQ 96(SP), DX
+	ADDQ 96(SP), BX
+	ADDQ 104(SP), CX
+	ADDQ 104(SP), SI
+	SUBQ 96(SP), R8
+	JNE  loop_2_2
+	MOVQ sums_base+192(FP), AX
+	MOVQ $0x00000080, CX
+	MOVQ AX, DX
+	MOVQ CX, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	LONG $0x4b7ae2c4; WORD $0x0a04 // tilestored %tmm0, (%rdx,%rcx,1)
+	MOVQ DX, AX
+	ADDQ $+64, AX
+	LONG $0x4b7ae2c4; WORD $0x080c // tilestored %tmm1, (%rax,%rcx,1)
+	LONG $0x4b7ae2c4; WORD $0x0b14 // tilestored %tmm2, (%rbx,%rcx,1)
+	MOVQ BX, AX
+	ADDQ $+64, AX
+	LONG $0x4b7ae2c4; WORD $0x081c // tilestored %tmm3, (%rax,%rcx,1)
+	MOVQ 88(SP), AX
+	MOVQ AX, 176(SP)
+	MOVQ $0x00000001, AX
+	MOVQ AX, 192(SP)
+	MOVQ sums_base+192(FP), AX
+	MOVQ AX, 208(SP)
+	MOVQ 144(SP), AX
+	MOVQ AX, 216(SP)
+	MOVQ 160(SP), AX
+	MOVQ AX, 224(SP)
+	MOVQ 168(SP), AX
+	MOVQ AX, 232(SP)
+	MOVQ 256(SP), AX
+	MOVQ AX, 240(SP)
+	MOVQ 264(SP), AX
+	MOVQ AX, 248(SP)
+	JMP  end_2
+
+one_2:
+	MOVQ lda+56(FP), AX
+	MOVQ 64(SP), CX
+	MOVQ 136(SP), DX
+	MOVQ DX, BX
+	ADDQ 120(SP), BX
+	MOVQ nr+16(FP), SI
+	MOVQ k+8(FP), DI
+	SHLQ $0x02, SI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+
+loop_1_2:
+	LONG $0x4b7be2c4; WORD $0x3234 // tileloadd (%rdx,%rsi,1), %tmm6
+	LONG $0x4b7be2c4; WORD $0x333c // tileloadd (%rbx,%rsi,1), %tmm7
+	LONG $0x4b7be2c4; WORD $0x0124 // tileloadd (%rcx,%rax,1), %tmm4
+	LONG $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
+	LONG $0x5e42e2c4; BYTE $0xcc // tdpbsud %tmm7, %tmm4, %tmm1
+	CMPQ 176(SP), $+0
+	JEQ  ended_1_2
+	MOVQ 208(SP), R8
+	MOVQ 216(SP), R9
+	MOVQ 224(SP), R10
+	MOVQ 232(SP), R11
+	MOVQ 184(SP), R12
+
+row_1_2:
+	VBROADCASTSS (R10), Y0
+	VPBROADCASTD (R11), Y1
+	CMPQ         200(SP), $+0
+	JNE          biased_1_2
+	MOVQ         240(SP), R13
+	VMOVUPS      (R8), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R13), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      32(R8), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(R13), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	CMPQ         192(SP), $+0
+	JEQ          stored_1_2
+	MOVQ         240(SP), R13
+	VMOVUPS      64(R8), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      64(R13), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      96(R8), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      96(R13), Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	JMP          stored_1_2
+
+biased_1_2:
+	MOVQ      240(SP), R13
+	VMOVUPS   (R8), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   (R13), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   32(R8), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   32(R13), Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      248(SP), R13
+	VMOVUPS   (R13), Y4
+	VADDPS    Y4, Y2, Y2
+	VMOVUPS   Y2, (R9)
+	VMOVUPS   32(R13), Y2
+	VADDPS    Y2, Y3, Y3
+	VMOVUPS   Y3, 32(R9)
+	CMPQ      192(SP), $+0
+	JEQ       stored_1_2
+	MOVQ      240(SP), R13
+	VMOVUPS   64(R8), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   64(R13), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   96(R8), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   96(R13), Y0
+	VMULPS    Y0, Y3, Y3
+	MOVQ      248(SP), R13
+	VMOVUPS   64(R13), Y0
+	VADDPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 64(R9)
+	VMOVUPS   96(R13), Y0
+	VADDPS    Y0, Y3, Y3
+	VMOVUPS   Y3, 96(R9)
+
+stored_1_2:
+	ADDQ $+128, R8
+	MOVQ ldc+240(FP), R13
+	LEAQ (R9)(R13*4), R9
+	ADDQ $+4, R10
+	ADDQ $+4, R11
+	DECQ 176(SP)
+	JEQ  all_1_2
+	DECQ R12
+	JNE  row_1_2
+
+all_1_2:
+	MOVQ R8, 208(SP)
+	MOVQ R9, 216(SP)
+	MOVQ R10, 224(SP)
+	MOVQ R11, 232(SP)
+
+ended_1_2:
+	ADDQ 96(SP), CX
+	ADDQ 104(SP), DX
+	ADDQ 104(SP), BX
+	SUBQ 96(SP), DI
+	JNE  loop_1_2
+	MOVQ sums_base+192(FP), AX
+	MOVQ $0x00000080, CX
+	LONG $0x4b7ae2c4; WORD $0x0804 // tilestored %tmm0, (%rax,%rcx,1)
+	ADDQ $+64, AX
+	LONG $0x4b7ae2c4; WORD $0x080c // tilestored %tmm1, (%rax,%rcx,1)
+	MOVQ 88(SP), AX
+	MOVQ AX, 176(SP)
+	MOVQ $0x00000001, AX
+	MOVQ AX, 192(SP)
+	MOVQ sums_base+192(FP), AX
+	MOVQ AX, 208(SP)
+	MOVQ 144(SP), AX
+	MOVQ AX, 216(SP)
+	MOVQ 160(SP), AX
+	MOVQ AX, 224(SP)
+	MOVQ 168(SP), AX
+	MOVQ AX, 232(SP)
+	MOVQ 256(SP), AX
+	MOVQ AX, 240(SP)
+	MOVQ 264(SP), AX
+	MOVQ AX, 248(SP)
+
+end_2:
+	ADDQ $+128, 144(SP)
+	ADDQ $+128, 256(SP)
+	ADDQ $+128, 264(SP)
+	MOVQ 128(SP), AX
+	ADDQ AX, 136(SP)
+	SUBQ $+32, 152(SP)
+	JNE  pair
+	JMP  done
+
+single:
+	MOVQ 80(SP), AX
+	CMPQ AX, $+16
+	JLE  one_1
+	MOVQ lda+56(FP), AX
+	MOVQ 64(SP), CX
+	MOVQ CX, DX
+	MOVQ AX, BX
+	SHLQ $0x04, BX
+	ADDQ CX, BX
+	MOVQ 136(SP), CX
+	MOVQ nr+16(FP), SI
+	MOVQ k+8(FP), DI
+	SHLQ $0x02, SI
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+
+loop_2_1:
+	LONG       $0x4b7be2c4; WORD $0x3134 // tileloadd (%rcx,%rsi,1), %tmm6
+	LONG       $0x4b7be2c4; WORD $0x0224 // tileloadd (%rdx,%rax,1), %tmm4
+	LONG       $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
+	LONG       $0x4b7be2c4; WORD $0x032c // tileloadd (%rbx,%rax,1), %tmm5
+	LONG       $0x5e4ae2c4; BYTE $0xd5 // tdpbsud %tmm6, %tmm5, %tmm2
+	CMPQ       112(SP), $+0
+	JEQ        near_2_1
+	MOVQ       DX, R8
+	ADDQ       $+128, R8
+	LEAQ       (AX)(AX*2), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 (R8)(AX*1)
+	PREFETCHT0 (R8)(AX*2)
+	PREFETCHT0 (R8)(R9*1)
+	LEAQ       (R8)(AX*4), R8
+
+near_2_1:
+	CMPQ 176(SP), $+0
+	JEQ  ended_2_1
+	MOVQ 208(SP), R8
+	MOVQ 216(SP), R9
+	MOVQ 224(SP), R10
+	MOVQ 232(SP), R11
+	MOVQ 184(SP), R12
+
+row_2_1:
+	VBROADCASTSS (R10), Y0
+	VPBROADCASTD (R11), Y1
+	CMPQ         200(SP), $+0
+	JNE          biased_2_1
+	MOVQ         240(SP), R13
+	VMOVUPS      (R8), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R13), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      32(R8), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(R13), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	CMPQ         192(SP), $+0
+	JEQ          stored_2_1
+	MOVQ         240(SP), R13
+	VMOVUPS      64(R8), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      64(R13), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      96(R8), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      96(R13), Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	JMP          stored_2_1
+
+biased_2_1:
+	MOVQ      240(SP), R13
+	VMOVUPS   (R8), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   (R13), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   32(R8), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   32(R13), Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      248(SP), R13
+	VMOVUPS   (R13), Y4
+	VADDPS    Y4, Y2, Y2
+	VMOVUPS   Y2, (R9)
+	VMOVUPS   32(R13), Y2
+	VADDPS    Y2, Y3, Y3
+	VMOVUPS   Y3, 32(R9)
+	CMPQ      192(SP), $+0
+	JEQ       stored_2_1
+	MOVQ      240(SP), R13
+	VMOVUPS   64(R8), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   64(R13), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   96(R8), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   96(R13), Y0
+	VMULPS    Y0, Y3, Y3
+	MOVQ      248(SP), R13
+	VMOVUPS   64(R13), Y0
+	VADDPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 64(R9)
+	VMOVUPS   96(R13), Y0
+	VADDPS    Y0, Y3, Y3
+	VMOVUPS   Y3, 96(R9)
+
+stored_2_1:
+	ADDQ $+128, R8
+	MOVQ ldc+240(FP), R13
+	LEAQ (R9)(R13*4), R9
+	ADDQ $+4, R10
+	ADDQ $+4, R11
+	DECQ 176(SP)
+	JEQ  all_2_1
+	DECQ R12
+	JNE  row_2_1
+
+all_2_1:
+	MOVQ R8, 208(SP)
+	MOVQ R9, 216(SP)
+	MOVQ R10, 224(SP)
+	MOVQ R11, 232(SP)
+
+ended_2_1:
+	ADDQ 96(SP), DX
+	ADDQ 96(SP), BX
+	ADDQ 104(SP), CX
+	SUBQ 96(SP), DI
+	JNE  loop_2_1
+	MOVQ sums_base+192(FP), AX
+	MOVQ $0x00000080, CX
+	MOVQ AX, DX
+	MOVQ CX, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	LONG $0x4b7ae2c4; WORD $0x0a04 // tilestored %tmm0, (%rdx,%rcx,1)
+	LONG $0x4b7ae2c4; WORD $0x0b14 // tilestored %tmm2, (%rbx,%rcx,1)
+	MOVQ 88(SP), AX
+	MOVQ AX, 176(SP)
+	MOVQ $0x00000000, AX
+	MOVQ AX, 192(SP)
+	MOVQ sums_base+192(FP), AX
+	MOVQ AX, 208(SP)
+	MOVQ 144(SP), AX
+	MOVQ AX, 216(SP)
+	MOVQ 160(SP), AX
+	MOVQ AX, 224(SP)
+	MOVQ 168(SP), AX
+	MOVQ AX, 232(SP)
+	MOVQ 256(SP), AX
+	MOVQ AX, 240(SP)
+	MOVQ 264(SP), AX
+	MOVQ AX, 248(SP)
 	JMP  end_1
 
 one_1:
-	MOVQ  lda+56(FP), DX
-	MOVQ  64(SP), BX
-	MOVQ  AX, AX
-	MOVQ  nr+16(FP), SI
-	MOVQ  88(SP), DI
-	MOVQ  DI, R8
-	IMULQ SI, R8
-	SHLQ  $0x02, SI
-	MOVQ  k+8(FP), R9
-	LONG  $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	MOVQ lda+56(FP), AX
+	MOVQ 64(SP), CX
+	MOVQ 136(SP), DX
+	MOVQ nr+16(FP), BX
+	MOVQ k+8(FP), SI
+	SHLQ $0x02, BX
+	LONG $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
 
 loop_1_1:
-	LONG $0x4b7be2c4; WORD $0x3034 // tileloadd (%rax,%rsi,1), %tmm6
-	LONG $0x4b7be2c4; WORD $0x1324 // tileloadd (%rbx,%rdx,1), %tmm4
+	LONG $0x4b7be2c4; WORD $0x1a34 // tileloadd (%rdx,%rbx,1), %tmm6
+	LONG $0x4b7be2c4; WORD $0x0124 // tileloadd (%rcx,%rax,1), %tmm4
 	LONG $0x5e4ae2c4; BYTE $0xc4 // tdpbsud %tmm6, %tmm4, %tmm0
-	ADDQ DI, BX
-	ADDQ R8, AX
-	SUBQ DI, R9
+	CMPQ 176(SP), $+0
+	JEQ  ended_1_1
+	MOVQ 208(SP), DI
+	MOVQ 216(SP), R8
+	MOVQ 224(SP), R9
+	MOVQ 232(SP), R10
+	MOVQ 184(SP), R11
+
+row_1_1:
+	VBROADCASTSS (R9), Y0
+	VPBROADCASTD (R10), Y1
+	CMPQ         200(SP), $+0
+	JNE          biased_1_1
+	MOVQ         240(SP), R12
+	VMOVUPS      (DI), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R12), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      32(DI), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(R12), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (R8)
+	VMOVUPS      Y3, 32(R8)
+	CMPQ         192(SP), $+0
+	JEQ          stored_1_1
+	MOVQ         240(SP), R12
+	VMOVUPS      64(DI), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      64(R12), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      96(DI), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      96(R12), Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y2, 64(R8)
+	VMOVUPS      Y3, 96(R8)
+	JMP          stored_1_1
+
+biased_1_1:
+	MOVQ      240(SP), R12
+	VMOVUPS   (DI), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   (R12), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   32(DI), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   32(R12), Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      248(SP), R12
+	VMOVUPS   (R12), Y4
+	VADDPS    Y4, Y2, Y2
+	VMOVUPS   Y2, (R8)
+	VMOVUPS   32(R12), Y2
+	VADDPS    Y2, Y3, Y3
+	VMOVUPS   Y3, 32(R8)
+	CMPQ      192(SP), $+0
+	JEQ       stored_1_1
+	MOVQ      240(SP), R12
+	VMOVUPS   64(DI), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   64(R12), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   96(DI), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   96(R12), Y0
+	VMULPS    Y0, Y3, Y3
+	MOVQ      248(SP), R12
+	VMOVUPS   64(R12), Y0
+	VADDPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 64(R8)
+	VMOVUPS   96(R12), Y0
+	VADDPS    Y0, Y3, Y3
+	VMOVUPS   Y3, 96(R8)
+
+stored_1_1:
+	ADDQ $+128, DI
+	MOVQ ldc+240(FP), R12
+	LEAQ (R8)(R12*4), R8
+	ADDQ $+4, R9
+	ADDQ $+4, R10
+	DECQ 176(SP)
+	JEQ  all_1_1
+	DECQ R11
+	JNE  row_1_1
+
+all_1_1:
+	MOVQ DI, 208(SP)
+	MOVQ R8, 216(SP)
+	MOVQ R9, 224(SP)
+	MOVQ R10, 232(SP)
+
+ended_1_1:
+	ADDQ 96(SP), CX
+	ADDQ 104(SP), DX
+	SUBQ 96(SP), SI
 	JNE  loop_1_1
-	MOVQ ldsums+120(FP), AX
-	SHLQ $0x02, AX
-	LONG $0x4b7ae2c4; WORD $0x0104 // tilestored %tmm0, (%rcx,%rax,1)
+	MOVQ sums_base+192(FP), AX
+	MOVQ $0x00000080, CX
+	LONG $0x4b7ae2c4; WORD $0x0804 // tilestored %tmm0, (%rax,%rcx,1)
+	MOVQ 88(SP), AX
+	MOVQ AX, 176(SP)
+	MOVQ $0x00000000, AX
+	MOVQ AX, 192(SP)
+	MOVQ sums_base+192(FP), AX
+	MOVQ AX, 208(SP)
+	MOVQ 144(SP), AX
+	MOVQ AX, 216(SP)
+	MOVQ 160(SP), AX
+	MOVQ AX, 224(SP)
+	MOVQ 168(SP), AX
+	MOVQ AX, 232(SP)
+	MOVQ 256(SP), AX
+	MOVQ AX, 240(SP)
+	MOVQ 264(SP), AX
+	MOVQ AX, 248(SP)
 
 end_1:
 done:
@@ -265,13 +887,126 @@ done:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
 	ADDQ   AX, 64(SP)
-	MOVQ   ldsums+120(FP), AX
+	MOVQ   ldc+240(FP), AX
 	IMUL3Q $+128, AX, AX
 	ADDQ   AX, 72(SP)
+	ADDQ   $+128, 160(SP)
+	ADDQ   $+128, 168(SP)
 	SUBQ   $+32, 80(SP)
 	MOVQ   80(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
-	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
+	MOVQ   $0x00000020, AX
+	MOVQ   AX, 184(SP)
+	CMPQ   176(SP), $+0
+	JEQ    ended_last
+	MOVQ   208(SP), AX
+	MOVQ   216(SP), CX
+	MOVQ   224(SP), DX
+	MOVQ   232(SP), BX
+	MOVQ   184(SP), SI
+
+row_last:
+	VBROADCASTSS (DX), Y0
+	VPBROADCASTD (BX), Y1
+	CMPQ         200(SP), $+0
+	JNE          biased_last
+	MOVQ         240(SP), DI
+	VMOVUPS      (AX), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (DI), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      32(AX), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(DI), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
+	CMPQ         192(SP), $+0
+	JEQ          stored_last
+	MOVQ         240(SP), DI
+	VMOVUPS      64(AX), Y2
+	VPADDD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      64(DI), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      96(AX), Y3
+	VPADDD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      96(DI), Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y2, 64(CX)
+	VMOVUPS      Y3, 96(CX)
+	JMP          stored_last
+
+biased_last:
+	MOVQ      240(SP), DI
+	VMOVUPS   (AX), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   (DI), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   32(AX), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   32(DI), Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      248(SP), DI
+	VMOVUPS   (DI), Y4
+	VADDPS    Y4, Y2, Y2
+	VMOVUPS   Y2, (CX)
+	VMOVUPS   32(DI), Y2
+	VADDPS    Y2, Y3, Y3
+	VMOVUPS   Y3, 32(CX)
+	CMPQ      192(SP), $+0
+	JEQ       stored_last
+	MOVQ      240(SP), DI
+	VMOVUPS   64(AX), Y2
+	VPADDD    Y1, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   64(DI), Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   96(AX), Y3
+	VPADDD    Y1, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   96(DI), Y0
+	VMULPS    Y0, Y3, Y3
+	MOVQ      248(SP), DI
+	VMOVUPS   64(DI), Y0
+	VADDPS    Y0, Y2, Y2
+	VMOVUPS   Y2, 64(CX)
+	VMOVUPS   96(DI), Y0
+	VADDPS    Y0, Y3, Y3
+	VMOVUPS   Y3, 96(CX)
+
+stored_last:
+	ADDQ $+128, AX
+	MOVQ ldc+240(FP), DI
+	LEAQ (CX)(DI*4), CX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
+	DECQ 176(SP)
+	JEQ  all_last
+	DECQ SI
+	JNE  row_last
+
+all_last:
+	MOVQ AX, 208(SP)
+	MOVQ CX, 216(SP)
+	MOVQ DX, 224(SP)
+	MOVQ BX, 232(SP)
+
+ended_last:
+	LONG $0x4978e2c4; BYTE $0xc0 // tilerelease
 	VZEROUPPER
 	RET

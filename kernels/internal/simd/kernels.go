@@ -80,7 +80,6 @@ const (
 	KernelInt8Tiles
 	KernelBFloat16Tiles
 	KernelBFloat16Rows
-	KernelInt8Ends
 	KernelBlocks8
 	KernelBlocks4
 	KernelBlocks4K
@@ -171,7 +170,6 @@ var kernelNames = [numKernels]string{
 	"int8Tiles",
 	"bfloat16Tiles",
 	"bfloat16Rows",
-	"int8Ends",
 	"blocks8",
 	"blocks4",
 	"blocks4K",
@@ -203,6 +201,8 @@ const (
 	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
 	// to 31 bits for MostWordKeys keys.
 	WeightBits, ValueTop, MostWordKeys = 13, 511, 509
+	// TileSums is how many sums the tiles of Int8Tiles hold.
+	TileSums = 1024
 )
 
 // The layouts of weights in blocks, by kernel.

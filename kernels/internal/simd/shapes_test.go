@@ -203,11 +203,11 @@ var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelInt8Pairs:    int8Shapes,
 	KernelInt8Dots:     int8Shapes,
 	KernelInt8Octets:   int8Shapes,
-	KernelInt8Ends:     endShapes,
+	KernelInt8Tiles:    tileShapes,
 }
 
-// endShapes are those of the record, with a bias and without.
-func endShapes(im tested) (all []shape) {
+// tileShapes are those of the record, with a bias and without.
+func tileShapes(im tested) (all []shape) {
 	for _, s := range sweep(im) {
 		all = append(all, s)
 		without := maps.Clone(s)

@@ -1963,35 +1963,41 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 
 // int8TilesAVX2AMX multiplies rows of integers with panels of nr columns, 16 or 32:
 //
-//	sums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]
+//	sum := start[i] + the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]
+//	c[i*ldc+q*nr+j] = float32(float32(float32(sum) * scale[i]) * weight[q*nr+j]) + bias[q*nr+j]
 //
-// for each panel q. k is a multiple of 16. Sums wrap around.
+// for each panel q, without the bias if there is none. k is a multiple of 16. Sums wrap around.
 //
-//	a    m x k int8, rows lda apart
-//	b    panels x k*nr uint8, rows ldb apart
-//	sums m x panels*nr int32, rows ldsums apart, written
+//	a      m x k int8, rows lda apart
+//	scale  m
+//	start  m int32
+//	b      panels x k*nr uint8, rows ldb apart
+//	weight panels*nr
+//	bias   panels*nr, may be empty
+//	sums   1024 int32, scratch
+//	c      m x panels*nr, rows ldc apart, written
 //
 // m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int)
+func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int)
 
 // bfloat16TilesAVX2AMX multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:
 //
-//	sums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
+//	c[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
 //
 // for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those
 // of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the
 // nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.
 //
-//	a    m x k uint16, rows lda apart
-//	b    panels x k*nr uint16, rows ldb apart
-//	sums m x panels*nr, rows ldsums apart, written
+//	a m x k uint16, rows lda apart
+//	b panels x k*nr uint16, rows ldb apart
+//	c m x panels*nr, rows ldc apart, written
 //
 // m >= 1, k >= 32, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int)
+func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int)
 
 // bfloat16RowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
 // to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
@@ -2014,42 +2020,6 @@ func bfloat16RowsAVX512(dst []uint16, x []float32, rows, cols, filled, lddst, ld
 //
 //go:noescape
 func bfloat16RowsAVX2(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int)
-
-// int8EndsAVX512 makes sums of integers elements of C:
-//
-//	c[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]
-//
-// without bias[j] if there is none. n is a multiple of 32.
-//
-//	sums   m x n int32, rows ldsums apart
-//	scale  m
-//	start  m int32
-//	weight n
-//	bias   n, may be empty
-//	c      m x n, rows ldc apart, written
-//
-// n >= 32. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func int8EndsAVX512(m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int)
-
-// int8EndsAVX2 makes sums of integers elements of C:
-//
-//	c[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]
-//
-// without bias[j] if there is none. n is a multiple of 32.
-//
-//	sums   m x n int32, rows ldsums apart
-//	scale  m
-//	start  m int32
-//	weight n
-//	bias   n, may be empty
-//	c      m x n, rows ldc apart, written
-//
-// n >= 32. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func int8EndsAVX2(m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int)
 
 // blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:

@@ -9,33 +9,25 @@ import (
 
 // Products by tiles, in pure Go; see asm/kernel/tiles.go.
 
-func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
+func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, _ []int32, c []float32, ldc int) {
 	for i := range m {
 		for q := range panels {
 			for j := range nr {
-				sum := int32(0)
+				sum := start[i]
 				for p := range k {
 					sum += int32(a[i*lda+p]) * int32(b[q*ldb+p/4*4*nr+4*j+p%4])
 				}
-				sums[i*ldsums+q*nr+j] = sum
+				y := float32(float32(float32(sum)*scale[i]) * weight[q*nr+j])
+				if len(bias) > 0 {
+					y += bias[q*nr+j]
+				}
+				c[i*ldc+q*nr+j] = y
 			}
 		}
 	}
 }
 
-func int8EndsGeneric(m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
-	for i := range m {
-		for j, sum := range sums[i*ldsums:][:n] {
-			y := float32(float32(float32(sum+start[i])*scale[i]) * weight[j])
-			if len(bias) > 0 {
-				y += bias[j]
-			}
-			c[i*ldc+j] = y
-		}
-	}
-}
-
-func bfloat16TilesGeneric(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
+func bfloat16TilesGeneric(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	const depth = 32 // steps of k that a tile holds
 	for i := range m {
 		for q := range panels {
@@ -49,7 +41,7 @@ func bfloat16TilesGeneric(m, k, nr, panels int, a []uint16, lda int, b []uint16,
 					}
 					sum = flush(sum + flush(both[0]+both[1]))
 				}
-				sums[i*ldsums+q*nr+j] = sum
+				c[i*ldc+q*nr+j] = sum
 			}
 		}
 	}

@@ -46,7 +46,6 @@ func filledTiles(k int) int { return (k + tileSteps - 1) / tileSteps * tileSteps
 type RoundedRows struct {
 	ld    int
 	pairs []float32 // two numbers of 16 bits in each, which are only moved
-	Sums  []float32
 }
 
 // Round rounds m rows of A for products with a matrix.

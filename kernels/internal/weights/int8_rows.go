@@ -19,7 +19,6 @@ type RowsOfA struct {
 	start    []int32
 	zeros    []int32   // what the sums of rows start with that go on
 	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
-	sums     []int32   // of products by tiles
 	winograd winogradPanel
 }
 

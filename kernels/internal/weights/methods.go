@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -46,18 +45,14 @@ const (
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
 	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products of a panel
-	units := max(min(size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
+	// The panels of a call are read from the third-level cache once for all of its rows: these are twice as many as without tiles.
+	units := max(min(2*size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
-// SumTiles multiplies m rows of integers, from row first on, with n columns from column j on, whole panels. The sums' rows are n apart.
-func (r *RowsOfA) SumTiles(b *Matrix, first, j, m, n int) {
+// MultiplyTiles sets c, rows ldc apart, to the products of m rows of integers, from row first on, with n columns from column j on, whole panels, and
+// adds the columns' bias, if there is one. sums is memory for simd.TileSums sums: several goroutines may multiply the same rows.
+func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, sums []int32, bias, c []float32, ldc int) {
 	f, k := b.Record, (b.K+int8Step-1)/int8Step*int8Step
-	r.sums = mem.Grow(r.sums, m*n)
-	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, b.Panel(j, 0), b.stride, r.sums, n)
-}
-
-// EndTiles makes elements of C of n columns of these sums, from the one at offset on, with the columns' scales and their bias, if there is one.
-func (r *RowsOfA) EndTiles(isa simd.ISA, first, m, offset, n, ldsums int, scales, bias, c []float32, ldc int) {
-	simd.Int8Ends(isa, m, n, r.sums[offset:], ldsums, r.scale[first:], r.start[first:], scales, bias, c, ldc)
+	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, r.scale[first:], r.start[first:], b.Panel(j, 0), b.stride, b.Scales()[j:], bias, sums, c, ldc)
 }
