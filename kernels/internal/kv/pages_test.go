@@ -161,8 +161,12 @@ func TestRowsInCalls(t *testing.T) {
 				}
 				p.Set(0, i, x)
 			}
-			dst := make([]float32, rows*dim)
+			memory := slices.Repeat([]float32{-1}, 2*rows*dim+1)
+			dst := memory[:rows*dim]
 			p.Widen(simd.Active(), dst, 0, 0, 0, rows, 0)
+			if slices.ContainsFunc(memory[len(dst):], func(v float32) bool { return v != -1 }) {
+				t.Fatalf("%v, %dx%d: written beyond the last row", f, rows, dim)
+			}
 			for at, v := range dst {
 				want := float32((at/dim + at%dim) % 128)
 				if at%dim == 0 {
