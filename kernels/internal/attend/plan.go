@@ -23,7 +23,7 @@ type Sizes struct {
 	RelativeRows, RelativeKeys int
 	// Keys are cut into splits of splitKeys at least.
 	SplitKeys int
-	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has at most
+	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has fewer than
 	// FoldQueries queries. Separate units would widen the same keys once per head, which takes as long as so few queries do.
 	// With more queries the widening costs little, and longer units are harder to share among threads.
 	FoldKeys, FoldQueries int
