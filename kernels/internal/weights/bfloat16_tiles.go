@@ -48,13 +48,6 @@ type RoundedRows struct {
 	pairs []float32 // two numbers of 16 bits in each, which are only moved
 }
 
-// Round rounds m rows of A for products with a matrix.
-func (r *RoundedRows) Round(b *Matrix, a []float32, lda, m int) {
-	const line = 32                             // elements of a cache line
-	lines := (filledTiles(b.K)+line-1)/line | 1 // an odd number, so that rows spread over all sets
-	r.round(b.Record.ISA, a, lda, m, b.K, line*lines)
-}
-
 // round rounds m rows of k elements, which will be ld apart.
 func (r *RoundedRows) round(isa simd.ISA, a []float32, lda, m, k, ld int) {
 	filled := filledTiles(k)
@@ -67,10 +60,4 @@ func (r *RoundedRows) round(isa simd.ISA, a []float32, lda, m, k, ld int) {
 			simd.BFloat16Rows(isa, halves[i*ld+p:], a[i*lda+p:], min(rows, m-i), min(cols, k-p), min(cols, filled-p), ld, lda)
 		}
 	}
-}
-
-// Multiply sets c, rows ldc apart, to the products of the first m of the rows with n columns from column j on, whole panels.
-func (r *RoundedRows) Multiply(b *Matrix, j, m, n int, c []float32, ldc int) {
-	f := b.Record
-	simd.BFloat16Tiles(f.ISA, m, filledTiles(b.K), f.NR, n/f.NR, mem.Halves(mem.Bytes(r.pairs)), r.ld, mem.Halves(b.Panel(j, 0)), b.stride/2, c, ldc)
 }

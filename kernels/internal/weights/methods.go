@@ -35,9 +35,7 @@ func (b *Matrix) Method(m int) Method {
 // A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each, so that it takes at most 100 µs
 // at 2 GHz.
 const (
-	tileRows     = 32 // rows of A that are multiplied together
 	tileSide     = 16 // rows and columns of a tile of sums
-	tileDepth    = 64 // bytes of a row of A
 	tileProducts = 200_000 / 16
 )
 

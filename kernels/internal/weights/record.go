@@ -133,6 +133,12 @@ func (k Kind) side() int {
 // of them at once.
 const int8TileRows = 6
 
+// The tiles of AMX.
+const (
+	tileRows  = 32 // rows of A that are multiplied together
+	tileDepth = 64 // bytes of a row of A in a tile
+)
+
 // int8Step is the number of elements of k that all of these formats are filled up to a
 // multiple of, with zeros.
 const int8Step = 32
