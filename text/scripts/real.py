@@ -17,26 +17,7 @@ from tokenizers import pre_tokenizers
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEAR = 1e-4
 PIECE = 512
-CHATS = """What is the capital of France?
-Write a short poem about the sea.
-Explain why the sky is blue to a child.
-List three fruits that are red.
-How do I boil an egg?
-Translate "good morning" to Spanish.
-What is 12 times 11?
-Who wrote Hamlet?
-Give me a name for a black cat.
-Summarize the water cycle in two sentences.
-Write a function in Python that reverses a string.
-What are the planets of the solar system?
-Is a whale a fish?
-Tell me a joke about computers.
-How long is a marathon?
-What does HTTP stand for?
-Write an email that declines a meeting.
-Which is heavier, a kilogram of iron or of feathers?
-Describe the taste of coffee.
-Finish the sentence: The old man looked at the sea and""".splitlines()
+CHATS = open(os.path.join(HERE, "real_chats.txt"), encoding="utf-8").read().splitlines()
 
 
 def main():
