@@ -36,7 +36,7 @@ type Options struct {
 	// Products of at least transformer.ManyRows rows use the copy: mostly those of prompts. FormatInt8 makes a copy
 	// of weights in every format except int8: each weight takes one byte more, and a prompt is computed as with
 	// WeightFormat FormatInt8. Prompts take a half to a third of the time where the first copy has 16 bits. A format of
-	// blocks makes a copy of weights in float32 and 16 bits. The number of rows of a product depends on what else is
+	// blocks makes a copy of weights in float32 and 16 bits, FormatBF16Fast of those in blocks too. The number of rows of a product depends on what else is
 	// computed, so PromptFormat cannot be combined with Exact.
 	PromptFormat kernels.Format
 	// Exact gives each sequence the same bits whatever else is computed with it: with float32 and 16-bit weights,
@@ -95,8 +95,8 @@ func (o Options) hasPrompts() bool { return o.PromptFormat != kernels.FormatF32 
 
 // prompts is the format of the second copy of a weight, or that of the first where there is no second copy.
 func (o Options) prompts(name string, held kernels.Format, _ bool) kernels.Format {
-	inBlocks := held > kernels.FormatInt8
-	if held == kernels.FormatInt8 || inBlocks && o.PromptFormat != kernels.FormatInt8 || !weightfile.Repeats(name) {
+	fast := o.PromptFormat == kernels.FormatInt8 || o.PromptFormat == kernels.FormatBF16Fast
+	if held == kernels.FormatInt8 || held > kernels.FormatInt8 && !fast || !weightfile.Repeats(name) {
 		return held
 	}
 	return o.PromptFormat

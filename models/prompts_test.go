@@ -29,6 +29,11 @@ func TestPrompts(t *testing.T) {
 			})
 		}
 	}
+	m := tftest.Must(models.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6),
+		models.Options{WeightFormat: kernels.FormatQ8_0, PromptFormat: kernels.FormatBF16Fast, HeadersOnly: true}))(t)
+	if !slices.ContainsFunc(m.Holdings, func(h transformer.Holding) bool { return h.Format == kernels.FormatBF16Fast }) {
+		t.Error("weights in blocks have no copy in bf16_fast")
+	}
 	for _, o := range []models.Options{{PromptFormat: kernels.FormatBF16}, {PromptFormat: 99}, {PromptFormat: kernels.FormatInt8, Exact: true}} {
 		if _, err := models.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6), o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: %v, want ErrOption", o, err)
