@@ -2,7 +2,7 @@
 // one and the workers of a pool.
 //
 // The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
-// its end by a panic on a worker, pool.go the set of workers, board.go handing a job to all of them at once, worker.go a worker's life,
+// its end by a panic on a worker, pool.go the set of workers and its board, worker.go a worker's life,
 // spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and pools.go the pools of threads that are bound
 // to CPUs.
 package par

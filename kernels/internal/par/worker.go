@@ -97,6 +97,47 @@ func (p *pool) look(w *worker) *job {
 	}
 }
 
+// calls reports whether the board has a job that a worker has not seen.
+func (p *pool) calls(w *worker) bool {
+	if p.posted.Load() == nil {
+		return false
+	}
+	call := p.call.Load()
+	return call != w.seen && w.number < int(call%(1<<teamBits))
+}
+
+// assist has a worker, which looks for work, take part in the job on the board, if it is called for, and reports whether
+// it did. Afterwards the worker looks for work as before.
+func (p *pool) assist(w *worker) bool {
+	j, call := p.posted.Load(), p.call.Load()
+	if j == nil || call == w.seen || !w.mail.CompareAndSwap(idle, j) {
+		return false
+	}
+	if p.posted.Load() != j { // and perhaps belongs to another call by now
+		w.part(j, idle)
+		return false
+	}
+	w.seen = call
+	if w.number >= int(j.size.Load()) {
+		w.part(j, idle)
+		return false
+	}
+	p.help(w, j, func(next *job) { w.part(j, next) })
+	return true
+}
+
+// part ends a worker's part in a job from the board; j may belong to another call right after it.
+func (w *worker) part(j, next *job) {
+	if w.mail.CompareAndSwap(j, next) {
+		return
+	}
+	w.mail.Store(next) // the caller sleeps
+	j.leave()
+}
+
+// asleep is the mail of a worker that takes part in a job from the board whose caller sleeps.
+var asleep = new(job)
+
 // callsNext reports whether next has something to do other than sleep.
 func (p *pool) callsNext() bool {
 	return p.open.Load() > 0 || p.stopping.Load() || p.surplus()
