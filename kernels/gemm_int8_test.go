@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/race"
@@ -424,14 +425,15 @@ func TestInt8Outliers(t *testing.T) {
 }
 
 func BenchmarkGemmInt8(b *testing.B) {
-	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}, {16, 768, 768}, {256, 4096, 4096}} {
+	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {512, 2048, 512}, {32, 768, 768}, {16, 768, 768}, {256, 4096, 4096}} {
 		m, n, k := s[0], s[1], s[2]
 		r := rand.New(rand.NewPCG(1, 2))
 		x, w, c, bias := randomSlice(r, m*k), randomSlice(r, n*k), make([]float32, m*n), make([]float32, n)
-		for _, f := range []Format{FormatF32, FormatInt8} {
-			p := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) })
-			for _, t := range []Threads{1, 2} {
+		for _, f := range []Format{FormatF32, FormatInt8, FormatBF16Fast} {
+			pack := sync.OnceValue(func() *PackedB { return PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) }) })
+			for _, t := range []Threads{1, 2, 16} {
 				b.Run(fmt.Sprintf("format=%v/threads=%d/%dx%dx%d", f, t, m, n, k), func(b *testing.B) {
+					p := pack()
 					for b.Loop() {
 						t.GemmPacked(m, 1, x, k, p, 0, c, n, Epilogue{Bias: bias})
 					}
