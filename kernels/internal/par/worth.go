@@ -9,7 +9,7 @@ const (
 	// One that is awake takes a microsecond or two.
 	readyWork = 5_000
 	// Every worker adds to the time of the call: its lines of memory move to it and back, and more threads wait longer for
-	// the slowest. Estimates of work are those of a slow processor: where work takes half as long, so does a worker's share of this.
+	// the slowest. Estimates of work are those of a slow processor. Where work takes half as long, this cost is half, too.
 	threadCost = 500
 )
 

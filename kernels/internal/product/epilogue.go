@@ -73,6 +73,28 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, nr)
 }
 
+// finishInt8 writes m x n sums of integers, NR apart, to C at row i and column j of the block, with
+// all that is asked for besides the product. The sums may be lost.
+func (b *block) finishInt8(sums []float32, i, j, m, n int) {
+	g := b.g
+	c := b.c[i*g.ldc+j:]
+	if g.alpha != 1 {
+		simd.ScaleVec(g.isa, sums[:m*g.nr], sums[:m*g.nr], g.alpha)
+	}
+	if g.beta != 0 {
+		for i := range m {
+			for j, y := range c[i*g.ldc:][:n] {
+				sums[i*g.nr+j] += float32(g.beta * y)
+			}
+		}
+	}
+	if b.ep.any() {
+		b.finish(c, sums, i, j, m, n)
+		return
+	}
+	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, g.nr)
+}
+
 func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	switch act {
 	case Identity:

@@ -120,25 +120,3 @@ func (b *block) int8InC() bool {
 	}
 	return false
 }
-
-// finishInt8 writes m x n sums, NR apart, to C at row i and column j of the block, with
-// all that is asked for besides the product. The sums may be lost.
-func (b *block) finishInt8(sums []float32, i, j, m, n int) {
-	g := b.g
-	c := b.c[i*g.ldc+j:]
-	if g.alpha != 1 {
-		simd.ScaleVec(g.isa, sums[:m*g.nr], sums[:m*g.nr], g.alpha)
-	}
-	if g.beta != 0 {
-		for i := range m {
-			for j, y := range c[i*g.ldc:][:n] {
-				sums[i*g.nr+j] += float32(g.beta * y)
-			}
-		}
-	}
-	if b.ep.any() {
-		b.finish(c, sums, i, j, m, n)
-		return
-	}
-	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, g.nr)
-}
