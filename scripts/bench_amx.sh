@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench_amx.sh [ROUNDS]: what the tiles of AMX do on this processor, which must have them. First the tests run natively: the emulator beside
-# silicon, the kernels between guard pages, the bits, and a million calls of 16 goroutines. Then products of int8 take turns with
+# silicon, the kernels between guard pages, the bits, and a million calls of 16 goroutines. Then products of int8 and bf16_fast take turns with
 # and without tiles for ROUNDS (10), and medians are printed; then the tiles alone, and other libraries if `make peers` installed them.
 #
 # With BIN=DIR it only writes the binaries, which are static, and a copy of itself to DIR; there it runs without Go.
@@ -29,23 +29,23 @@ grep -m1 'model name' /proc/cpuinfo || :
 
 export AVOFORMER_REQUIRE_AMX=1 AVOFORMER_TILES=permitted
 (cd tile && ./test -test.run '^TestNative$')
-./simd.test -test.run '^(TestPermission|TestCatalog)$/^int8(Tiles|Ends)$'
-(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestFeedForward$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
+./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|bfloat16)Tiles$'
+(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
 
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 for ((round = 0; round < rounds; round++)); do
 	for off in '' -amx; do
-		(cd kernels && AVOFORMER_CPU=$off ./test -test.run '^$' -test.bench 'GemmInt8/format=int8' -test.benchtime 0.2s) |
+		(cd kernels && AVOFORMER_CPU=$off ./test -test.run '^$' -test.bench 'GemmInt8/format=(int8|bf16_fast)' -test.benchtime 50ms) |
 			awk -v how="${off:-tiles}" '/^Benchmark/ { print how, $1, $3 }' >>"$results"
 	done
 done
-echo "int8: medians of $rounds rounds in turn, quantising and ends included"
+echo "medians of $rounds rounds in turn, conversion of A included; without tiles bf16_fast is bf16"
 sort -k1,2 -k3,3n "$results" | awk '
 	{ key = $1 " " $2; n[key]++; at[key, n[key]] = $3; if ($1 == "tiles") cases[$2] }
 	function median(key) { return (at[key, int((n[key] + 1) / 2)] + at[key, int(n[key] / 2) + 1]) / 2 }
 	END { for (c in cases) printf "%-60s %10.1f us with tiles, %10.1f without: %.2f\n", c, median("tiles " c) / 1e3, median("-amx " c) / 1e3, median("-amx " c) / median("tiles " c) }' | sort
-echo "tiles alone; the peak is 2048 operations a cycle"
+echo "tiles alone, from integers to float32; /near does not wait for memory"
 ./simd.test -test.run '^$' -test.bench '^BenchmarkInt8Tiles$'
 if [ -d "$here/../bench/.peers" ]; then
 	cd "$here/.."
