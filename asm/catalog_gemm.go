@@ -162,10 +162,10 @@ func accumulator(name string, rows, cols Expr, stride string) Operand {
 
 // gemvKernels multiply one row.
 var gemvKernels = []Kernel{
-	gemvPanels("", "panel[p*nr+j%nr]", Float32, kernel.GemvPanels),
-	gemvPanels("Float16", "the value of the binary16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsFloat16,
+	gemvPanels("", "columns[p*nr+j]", Float32, kernel.GemvPanels),
+	gemvPanels("Float16", "the value of the binary16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsFloat16,
 		On{Tier: "AVX512"}, On{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, On{Tier: "NEON"}),
-	gemvPanels("BFloat16", "the value of the bfloat16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsBFloat16),
+	gemvPanels("BFloat16", "the value of the bfloat16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsBFloat16),
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",
 		Doc: []string{
@@ -197,24 +197,28 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 	return Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
 		Doc: []string{
-			"multiplies the vector a with panels of nr columns, the tier's NR:",
+			"multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:",
 			"",
-			"\tfor j := range c {",
-			"\t\tpanel := b[j/nr*len(a)*nr:]",
-			"\t\tc[j] = 0",
-			"\t\tfor p := range a {",
-			"\t\t\tc[j] += a[p] * " + value,
+			"\tfor q := range panels {",
+			"\t\tcolumns := b[q*panel:]",
+			"\t\tfor j := range nr {",
+			"\t\t\ts := float32(0)",
+			"\t\t\tfor p := range a {",
+			"\t\t\t\ts += a[p] * " + value,
+			"\t\t\t}",
+			"\t\t\tc[q*ldc+j] = alpha*s + beta*c[q*ldc+j]",
 			"\t\t}",
 			"\t}",
 			"",
-			"n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
-			"second-level cache on the way.",
+			"If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.",
 		},
-		Sizes:  []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), turn("n", 0, "nr", "2*nr", "3*nr")},
-		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "").of(elem), turn("nr", 1, "nr"), hint("ahead", "0", "64", "4*k*n")},
-		Close:  sums,
-		On:     on,
-		Body:   body,
+		Sizes: []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")},
+		Params: []Param{turn("panels", 1, "1", "2", "3", "4", "7"), turn("nr", 1, "nr"), scalar("alpha", 1.25), in("a", "1", "k", ""),
+			in("b", "panels", "k*nr", "panel").of(elem), Stride("panel"),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "panels", "nr", "ldc"), Stride("ldc"), hint("ahead", "0", "64", "4*k*nr")},
+		Close: sums,
+		On:    on,
+		Body:  body,
 	}
 }
 

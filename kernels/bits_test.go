@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/kernels/internal/row"
@@ -25,8 +26,7 @@ var updateFloat32 = flag.Bool("update-float32", false, "write "+float32Bits+" an
 var notYetEqual = map[string]string{
 	"LayerNormLong": "pieces of long rows are summed by dot products",
 	"RMSNormLong":   "pieces of long rows are summed by dot products",
-	"Gemm":          "which columns are dot products, and their lanes, depend on the tier",
-	"GemmPacked":    "the same, and where the sum over k is interrupted depends on the rows of a tile",
+	"GemmDots":      "the lanes of dot products depend on the tier",
 	"Attention":     "strategy and tiles depend on the tier",
 }
 
@@ -182,22 +182,36 @@ func longCases(add func(function, name string, result func() []float32)) {
 	n := row.NormElements + 5
 	x, dst := drawn("plain", 9, n), make([]float32, n)
 	add("LayerNormLong", "plain", func() []float32 { LayerNorm(dst, x, 1, n, nil, nil, 1e-5); return dst })
-	add("RMSNormLong", "plain", func() []float32 { RMSNorm(dst, x, 1, n, nil, 1e-5); return dst })
+	add("RMSNormLong", "plain", func() (all []float32) {
+		for seed := range uint64(8) {
+			RMSNorm(dst, drawn("plain", seed, n), 1, n, nil, 1e-5)
+			all = append(all, dst...)
+		}
+		return all
+	})
 }
 
 func productCases(add func(function, name string, result func() []float32)) {
-	for _, s := range [][3]int{{1, 5, 100}, {1, 64, 300}, {3, 17, 1100}, {9, 33, 70}, {30, 40, 1030}} {
+	for _, s := range [][3]int{{1, 5, 100}, {1, 70, 1100}, {2, 24, 1031}, {3, 17, 1100}, {7, 9, 2100}, {9, 33, 70}, {13, 40, 8}, {70, 49, 130}} {
 		m, n, k := s[0], s[1], s[2]
-		a, b := drawn("plain", 1, m*k), drawn("plain", 2, k*n)
-		c := func() []float32 { return drawn("plain", 3, m*n) }
-		name := fmt.Sprintf("%dx%dx%d", m, n, k)
-		add("Gemm", name, func() []float32 { c := c(); Gemm(NoTrans, NoTrans, m, n, k, 1.1, a, k, b, n, 0.5, c, n); return c })
-		add("Gemm", name+" transposed", func() []float32 { c := c(); Gemm(NoTrans, Trans, m, n, k, 1.1, a, k, b, k, 0, c, n); return c })
-		add("GemmPacked", name, func() []float32 {
-			c := c()
-			GemmPacked(m, 1.1, a, k, PackB(Trans, n, k, b, k), 0.5, c, n, Epilogue{Activation: ActGELU, Bias: a[:n]})
-			return c
-		})
+		for i, kind := range []string{"plain", "wide", "denormal", "ties", "special"} {
+			a, b := drawn(kind, 1, m*k), drawn([]string{"plain", kind}[i%2], 2, k*n)
+			c := func() []float32 { return drawn("plain", 3, m*n) }
+			name := fmt.Sprintf("%s %dx%dx%d", kind, m, n, k)
+			add("Gemm", name, func() []float32 { c := c(); Gemm(NoTrans, NoTrans, m, n, k, 1.1, a, k, b, n, 0.5, c, n); return c })
+			for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {
+				packed := sync.OnceValue(func() *PackedB { return PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, b[j*k:]) }) })
+				add("GemmPacked", name+" "+f.String(), func() []float32 {
+					c := c()
+					GemmPacked(m, 1, a, k, packed(), 0, c, n, Epilogue{})
+					GemmPacked(m, 1.1, a, k, packed(), 0.5, c, n, Epilogue{Activation: ActGELU, Bias: a[:n]})
+					return c
+				})
+			}
+			if kind == "plain" {
+				add("GemmDots", name, func() []float32 { c := c(); Gemm(NoTrans, Trans, m, n, k, 1.1, a, k, b, k, 0, c, n); return c })
+			}
+		}
 	}
 	for _, s := range [][3]int{{1, 70, 64}, {12, 12, 64}, {70, 70, 40}, {7, 200, 33}} {
 		lenQ, lenK, dim := s[0], s[1], s[2]

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
@@ -162,9 +163,9 @@ func FuzzGemm(f *testing.F) {
 			}
 		}
 		if small {
-			order, size := tune.Order, tune.Used.Gemm
-			defer func() { tune.Order, tune.Used.Gemm = order, size }()
-			tune.Order.KC, tune.Used.Gemm.MC, tune.Used.Gemm.NC = 9, 17, 64
+			stretch, size := order.Stretch, tune.Used.Gemm
+			defer func() { order.Stretch, tune.Used.Gemm = stretch, size }()
+			order.Stretch, tune.Used.Gemm.MC, tune.Used.Gemm.NC = 9, 17, 64
 		}
 		check := func(what string, got []float32) {
 			for i := range m * ldc {

@@ -89,9 +89,7 @@ func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 // number of rows. Otherwise, in float32 and in 16 bits, one row, and few rows of over 1024 elements, are summed up
 // in another order, which is faster. In other formats rows never depend on one another. The two share their memory.
 func (b *PackedB) Exact() *PackedB {
-	exact := *b
-	exact.matrix.Exact = true
-	return &exact
+	return b
 }
 
 // Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are as the format rounded them.

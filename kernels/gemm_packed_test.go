@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
@@ -195,43 +196,66 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// TestExactRows: with Exact, rows of a product have the bits of each alone, whatever their number; without, some
-// do not, or Exact would be for nothing.
-func TestExactRows(t *testing.T) {
+// TestRowsOfProducts: each row of a product has the same bits alone and among any number of rows, on any number of threads,
+// with B packed and in place.
+func TestRowsOfProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	eachISA(t, func(t *testing.T) {
-		differ := false
 		for _, s := range [][2]int{{96, 100}, {50, 1500}, {33, 64}, {1, 2100}, {40, 512}} {
 			n, k := s[0], s[1]
 			const most = 40
 			w, a, bias := randomSlice(r, n*k), randomSlice(r, most*k), randomSlice(r, n)
-			for f := FormatF32; f <= FormatMXFP4; f++ {
-				if elements, _ := f.Block(); elements > 0 && k%elements != 0 {
-					continue
+			same := func(name string, multiply func(t Threads, m int, a, c []float32)) {
+				alone := make([]float32, most*n)
+				for i := range most {
+					multiply(1, 1, a[i*k:(i+1)*k], alone[i*n:(i+1)*n])
 				}
-				plain := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) })
-				for _, b := range []*PackedB{plain, plain.Exact()} {
-					alone := make([]float32, most*n)
-					for i := range most {
-						GemmPacked(1, 1, a[i*k:(i+1)*k], k, b, 0, alone[i*n:(i+1)*n], n, Epilogue{Bias: bias})
-					}
-					for _, rows := range []int{2, 3, 7, 12, 13, 25, most} {
-						c := make([]float32, rows*n)
-						Threads(2).GemmPacked(rows, 1, a, k, b, 0, c, n, Epilogue{Bias: bias})
-						for i, v := range c {
-							if math.Float32bits(v) == math.Float32bits(alone[i]) {
-								continue
-							}
-							if differ = true; b != plain || f > FormatF16 {
-								t.Fatalf("%v, %dx%d: element %d is %v among %d rows, and %v alone", f, n, k, i, v, rows, alone[i])
-							}
+				for _, rows := range []int{1, 2, 3, 7, 12, 13, 25, most} {
+					c := make([]float32, rows*n)
+					multiply(16, rows, a, c)
+					for i, v := range c {
+						if math.Float32bits(v) != math.Float32bits(alone[i]) {
+							t.Fatalf("%s, %dx%d: element %d is %v among %d rows, and %v alone", name, n, k, i, v, rows, alone[i])
 						}
 					}
 				}
 			}
+			same("in place", func(t Threads, m int, a, c []float32) {
+				t.Gemm(NoTrans, NoTrans, m, n, k, 1, a, k, w, n, 0, c, n)
+			})
+			for f := FormatF32; f <= FormatMXFP4; f++ {
+				if elements, _ := f.Block(); elements > 0 && k%elements != 0 {
+					continue
+				}
+				packed := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) })
+				same(f.String(), func(t Threads, m int, a, c []float32) {
+					t.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: bias})
+				})
+			}
 		}
-		if !differ {
-			t.Error("without Exact all rows are alike too")
+	})
+}
+
+// TestOrderOfProducts compares products with their order in package order.
+func TestOrderOfProducts(t *testing.T) {
+	shrinkBlocks(t)
+	r := rand.New(rand.NewPCG(19, 20))
+	eachISA(t, func(t *testing.T) {
+		for range 60 {
+			m, n, k := 1+r.IntN(15), 1+r.IntN(70), 1+r.IntN(40)
+			alpha, beta := []float32{1, 1.3}[r.IntN(2)], []float32{0, 1, 0.7}[r.IntN(3)]
+			a, b, c := randomSlice(r, m*k), randomSlice(r, k*n), randomSlice(r, m*n)
+			want := slices.Clone(c)
+			for i := range want {
+				want[i] = order.Chain(alpha, a[i/n*k:][:k], b[i%n:], n, beta, c[i])
+			}
+			packed := slices.Clone(c)
+			GemmPacked(m, alpha, a, k, PackB(NoTrans, n, k, b, n), beta, packed, n, Epilogue{})
+			inPlace := slices.Clone(c)
+			Gemm(NoTrans, NoTrans, m, n, k, alpha, a, k, b, n, beta, inPlace, n)
+			if !slices.Equal(packed, want) || !slices.Equal(inPlace, want) {
+				t.Fatalf("%dx%dx%d, alpha %v, beta %v: the order is another one: packed %v, in place %v", m, n, k, alpha, beta, slices.Equal(packed, want), slices.Equal(inPlace, want))
+			}
 		}
 	})
 }

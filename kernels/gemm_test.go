@@ -9,6 +9,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -32,10 +33,10 @@ func randomSlice(r *rand.Rand, n int) []float32 {
 // blocks and every kind of edge.
 func shrinkBlocks(t *testing.T) {
 	t.Helper()
-	order, size := tune.Order, tune.Used.Gemm
-	t.Cleanup(func() { tune.Order, tune.Used.Gemm = order, size })
+	stretch, dots, size := order.Stretch, order.DotStretch, tune.Used.Gemm
+	t.Cleanup(func() { order.Stretch, order.DotStretch, tune.Used.Gemm = stretch, dots, size })
 	_, nr := simd.GemmTile(simd.Active())
-	tune.Order.KC, tune.Order.Long = 9, 11
+	order.Stretch, order.DotStretch = 9, 11
 	tune.Used.Gemm.MC, tune.Used.Gemm.NC, tune.Used.Gemm.PackRows = 17, 2*nr, 3
 }
 

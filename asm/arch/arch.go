@@ -77,6 +77,8 @@ type Blocking struct {
 	Held int
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
+	// GemvPanels is the number of panels of B that a product of one row reads at once, a power of two.
+	GemvPanels int
 	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
 	GemvRows int
 	// DotRows is the number of rows of A that use each load of four rows of B.

@@ -2,10 +2,9 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// GemvPanels multiplies a vector with packed panels of NR columns. A panel is
-// one run of memory, and fetched ahead where that is asked for. Four elements of
-// the vector go together, each with sums of its own, since the sums of one panel
-// alone would wait for one another.
+// GemvPanels multiplies a vector with packed panels of NR columns. Each element is one chain of multiply-adds, which
+// wait for one another: so several panels go side by side, each a run of memory, which is fetched ahead where that is
+// asked for.
 var GemvPanels = gemvPanels(4, vec.Machine.Load)
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
@@ -17,51 +16,86 @@ var (
 // gemvPanels is GemvPanels for elements of some bytes, of which load makes a vector.
 func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
-		nr := m.Tier().Gemm.NR
-		c, a, b := m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
-		n, k := m.SliceLen("c"), m.SliceLen("a")
-		const unroll = 4
-		vectors := nr / m.Width()
-		var ahead vec.Int
-		if m.Prefetches() {
-			ahead = m.IntParam("ahead")
+		g := &gemvPanelsGen{Machine: m, nr: m.Tier().Gemm.NR, size: size, load: load}
+		g.c, g.a, g.b = m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
+		g.alpha = m.FloatParam("alpha")
+		n := m.IntParam("panels")
+		for panels := m.Tier().Blocking.GemvPanels; panels >= 1; panels /= 2 {
+			m.Loop(n, panels, func() { g.panels(panels) })
 		}
-		m.Loop(n, nr, func() {
-			var acc [unroll][]vec.V
-			for u := range acc {
-				for range vectors {
-					acc[u] = append(acc[u], m.Zero())
-				}
+	}
+}
+
+// gemvPanelsGen is what all groups of panels share.
+type gemvPanelsGen struct {
+	vec.Machine
+	nr, size int
+	load     func(m vec.Machine, p vec.Ptr, off int) vec.V
+	c, a, b  vec.Ptr // the next panels
+	alpha    vec.V
+}
+
+// panels emits the products with some panels side by side, and goes on to the next.
+func (g *gemvPanelsGen) panels(panels int) {
+	vectors := g.nr / g.Width()
+	acc, at := make([][]vec.V, panels), make([]vec.Ptr, panels)
+	for p := range acc {
+		at[p] = g.CopyPtr(g.b)
+		g.BumpBytes(g.b, g.IntParam("panel"), g.size)
+		for range vectors {
+			acc[p] = append(acc[p], g.Zero())
+		}
+	}
+	g.sum(acc, at)
+	for _, row := range acc {
+		for _, v := range row {
+			g.MulTo(v, g.alpha)
+		}
+	}
+	g.If(g.Magnitude("beta"), func() {
+		beta, c := g.FloatParam("beta"), g.CopyPtr(g.c)
+		for _, row := range acc {
+			for i, v := range row {
+				g.FMATo(v, beta, g.Load(c, 4*i*g.Width()))
 			}
-			x, left := m.CopyPtr(a), m.CopyInt(k)
-			step := func(unroll int) {
-				m.Loop(left, unroll, func() {
-					if unroll > 1 && m.Prefetches() {
-						m.If(ahead, func() {
-							for off := 0; off < size*unroll*nr; off += cacheLine {
-								m.PrefetchFar(b, off, ahead, 1)
-							}
-						})
-					}
-					for u := range unroll {
-						e := m.LoadScalar(x, 4*u)
-						for v := range vectors {
-							m.FMATo(acc[u][v], e, load(m, b, size*(u*nr+v*m.Width())))
+			g.BumpBy(c, g.IntParam("ldc"))
+		}
+	})
+	for _, row := range acc {
+		for i, v := range row {
+			g.Store(g.c, 4*i*g.Width(), v)
+		}
+		g.BumpBy(g.c, g.IntParam("ldc"))
+	}
+}
+
+// sum runs over k.
+func (g *gemvPanelsGen) sum(acc [][]vec.V, at []vec.Ptr) {
+	x, left := g.CopyPtr(g.a), g.SliceLen("a")
+	for _, unroll := range []int{4, 1} {
+		g.Loop(left, unroll, func() {
+			if unroll > 1 && g.Prefetches() {
+				ahead := g.IntParam("ahead")
+				g.If(ahead, func() {
+					for _, p := range at {
+						for off := 0; off < g.size*unroll*g.nr; off += cacheLine {
+							g.PrefetchFar(p, off, ahead, 1)
 						}
 					}
-					m.Bump(x, 4*unroll)
-					m.Bump(b, size*unroll*nr)
 				})
 			}
-			step(unroll)
-			step(1)
-			for v := range vectors {
-				m.AddTo(acc[0][v], acc[1][v])
-				m.AddTo(acc[2][v], acc[3][v])
-				m.AddTo(acc[0][v], acc[2][v])
-				m.Store(c, 4*v*m.Width(), acc[0][v])
+			for u := range unroll {
+				e := g.LoadScalar(x, 4*u)
+				for p, row := range acc {
+					for i, v := range row {
+						g.FMATo(v, e, g.load(g.Machine, at[p], g.size*(u*g.nr+i*g.Width())))
+					}
+				}
 			}
-			m.Bump(c, 4*nr)
+			g.Bump(x, 4*unroll)
+			for _, p := range at {
+				g.Bump(p, g.size*unroll*g.nr)
+			}
 		})
 	}
 }

@@ -24,8 +24,6 @@ type Tiler interface {
 	// Beside is the address n bytes after p. It is p's, and does not follow it.
 	Beside(p Ptr, n Int) Ptr
 
-	// Magnitude is an integer that is 0 where a float32 parameter is.
-	Magnitude(param string) Int
 	// MultiplyTo is n *= k, in place, for a power of two.
 	MultiplyTo(n Int, k int)
 	// Number is k in a register.

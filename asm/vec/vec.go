@@ -96,6 +96,8 @@ type Machine interface {
 
 	// Loop runs body while n >= step, and takes step from n after each run.
 	Loop(n Int, step int, body func())
+	// Magnitude is an integer that is 0 where a float32 parameter is.
+	Magnitude(param string) Int
 	// If runs body when n is not zero.
 	If(n Int, body func())
 	// IfLE runs then when n <= limit, and otherwise runs else_ (which may be nil).

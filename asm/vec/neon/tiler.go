@@ -152,7 +152,7 @@ func (x *Machine) CountDown(n vec.Int, k int, c vec.Cond, label string) {
 	x.BranchIf(c, label)
 }
 
-// Magnitude implements Tiler.
+// Magnitude implements Machine.
 func (x *Machine) Magnitude(param string) vec.Int {
 	v, bits := x.V(), x.GP()
 	x.Function.Load(x.Param(param), v)

@@ -180,7 +180,7 @@ func (x *Machine) CountDown(n vec.Int, k int, c vec.Cond, label string) {
 	x.BranchIf(c, label)
 }
 
-// Magnitude implements Tiler.
+// Magnitude implements Machine.
 func (x *Machine) Magnitude(param string) vec.Int {
 	bits := x.GP64()
 	x.MOVL(x.ParamAddr(param), bits.As32())

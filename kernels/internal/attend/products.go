@@ -144,12 +144,6 @@ func (u *unit) packValues(j, n int) {
 	}
 	v := pack.B{Data: u.v.from(j), LD: u.v.ld}
 	u.tile.data = v.Data
-	if u.g.rows > Size.AccumulateRows {
-		dots := tune.DotColumns(c.isa, p.ValueDim, n, u.g.rows)
-		w.columns = mem.Grow(w.columns, dots*u.g.tile)
-		v.PackDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
-		u.tile.dots = dots
-	}
 	if !u.crowded(v.LD, n, p.ValueDim) {
 		return
 	}
@@ -187,17 +181,5 @@ func (u *unit) addValues(s []float32, lds, ra, rb, n int, data []float32, beta f
 		}
 		return
 	}
-	dim -= v.dots
 	u.panels(rows, dim, n, 1, s, lds, data, v.ld, v.panel, beta, o, u.ldo)
-	if v.dots == 0 {
-		return
-	}
-	w := u.w
-	w.products = mem.Grow(w.products, rows*v.dots)
-	simd.GemmDot(c.isa, rows, v.dots, n, 1, s, lds, w.columns, v.keys, w.products, v.dots)
-	if beta == 0 {
-		simd.CopyRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)
-	} else {
-		simd.AddRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)
-	}
 }

@@ -20,8 +20,6 @@ type scratch struct {
 	queries, output      []float32 // the unit's, if they are copied
 	keys                 []float32 // the tile's keys: panels of NR, transposed
 	values               []float32 // the tile's values, if they are copied: panels of NR
-	columns              []float32 // the tile's last columns of values, each contiguous, where they are dot products
-	products             []float32 // these dot products
 	panel                []float32 // NR relative embeddings, transposed
 	wideKeys, wideValues []float32 // the tile's, if they are narrow
 	relative             [2][]float32
@@ -257,7 +255,6 @@ type valueTile struct {
 	panel  int       // elements from a panel of NR columns to the next
 	copied bool
 	keys   int
-	dots   int // the last columns, which are dot products of weights with w.columns
 }
 
 // stripEnd is where the strip that begins at row from ends. The last strip takes up to

@@ -10,11 +10,17 @@ import "math"
 func FMA(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
-	b := math.Float64bits(s)
-	if b&(1<<29-1) == 1<<28 || b<<1-1 < leastNormal<<1-1 {
+	if roundsTwice(s) {
 		return oddSum(p, float64(z), s)
 	}
 	return float32(s)
+}
+
+// roundsTwice reports whether a sum that was rounded to s may be another number once s is rounded to float32 than the sum
+// itself would be.
+func roundsTwice(s float64) bool {
+	b := math.Float64bits(s)
+	return b<<35 == 1<<63 || b<<1-1 < leastNormal<<1-1
 }
 
 // fma is FMA where the result is not denormal, or 0.

@@ -95,23 +95,6 @@ func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	simd.CopyRows(isa, dst, b.Data[p*b.LD+j:], k, n, nr, b.LD)
 }
 
-// PackDots packs rows [p, p+k) and columns [j, j+n) of op(B) into dst, column by
-// column, which are k elements apart.
-func (b *B) PackDots(isa simd.ISA, dst []float32, p, j, k, n int) {
-	if n == 0 {
-		return
-	}
-	const step = 1 << 15 // rows of a call
-	for q := 0; q < k; q += step {
-		rows := min(step, k-q)
-		if b.Trans {
-			simd.CopyRows(isa, dst[q:], b.Data[j*b.LD+p+q:], n, rows, k, b.LD)
-		} else {
-			Transpose(isa, dst[q:], b.Data[(p+q)*b.LD+j:], rows, n, k, b.LD)
-		}
-	}
-}
-
 // Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, by blocks of 8x8: what
 // is left at the edges is done once more with its neighbours, as a block that ends there. Less than
 // a block is done one by one.

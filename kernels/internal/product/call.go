@@ -55,12 +55,11 @@ type plan struct {
 	wideTiles bool // the micro-kernel's tiles have half the height and twice the width
 	oneCall   bool // a block of nearWork is one call of simd.GemmNear
 	copyA     bool // A's blocks are copied
-	tail      int  // the last columns, which are dot products
 
 	// The loops around the micro-kernel; see planLoops.
 	finish bool // there is an epilogue: sums are finished aside, and then C is written
-	kc     int  // steps of k in one call of the micro-kernel
-	slice  int  // steps of k that are in turn at a time: kc, or all with an epilogue
+	kc     int  // steps of k in one call of the micro-kernel, a stretch of package order
+	slice  int  // steps of k that are in turn at a time: some stretches, or all with an epilogue
 	mc     int  // rows that are in turn at a time, at most
 
 	// The partition of each product: cutM x cutN parts of tall x wide elements,
@@ -70,9 +69,7 @@ type plan struct {
 	tall, wide int
 	byRows     bool
 
-	// The parts of each product of a gemvCall, in steps of k, and their sums.
-	parts, steps int
-	partial      []float32
+	partial []float32 // sums of a gemvCall
 }
 
 // block is some rows and columns of one product, as a product of its own: A, B,
@@ -81,7 +78,6 @@ type plan struct {
 type block struct {
 	g    *call
 	m, n int
-	tail int // the last columns, which are dot products
 	a    pack.A
 	b    operand
 	c    []float32
@@ -95,7 +91,6 @@ type block struct {
 type scratch struct {
 	a        []float32 // a copy of A's rows
 	b        []float32 // panels of B
-	columns  []float32 // columns of B for dot products
 	sums     []float32 // elements of C before the epilogue
 	int8     weights.RowsOfA
 	rounded  weights.RoundedRows

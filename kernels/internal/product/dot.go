@@ -2,18 +2,17 @@ package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products that consist of dot products of rows of A and columns of B, both
-// contiguous, and the last columns of products that do not.
+// Products that consist of dot products of rows of A and columns of B, both contiguous.
 
 // dot computes a block of a product with B transposed in the caller's memory. It
 // goes by parts of k where k is very long.
 func (b *block) dot() {
 	g := b.g
-	kc := tune.Evenly(g.k, tune.Order.Long, 8)
+	kc := order.Evenly(g.k, order.DotStretch, 8)
 	for p := 0; p < g.k; p += kc {
 		beta := g.beta
 		if p > 0 {
@@ -55,21 +54,4 @@ func (g *call) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, 
 		return
 	}
 	simd.GemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
-}
-
-// tailOf is steps [p, p+k) of the columns of B that are dot products, column by
-// column, ld apart. If they have to be gathered, that is done when they are new.
-func (b *block) tailOf(p, k int, isNew bool) (columns []float32, ld int) {
-	j := b.n - b.tail
-	switch {
-	case b.b.packed != nil:
-		return b.b.packed.TailColumns()[p:], b.b.packed.K
-	case b.b.Trans:
-		return b.b.Data[j*b.b.LD+p:], b.b.LD
-	}
-	if isNew {
-		b.s.columns = mem.Grow(b.s.columns, b.tail*k)
-		b.b.PackDots(b.g.isa, b.s.columns, p, j, k, b.tail)
-	}
-	return b.s.columns, k
 }

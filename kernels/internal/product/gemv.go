@@ -2,9 +2,11 @@ package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Products of one row of A. They are bound by reading B: what counts is that it
@@ -12,131 +14,152 @@ import (
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {
-	g := b.g
-	c, x, nr := b.c[:b.n], b.a.Data[:g.k], g.nr
-	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of float32
-	panels := func(sums []float32) {
-		for q := 0; q < len(sums); q += step {
-			b.b.packed.Gemv(sums[q:min(q+step, len(sums))], x, b.b.column+q)
-		}
-	}
-	if g.alpha == 1 && g.beta == 0 && !g.finish && b.n%nr == 0 {
-		panels(c)
+	g, nr := b.g, b.g.nr
+	c := b.c[:b.n]
+	if !g.finish && b.n%nr == 0 {
+		b.rowOfPanels(c)
 		return
 	}
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, (b.n+nr-1)/nr*nr)
-	panels(s.sums[:(b.n-b.tail+nr-1)/nr*nr])
-	if b.tail > 0 {
-		columns, ldb := b.tailOf(0, g.k, false)
-		simd.GemmDot(g.isa, 1, b.tail, g.k, 1, x, g.k, columns, ldb, s.sums[b.n-b.tail:], nr)
+	if g.beta != 0 {
+		copy(s.sums, c)
 	}
-	for q := range c {
-		s.sums[q] *= g.alpha
-		if g.beta != 0 {
-			s.sums[q] += g.beta * c[q]
-		}
-	}
+	b.rowOfPanels(s.sums)
 	for q := 0; q < b.n; q += nr {
 		b.finish(c[q:], s.sums[q:], 0, q, 1, min(nr, b.n-q))
 	}
 	scratches.Put(s)
 }
 
-// gemvCall is a call of one row and B in place: a task of its own, whose parts are
-// of k instead of C, so that each reads one run of memory. All parts but the first of a
-// product have their sums in partial.
+// rowOfPanels computes whole panels. Those that go side by side are neighbours only where few are left, since each then goes
+// on with its own neighbour: so B is read as a few long runs of memory.
+func (b *block) rowOfPanels(c []float32) {
+	g, nr := b.g, b.g.nr
+	for from, panels := 0, len(c)/nr; from < panels; {
+		apart, together := max((panels-from)/weights.GemvPanels, 1), min(panels-from, weights.GemvPanels)
+		for i := range apart {
+			j, beta := (from+i)*nr, g.beta
+			for p := 0; p < g.k; p += g.kc {
+				b.b.packed.Gemv(together, apart, g.alpha, b.a.Data[p:min(p+g.kc, g.k)], b.b.column+j, p, beta, c[j:])
+				beta = 1
+			}
+		}
+		from += apart * together
+	}
+}
+
+// gemvCall is a call of one row and B in place: a task of its own, whose parts are the stretches of k, each of which
+// reads one run of memory, and where these are few, parts of their columns. The sums of all stretches but the first, and
+// of that one too where there is a beta, are in partial.
 type gemvCall call
 
 // run computes the products on up to t threads.
 func (r *gemvCall) run(t int) {
-	r.cut()
+	r.cut(t)
 	var s *scratch
-	if r.parts > 1 {
+	if r.aside() > 0 {
 		s = scratches.Get().(*scratch)
-		s.sums = mem.Grow(s.sums, r.batch*(r.parts-1)*r.n)
+		s.sums = mem.Grow(s.sums, r.batch*r.aside()*r.n)
 		r.partial = s.sums
 	}
 	r.runParts(t)
-	if r.parts == 1 {
-		return
-	}
-	const columns = 1 << 12 // of a call
-	for item := range r.batch {
-		for j := 0; j < r.n; j += columns {
-			simd.AddRows(r.isa, r.c[item*r.strideC+j:], r.sumsOf(item, 1)[j:], r.parts-1, min(columns, r.n-j), 0, r.n)
-		}
-	}
-	scratches.Put(s)
-}
-
-func (r *gemvCall) runParts(t int) {
-	g := (*call)(r)
-	if !worthThreads(t, g.workOf()*g.batch) {
-		r.Do(0, r.batch*r.parts)
-		return
-	}
-	p := calls.Get().(*call)
-	*p = *g
-	par.Run(t, r.batch*r.parts, (*gemvCall)(p))
-	*p = call{}
-	calls.Put(p)
-}
-
-// cut chooses the parts. They depend on the shape alone, since they decide in what
-// order an element of C is summed up. They are few: a part's sums are a row of C,
-// and B has 24 rows for it at least.
-func (r *gemvCall) cut() {
-	const most, elements = 8, 1 << 17
-	n, k := r.n, r.k
-	parts := max(1, min(most, k/(4*gemvRowsGroup), n*k/elements))
-	steps := (k + parts - 1) / parts
-	r.steps = (steps + gemvRowsGroup - 1) / gemvRowsGroup * gemvRowsGroup
-	r.parts = (k + r.steps - 1) / r.steps
-}
-
-// Do implements par.Task.
-func (r *gemvCall) Do(from, to int) {
-	for i := from; i < to; i++ {
-		r.part(i/r.parts, i%r.parts)
-	}
-}
-
-// sumsOf is the memory for the sums of a part that is not the first, and of those
-// after it.
-func (r *gemvCall) sumsOf(item, part int) []float32 {
-	return r.partial[(item*(r.parts-1)+part-1)*r.n:]
-}
-
-// part computes one part of a product of the batch.
-func (r *gemvCall) part(item, part int) {
-	p := part * r.steps
-	k := min(r.steps, r.k-p)
-	x, b := r.a.Data[item*r.strideA+p:][:k], r.b.Data[item*r.strideB+p*r.b.LD:]
-	var c []float32
-	if part == 0 {
-		c = r.c[item*r.strideC:][:r.n]
-		scaleMatrix(c, 1, r.n, r.n, r.beta)
-	} else {
-		c = r.sumsOf(item, part)[:r.n]
-		clear(c)
-	}
-	var s *scratch
-	if r.alpha != 1 {
-		s = scratches.Get().(*scratch)
-		s.a = mem.Grow(s.a, k)
-		simd.ScaleVec(r.isa, s.a, x, r.alpha)
-		x = s.a
-	}
-	columns, ahead := tune.Used.Gemm.RowColumns, (*call)(r).fetchAhead(gemvRowsGroup)
-	for j := 0; j < r.n; j += columns {
-		w := min(columns, r.n-j)
-		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup // rows of some 1 MiB
-		for p := 0; p < k; p += step {
-			simd.GemvRows(r.isa, c[j:j+w], x[p:min(p+step, k)], b[p*r.b.LD+j:], r.b.LD, ahead)
+	const columns = 1 << 14 // of a call
+	if r.aside() > 0 || r.alpha != 1 {
+		for item := range r.batch {
+			for j := 0; j < r.n; j += columns {
+				r.join(item, j, min(columns, r.n-j))
+			}
 		}
 	}
 	if s != nil {
 		scratches.Put(s)
+	}
+}
+
+func (r *gemvCall) runParts(t int) {
+	g, parts := (*call)(r), r.batch*r.cutM*r.cutN
+	if !worthThreads(t, g.workOf()*g.batch) {
+		r.Do(0, parts)
+		return
+	}
+	p := calls.Get().(*call)
+	*p = *g
+	par.Run(t, parts, (*gemvCall)(p))
+	*p = call{}
+	calls.Put(p)
+}
+
+// cut chooses the parts: stretches of k, and for several threads some columns of each.
+func (r *gemvCall) cut(t int) {
+	const most, elements, least = 8, 1 << 17, 1 << 7
+	r.kc = order.StretchOf(r.k)
+	r.cutM, r.cutN, r.wide = (r.k+r.kc-1)/r.kc, 1, r.n
+	if !worthThreads(t, (*call)(r).workOf()*r.batch) {
+		return
+	}
+	parts := min(most, r.n*r.k/elements)
+	if cuts := min((parts+r.cutM-1)/r.cutM, r.n/least); cuts > 1 {
+		r.wide = (r.n/cuts + least - 1) / least * least
+		r.cutN = (r.n + r.wide - 1) / r.wide
+	}
+}
+
+// aside is how many stretches of a product have their sums in partial.
+func (r *gemvCall) aside() int {
+	if r.beta == 0 {
+		return r.cutM - 1
+	}
+	return r.cutM
+}
+
+// Do implements par.Task.
+func (r *gemvCall) Do(from, to int) {
+	inItem := r.cutM * r.cutN
+	for i := from; i < to; i++ {
+		r.part(i/inItem, i%inItem/r.cutN, i%r.cutN*r.wide)
+	}
+}
+
+// sumsOf is the memory for the sums of a stretch.
+func (r *gemvCall) sumsOf(item, stretch int) []float32 {
+	if at := stretch - (r.cutM - r.aside()); at >= 0 {
+		return r.partial[(item*r.aside()+at)*r.n:][:r.n]
+	}
+	return r.c[item*r.strideC:][:r.n]
+}
+
+// join makes n elements of C from column j on of the sums of their stretches.
+func (r *gemvCall) join(item, j, n int) {
+	c := r.c[item*r.strideC+j:][:n]
+	for i := range r.cutM {
+		sums := r.sumsOf(item, i)[j:][:n]
+		if r.alpha != 1 {
+			simd.ScaleVec(r.isa, sums, sums, r.alpha)
+		}
+		switch {
+		case i > 0:
+			simd.AddVec(r.isa, c, c, sums)
+		case r.beta != 0:
+			simd.AXPYVec(r.isa, sums, c, r.beta)
+			copy(c, sums)
+		}
+	}
+}
+
+// part computes the sums of a stretch for the columns from column first on.
+func (r *gemvCall) part(item, stretch, first int) {
+	p, end := stretch*r.kc, min(first+r.wide, r.n)
+	k := min(r.kc, r.k-p)
+	x, b := r.a.Data[item*r.strideA+p:][:k], r.b.Data[item*r.strideB+p*r.b.LD:]
+	sums := r.sumsOf(item, stretch)
+	clear(sums[first:end])
+	columns, ahead := tune.Used.Gemm.RowColumns, (*call)(r).fetchAhead(gemvRowsGroup)
+	for j := first; j < end; j += columns {
+		w := min(columns, end-j)
+		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup // rows of some 1 MiB
+		for p := 0; p < k; p += step {
+			simd.GemvRows(r.isa, sums[j:j+w], x[p:min(p+step, k)], b[p*r.b.LD+j:], r.b.LD, ahead)
+		}
 	}
 }

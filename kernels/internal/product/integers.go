@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -15,7 +15,7 @@ import (
 func (b *block) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	method := packed.Method(b.m)
-	rows := tune.Evenly(b.m, method.Rows, method.Multiple)
+	rows := order.Evenly(b.m, method.Rows, method.Multiple)
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*nr)
 	x := weights.Product{Format: packed.Record}

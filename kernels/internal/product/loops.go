@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -35,14 +36,14 @@ func (b *block) panels() {
 	g, size := b.g, &tune.Used.Gemm
 	var l nest
 	l.b = b
-	l.mc, l.nc = tune.Evenly(b.m, g.mc, g.mr), b.n
-	if g.way == packedHere && l.mc < b.m && b.n-b.tail > size.NC {
+	l.mc, l.nc = order.Evenly(b.m, g.mc, g.mr), b.n
+	if g.way == packedHere && l.mc < b.m && b.n > size.NC {
 		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
 	l.pairs = g.way == packedBefore && g.k > 0 && b.m <= pairRows && simd.KernelGemmPair.On(g.isa).ISA == g.isa
 	var s *scratch
-	if g.finish || b.tail > 0 || g.copyA || ways[g.way].makes {
+	if g.finish || g.copyA || ways[g.way].makes {
 		s = scratches.Get().(*scratch)
 		b.s = s
 	}
@@ -51,7 +52,7 @@ func (b *block) panels() {
 	}
 	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
 		l.n = min(l.nc, b.n-l.j)
-		l.source.n = max(0, min(l.n, b.n-b.tail-l.j))
+		l.source.n = l.n
 		for l.p = 0; l.p == 0 || l.p < g.k; l.p += g.slice { // once if k is 0
 			l.k = min(g.slice, g.k-l.p)
 			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
@@ -83,7 +84,7 @@ func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 }
 
 // panel multiplies the rows of A that are in turn with w columns of B, from column q of
-// those in turn: a panel, or two, and the last columns as dot products.
+// those in turn: a panel, or two.
 func (l *nest) panel(q, w int) {
 	b, g := l.b, l.b.g
 	beta := g.beta
@@ -98,41 +99,36 @@ func (l *nest) panel(q, w int) {
 			simd.CopyRows(g.isa, sums[at*l.m:], c[at:], l.m, min(g.nr, w-at), lds, g.ldc)
 		}
 	}
-	inPanel := max(0, min(w, l.source.n-q))
 	for p := 0; p == 0 || p < l.k; p += g.kc {
 		k := min(g.kc, l.k-p)
 		switch {
-		case inPanel > 0 && g.way == halves:
+		case k > 0 && g.way == halves:
 			b.b.packed.MultiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
-		case inPanel > 0 && g.way == near:
-			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
-		case inPanel == 2*g.nr && l.pairs:
+		case k > 0 && g.way == near:
+			simd.GemmNear(g.isa, l.m, w, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
+		case k > 0 && w == 2*g.nr && l.pairs:
 			second := g.nr
 			if g.finish {
 				second *= l.m
 			}
 			simd.GemmPair(g.isa, l.m, g.nr, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, l.source.offset(g.nr, 0), beta, sums, lds, second)
-		case inPanel > 0:
+		default:
 			panel := l.source.first[l.source.offset(q, p):]
 			done := 0
 			if ways[g.way].makes {
-				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
+				done = l.makePanel(panel, q, p, w, k, beta, sums, lds)
 			}
 			var f fetched
-			if l.fetchesRows() && inPanel == g.nr {
+			if l.fetchesRows() && w == g.nr {
 				f = l.nextRows(panel, q+w, l.m-done)
 			} else if l.prefetch {
 				f = l.next(q, p, w, k)
 			}
 			if f.rows > 0 {
-				simd.Panel(g.isa, f.rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, beta, sums[done*lds:], lds)
+				simd.Panel(g.isa, f.rows, w, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, beta, sums[done*lds:], lds)
 				done += f.rows
 			}
-			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, f.next, f.pace, f.turn, f.steps, beta, sums[done*lds:], lds)
-		}
-		if inPanel < w {
-			columns, ldb := b.tailOf(l.p+p, k, l.i == 0)
-			b.dotBlock(l.a[p:], l.lda, columns, ldb, beta, sums[inPanel:], lds, l.m, w-inPanel, k)
+			simd.GemmPanel(g.isa, l.m-done, w, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, f.next, f.pace, f.turn, f.steps, beta, sums[done*lds:], lds)
 		}
 		beta = 1
 	}
@@ -232,7 +228,7 @@ func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	if q >= l.source.n {
 		j, p = l.j, l.p+l.k
 	}
-	if p >= l.b.g.k || j >= l.b.n-l.b.tail {
+	if p >= l.b.g.k || j >= l.b.n {
 		return f
 	}
 	rows := unsafe.Pointer(&b.Data[j*b.LD+p])

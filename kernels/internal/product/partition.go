@@ -23,7 +23,7 @@ func (g *call) partition(t int) {
 	}
 	threads := max(1, t/g.batch)
 	rows := dimension{size: g.m, unit: g.mr, price: priceRead}
-	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, price: priceRead}
+	cols := dimension{size: g.n, unit: g.nr, price: priceRead}
 	if g.copyA {
 		rows.price = priceCopied
 	}

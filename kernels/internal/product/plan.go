@@ -1,6 +1,7 @@
 package product
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -22,7 +23,7 @@ func (g *call) operands() (a left, b right) {
 	a.m, a.k, a.ld, a.trans = g.m, g.k, g.a.LD, g.a.Trans
 	b.n, b.ld, b.trans = g.n, g.b.LD, g.b.Trans
 	if g.b.packed != nil {
-		b.format, b.exact = g.b.packed.Record, g.b.packed.Exact
+		b.format = g.b.packed.Record
 	}
 	return a, b
 }
@@ -32,22 +33,16 @@ func (g *call) decide(t int, a left, b right) {
 	size, packed := &tune.Used.Gemm, g.b.packed
 	g.mr, g.nr = simd.GemmTile(g.isa)
 	if packed != nil {
-		g.mr, g.nr, g.tail = packed.Record.MR, packed.Record.NR, packed.Tail
+		g.mr, g.nr = packed.Record.MR, packed.Record.NR
 	}
 	if ways[g.way].runs == panelsOfB {
 		g.copyA = copiesA(a, b)
-		switch {
-		case g.way.inPlace():
-			g.tail = tune.DotColumns(g.isa, g.n, g.k, g.m)
+		if g.way.inPlace() {
 			g.wideTiles = g.m*size.WideDen <= g.mr*size.WideNum && (2*g.m <= g.mr || !tune.CrowdsFar(g.k, g.b.LD))
-		case g.way == packedHere && g.b.Trans: // its columns are contiguous
-			g.tail = tune.DotColumns(g.isa, g.n, g.k, 0)
-		case g.way == packedHere:
-			g.tail = tune.DotColumns(g.isa, g.n, g.k, g.m)
 		}
 	}
 	g.planLoops()
-	g.oneCall = g.way == near && g.tail == 0 && !g.copyA && g.k <= g.kc
+	g.oneCall = g.way == near && !g.copyA && g.k <= g.kc
 	g.partition(t)
 }
 
@@ -61,21 +56,16 @@ func (g *call) prefetches(m int) bool {
 
 // planLoops chooses the steps of the loops.
 func (g *call) planLoops() {
-	// As Order says, but all calls alike, and more where A has few rows.
-	limit, unit := tune.Order.KC, 8
-	if g.m <= g.mr && !(g.b.packed != nil && g.b.packed.Exact) {
-		limit *= 4
-	}
-	if g.b.packed != nil {
-		unit = max(unit, g.b.packed.Record.Steps)
-	}
-	g.kc = tune.Evenly(g.k, limit, unit)
+	g.kc = order.StretchOf(g.k)
 	g.finish = g.ep.any() || g.way == halves && g.n%g.nr != 0 // that multiplies by whole panels
 	g.slice, g.mc = g.kc, tune.Used.Gemm.MC
+	if g.m <= g.mr { // a panel is one run of memory
+		g.slice = min(4*g.kc, max(g.k, 1))
+	}
 	if g.finish {
 		g.slice = max(g.k, 1)
 	}
-	if g.slice > tune.Order.KC { // fewer rows
-		g.mc = min(max(g.mc*tune.Order.KC/g.slice/g.mr, 2)*g.mr, g.mc)
+	if g.slice > order.Stretch { // fewer rows
+		g.mc = min(max(g.mc*order.Stretch/g.slice/g.mr, 2)*g.mr, g.mc)
 	}
 }

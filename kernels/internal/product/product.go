@@ -20,7 +20,7 @@ func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, l
 		scaleMatrix(c, m, n, ldc, beta)
 		return
 	}
-	ofA, ofB := left{m, k, lda, transA}, right{n, ldb, transB, nil, false}
+	ofA, ofB := left{m, k, lda, transA}, right{n, ldb, transB, nil}
 	w := wayOf(ofA, ofB)
 	if w.atOnce(ofA, ofB, alpha, beta) && !worthThreads(t, workOf(ofA, ofB)) {
 		switch w {

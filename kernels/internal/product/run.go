@@ -53,9 +53,6 @@ func (g *call) Do(from, to int) {
 		}
 		i, j := i0*g.tall, j0*g.wide
 		m, n := min(i1*g.tall, g.m)-i, min(j1*g.wide, g.n)-j
-		if j1 == g.cutN {
-			n = g.n - j // with the tail
-		}
 		g.block(item, i, j, m, n)
 		from += last - first
 	}
@@ -73,9 +70,6 @@ func (g *call) block(item, i, j, m, n int) {
 	}
 	var b block
 	b.g, b.m, b.n = g, m, n
-	if j+n == g.n {
-		b.tail = g.tail
-	}
 	b.a.Data, b.a.LD, b.a.Trans = g.a.At(item*g.strideA, i), g.a.LD, g.a.Trans
 	if b.b.packed, b.b.column = g.b.packed, j; b.b.packed == nil {
 		b.b.Data, b.b.LD, b.b.Trans = g.b.At(item*g.strideB, j), g.b.LD, g.b.Trans

@@ -2,6 +2,7 @@ package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -12,7 +13,7 @@ import (
 // column q and step p is offset(q, p) elements after first.
 type panelSource struct {
 	first    []float32
-	n        int // columns; those after them are dot products
+	n        int // columns
 	ofColumn int // the distance of columns: a panel's, divided by NR
 	ofStep   int // the distance of steps of k; both distances are 0 if panels replace one another
 	ld       int // the distance of rows in a panel
@@ -25,7 +26,7 @@ func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g
 	switch {
-	case l.source.n == 0, l.k == 0, g.way == halves: // dot products alone, no B, or the packed one itself
+	case l.k == 0, g.way == halves: // no B, or the packed one itself
 		return nil, 0, 0, 0
 	case g.way == packedBefore:
 		return b.b.packed.Floats(b.b.column+l.j, l.p), b.b.packed.K, g.nr, g.nr
@@ -43,7 +44,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 func (l *nest) width(q int) int {
 	g, nr := l.b.g, l.b.g.nr
 	if g.way == near { // as much as other calls do
-		return min(max(2*nr, tune.Used.Gemm.MC*tune.Order.KC*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
+		return min(max(2*nr, tune.Used.Gemm.MC*order.Stretch*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
 	if (g.wideTiles || l.pairs) && l.source.n-q >= 2*nr {
 		return 2 * nr
@@ -61,7 +62,7 @@ func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []f
 		b.b.packed.Widen(b.s.b, b.b.column+l.j+q, l.p+p, k)
 	case l.i > 0: // it is there
 	case b.b.Trans || n < g.nr || l.m <= g.mr:
-		b.b.PackPanels(g.isa, panel, l.p, l.j+q, k, n, g.nr)
+		b.b.PackPanels(g.isa, panel, l.p+p, l.j+q, k, n, g.nr)
 	default:
 		simd.GemmPack(g.isa, g.mr, n, k, g.alpha, l.a, l.lda, b.b.Data[l.p*b.b.LD+l.j+q:], b.b.LD, panel, beta, sums, lds)
 		return g.mr

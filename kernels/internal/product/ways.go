@@ -1,6 +1,7 @@
 package product
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -69,8 +70,7 @@ var ways = [...]struct {
 	},
 	rowByPanels: {
 		name: "row by panels", runs: rowOfPanels,
-		reads: "Long",
-		why:   "one row reads each element of B once, and the kernel for it makes elements float32 itself",
+		why: "one row reads each element of B once, and the kernel for it makes elements float32 itself",
 	},
 	halves: {
 		name: "panels of 16 bits", runs: panelsOfB,
@@ -112,7 +112,7 @@ func wayOfPacked(a left, b right) way {
 		return integers
 	case format.TilesOf16:
 		return tilesOf16
-	case a.m == 1 && !b.exact && format.HasGemv() && a.k <= tune.Order.Long:
+	case a.m == 1 && format.HasGemv():
 		return rowByPanels
 	case a.m <= tune.Used.Gemm.HalvesTiles*format.MR && format.HasPanel():
 		return halves
@@ -126,11 +126,11 @@ func wayOfPacked(a left, b right) way {
 func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	switch w {
 	case rowByRows:
-		return isSmall(a, b) && alpha == 1 && beta == 0 && !a.trans
+		return isSmall(a, b) && alpha == 1 && beta == 0 && !a.trans && a.k <= order.Stretch
 	case dots:
 		return isSmall(a, b) && beta == 0 && a.m <= tune.Order.DotRowsMin
-	case near: // nothing is copied, and there are no dot products
-		return !a.trans && workOf(a, b) <= nearWork && a.k <= tune.Order.KC && !copiesA(a, b) && tune.DotColumns(simd.Active(), b.n, a.k, a.m) == 0
+	case near: // nothing is copied
+		return !a.trans && workOf(a, b) <= nearWork && a.k <= order.Stretch && !copiesA(a, b)
 	}
 	return false
 }
@@ -164,7 +164,6 @@ type right struct {
 	n, ld  int
 	trans  bool
 	format *weights.Record
-	exact  bool // every row is summed up alike; see weights.Matrix
 }
 
 // Small products are computed without a plan, which would take a tenth to half of their time: one
@@ -219,7 +218,7 @@ func fitsTiles(a left, b right, mr, nr int) bool {
 func fitsLines(a left, b right, mr, nr int) bool {
 	size := &tune.Used.Gemm
 	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&
-		tune.Sharing(b.ld/16, min(a.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
+		tune.Sharing(b.ld/16, min(a.k, order.Stretch), size.LinesSets) <= size.LinesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or

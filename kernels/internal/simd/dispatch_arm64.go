@@ -73,47 +73,47 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 // GemvPanels runs the implementation of gemvPanels for the tier.
-func GemvPanels(isa ISA, c, a, b []float32, nr, ahead int) {
+func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
-		raceWrite(c)
 		raceRead(a)
-		raceReadRows(b, len(c), len(a), len(a))
+		raceReadRows(b, panels, len(a)*nr, panel)
+		raceWriteRows(c, panels, nr, ldc)
 	}
 	switch chosen[KernelGemvPanels][isa&isaMask] {
 	case 0:
-		gemvPanelsNEON(c, a, b, nr, ahead)
+		gemvPanelsNEON(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	default:
-		gemvPanelsGeneric(c, a, b, nr, ahead)
+		gemvPanelsGeneric(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	}
 }
 
 // GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
-func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
+func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
-		raceWrite(c)
 		raceRead(a)
-		raceReadRows(b, len(c), len(a), len(a))
+		raceReadRows(b, panels, len(a)*nr, panel)
+		raceWriteRows(c, panels, nr, ldc)
 	}
 	switch chosen[KernelGemvPanelsFloat16][isa&isaMask] {
 	case 0:
-		gemvPanelsFloat16NEON(c, a, b, nr, ahead)
+		gemvPanelsFloat16NEON(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	default:
-		gemvPanelsFloat16Generic(c, a, b, nr, ahead)
+		gemvPanelsFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	}
 }
 
 // GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
-func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
+func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
-		raceWrite(c)
 		raceRead(a)
-		raceReadRows(b, len(c), len(a), len(a))
+		raceReadRows(b, panels, len(a)*nr, panel)
+		raceWriteRows(c, panels, nr, ldc)
 	}
 	switch chosen[KernelGemvPanelsBFloat16][isa&isaMask] {
 	case 0:
-		gemvPanelsBFloat16NEON(c, a, b, nr, ahead)
+		gemvPanelsBFloat16NEON(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	default:
-		gemvPanelsBFloat16Generic(c, a, b, nr, ahead)
+		gemvPanelsBFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 	}
 }
 

@@ -40,18 +40,18 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 // GemvPanels runs the implementation of gemvPanels for the tier.
-func GemvPanels(isa ISA, c, a, b []float32, nr, ahead int) {
-	gemvPanelsGeneric(c, a, b, nr, ahead)
+func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int) {
+	gemvPanelsGeneric(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
 // GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
-func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
-	gemvPanelsFloat16Generic(c, a, b, nr, ahead)
+func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
+	gemvPanelsFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
 // GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
-func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
-	gemvPanelsBFloat16Generic(c, a, b, nr, ahead)
+func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
+	gemvPanelsBFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
 // GemvRows runs the implementation of gemvRows for the tier.

@@ -75,8 +75,5 @@ func mulVecGeneric(dst, a, b []float32) {
 }
 
 func axpyVecGeneric(y, x []float32, alpha float32) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] = order.FMA(v, alpha, y[i])
-	}
+	order.AddProducts(y[:len(x)], alpha, x)
 }

@@ -1,5 +1,7 @@
 package simd
 
+import "github.com/avoformer/avoformer/kernels/internal/order"
+
 // The kernels on parts of matrices that the products need, in pure Go.
 
 func copyRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
@@ -88,50 +90,27 @@ func finishRows(act activation, dst, x, bias, residual []float32, rows, cols, ld
 	}
 }
 
-func gemvPanelsGeneric(c, a, b []float32, nr, _ int) {
-	for j := 0; j < len(c); j += nr {
-		panelGeneric(1, nr, len(a), 1, a, len(a), b[j*len(a):], nr, 0, c[j:], nr)
+func gemvPanelsGeneric(panels, nr int, alpha float32, a []float32, b []float32, panel int, beta float32, c []float32, ldc, _ int) {
+	for q := range panels {
+		panelGeneric(1, nr, len(a), alpha, a, len(a), b[q*panel:], nr, beta, c[q*ldc:], ldc)
 	}
 }
 
-func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
-	for j := 0; j < len(c); j += nr {
-		var row, sums [64]float32
-		for p, x := range a {
-			float16VecGeneric(row[:nr], b[j*len(a)+p*nr:], 0)
-			axpyVecGeneric(sums[:nr], row[:nr], x)
-		}
-		copy(c[j:], sums[:nr])
+func gemvPanelsFloat16Generic(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, _ int) {
+	for q := range panels {
+		gemmPanelFloat16Generic(1, nr, len(a), alpha, a, len(a), b[q*panel:], beta, c[q*ldc:], ldc)
 	}
 }
 
-func gemvPanelsBFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
-	for j := 0; j < len(c); j += nr {
-		var row, sums [64]float32
-		for p, x := range a {
-			bfloat16VecGeneric(row[:nr], b[j*len(a)+p*nr:], 0)
-			axpyVecGeneric(sums[:nr], row[:nr], x)
-		}
-		copy(c[j:], sums[:nr])
+func gemvPanelsBFloat16Generic(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, _ int) {
+	for q := range panels {
+		gemmPanelBFloat16Generic(1, nr, len(a), alpha, a, len(a), b[q*panel:], beta, c[q*ldc:], ldc)
 	}
 }
 
-// gemvRowsGeneric takes four rows at a time, so that C is read and written
-// once for four multiplications.
 func gemvRowsGeneric(c, a, b []float32, ldb, _ int) {
-	for ; len(a) >= 4; a = a[4:] {
-		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
-		b0, b1, b2, b3 := b[:len(c)], b[ldb:][:len(c)], b[2*ldb:][:len(c)], b[3*ldb:][:len(c)]
-		for j := range c {
-			c[j] = c[j] + a0*b0[j] + a1*b1[j] + a2*b2[j] + a3*b3[j]
-		}
-		b = b[min(4*ldb, len(b)):]
-	}
 	for p, v := range a {
-		row := b[p*ldb:][:len(c)]
-		for j := range c {
-			c[j] += v * row[j]
-		}
+		order.AddProducts(c, v, b[p*ldb:])
 	}
 }
 

@@ -4,421 +4,2215 @@
 
 #include "textflag.h"
 
-// func gemvPanelsNEON(c []float32, a []float32, b []float32, nr int, ahead int)
-TEXT ·gemvPanelsNEON(SB), NOSPLIT, $0-88
-	MOVD c_base+0(FP), R0
-	MOVD a_base+24(FP), R1
-	MOVD b_base+48(FP), R2
-	MOVD c_len+8(FP), R3
-	MOVD a_len+32(FP), R4
-	CMP  $16, R3
-	BLT  end2
-
-loop1:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD  R1, R5
-	MOVD  R4, R6
-	CMP   $4, R6
-	BLT   end4
-
-loop3:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVQ (R2), F1
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVQ 16(R2), F1
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVQ 32(R2), F1
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVQ 48(R2), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	FMOVS 4(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVQ 64(R2), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVQ 80(R2), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVQ 96(R2), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	FMOVQ 112(R2), F1
-	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 8(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVQ 128(R2), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVQ 144(R2), F1
-	VFMLA V1.S4, V0.S4, V11.S4
-	FMOVQ 160(R2), F1
-	VFMLA V1.S4, V0.S4, V12.S4
-	FMOVQ 176(R2), F1
-	VFMLA V1.S4, V0.S4, V13.S4
-	FMOVS 12(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVQ 192(R2), F1
-	VFMLA V1.S4, V0.S4, V14.S4
-	FMOVQ 208(R2), F1
-	VFMLA V1.S4, V0.S4, V15.S4
-	FMOVQ 224(R2), F1
-	VFMLA V1.S4, V0.S4, V16.S4
-	FMOVQ 240(R2), F1
-	VFMLA V1.S4, V0.S4, V17.S4
-	ADD   $16, R5, R5
-	ADD   $256, R2, R2
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop3
-
-end4:
-	CMP $1, R6
-	BLT end6
-
-loop5:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVQ (R2), F1
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVQ 16(R2), F1
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVQ 32(R2), F1
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVQ 48(R2), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   $4, R5, R5
-	ADD   $64, R2, R2
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop5
-
-end6:
-	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD  $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
-	WORD  $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ F2, (R0)
-	WORD  $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD  $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
-	WORD  $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
-	FMOVQ F3, 16(R0)
-	WORD  $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
-	WORD  $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD  $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	FMOVQ F4, 32(R0)
-	WORD  $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
-	WORD  $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
-	FMOVQ F5, 48(R0)
-	ADD   $64, R0, R0
-	SUB   $16, R3, R3
-	CMP   $16, R3
-	BGE   loop1
-
-end2:
-	RET
-
-// func gemvPanelsFloat16NEON(c []float32, a []float32, b []uint16, nr int, ahead int)
-TEXT ·gemvPanelsFloat16NEON(SB), NOSPLIT, $0-88
-	MOVD c_base+0(FP), R0
-	MOVD a_base+24(FP), R1
-	MOVD b_base+48(FP), R2
-	MOVD c_len+8(FP), R3
-	MOVD a_len+32(FP), R4
-	CMP  $16, R3
-	BLT  end2
-
-loop1:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD  R1, R5
-	MOVD  R4, R6
-	CMP   $4, R6
-	BLT   end4
-
-loop3:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD (R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVD 8(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVD 16(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVD 24(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V5.S4
-	FMOVS 4(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 32(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVD 40(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVD 48(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V8.S4
-	FMOVD 56(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 8(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 64(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVD 72(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V11.S4
-	FMOVD 80(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V12.S4
-	FMOVD 88(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V13.S4
-	FMOVS 12(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 96(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V14.S4
-	FMOVD 104(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V15.S4
-	FMOVD 112(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V16.S4
-	FMOVD 120(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V17.S4
-	ADD   $16, R5, R5
-	ADD   $128, R2, R2
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop3
-
-end4:
-	CMP $1, R6
-	BLT end6
-
-loop5:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD (R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVD 8(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVD 16(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVD 24(R2), F1
-	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   $4, R5, R5
-	ADD   $32, R2, R2
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop5
-
-end6:
-	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD  $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
-	WORD  $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ F2, (R0)
-	WORD  $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD  $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
-	WORD  $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
-	FMOVQ F3, 16(R0)
-	WORD  $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
-	WORD  $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD  $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	FMOVQ F4, 32(R0)
-	WORD  $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
-	WORD  $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
-	FMOVQ F5, 48(R0)
-	ADD   $64, R0, R0
-	SUB   $16, R3, R3
-	CMP   $16, R3
-	BGE   loop1
-
-end2:
-	RET
-
-// func gemvPanelsBFloat16NEON(c []float32, a []float32, b []uint16, nr int, ahead int)
-TEXT ·gemvPanelsBFloat16NEON(SB), NOSPLIT, $0-88
-	MOVD  $constants<>(SB), R0
-	FMOVQ 16(R0), F18
-	MOVD  c_base+0(FP), R0
-	MOVD  a_base+24(FP), R1
-	MOVD  b_base+48(FP), R2
-	MOVD  c_len+8(FP), R3
-	MOVD  a_len+32(FP), R4
-	CMP   $16, R3
+// func gemvPanelsNEON(panels int, nr int, alpha float32, a []float32, b []float32, panel int, beta float32, c []float32, ldc int, ahead int)
+TEXT ·gemvPanelsNEON(SB), NOSPLIT, $0-128
+	MOVD  c_base+88(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  b_base+48(FP), R6
+	FMOVS alpha+16(FP), F1
+	VDUP  V1.S[0], V1.S4
+	MOVD  panels+0(FP), R9
+	CMP   $4, R9
 	BLT   end2
 
 loop1:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<2, R6, R6
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<2, R6, R6
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
+	MOVD  R6, R2
+	MOVD  panel+72(FP), R3
+	ADD   R3<<2, R6, R6
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
+	MOVD  R6, R3
+	MOVD  panel+72(FP), R4
+	ADD   R4<<2, R6, R6
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V2.B16
 	VMOVI $0, V17.B16
-	MOVD  R1, R5
-	MOVD  R4, R6
-	CMP   $4, R6
+	MOVD  R8, R4
+	MOVD  a_len+32(FP), R5
+	CMP   $4, R5
 	BLT   end4
 
 loop3:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD (R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V5.S4
-	FMOVD 8(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVD 16(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVD 24(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V8.S4
-	FMOVS 4(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 32(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVD 40(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVD 48(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V11.S4
-	FMOVD 56(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V12.S4
-	FMOVS 8(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 64(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V13.S4
-	FMOVD 72(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V14.S4
-	FMOVD 80(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V15.S4
-	FMOVD 88(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V16.S4
-	FMOVS 12(R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD 96(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVD 104(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVD 112(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVD 120(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V17.S4
-	ADD   $16, R5, R5
-	ADD   $128, R2, R2
-	SUB   $4, R6, R6
-	CMP   $4, R6
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVQ (R2), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 16(R2), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 32(R2), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 48(R2), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVQ (R3), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 16(R3), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 32(R3), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 48(R3), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 4(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVQ 64(R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 80(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 96(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 112(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVQ 64(R1), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 80(R1), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 96(R1), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 112(R1), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVQ 64(R2), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 80(R2), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 96(R2), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 112(R2), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVQ 64(R3), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 80(R3), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 96(R3), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 112(R3), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 8(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVQ 128(R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 144(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 160(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 176(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVQ 128(R1), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 144(R1), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 160(R1), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 176(R1), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVQ 128(R2), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 144(R2), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 160(R2), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 176(R2), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVQ 128(R3), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 144(R3), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 160(R3), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 176(R3), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 12(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVQ 192(R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 208(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 224(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 240(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVQ 192(R1), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 208(R1), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 224(R1), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 240(R1), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVQ 192(R2), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 208(R2), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 224(R2), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 240(R2), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVQ 192(R3), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 208(R3), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 224(R3), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 240(R3), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $16, R4, R4
+	ADD   $256, R0, R0
+	ADD   $256, R1, R1
+	ADD   $256, R2, R2
+	ADD   $256, R3, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop3
 
 end4:
-	CMP $1, R6
+	CMP $1, R5
 	BLT end6
 
 loop5:
-	FMOVS (R5), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVD (R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V5.S4
-	FMOVD 8(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVD 16(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVD 24(R2), F1
-	VZIP1 V1.H8, V18.H8, V1.H8
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   $4, R5, R5
-	ADD   $32, R2, R2
-	SUB   $1, R6, R6
-	CMP   $1, R6
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVQ (R2), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 16(R2), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 32(R2), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 48(R2), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVQ (R3), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 16(R3), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 32(R3), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 48(R3), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $4, R4, R4
+	ADD   $64, R0, R0
+	ADD   $64, R1, R1
+	ADD   $64, R2, R2
+	ADD   $64, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
 	BGE   loop5
 
 end6:
-	WORD  $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
-	WORD  $0x4e24d5ad // fadd v13.4s, v13.4s, v4.4s
-	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
-	FMOVQ F5, (R0)
-	WORD  $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
-	WORD  $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	WORD  $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
-	FMOVQ F6, 16(R0)
-	WORD  $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
-	WORD  $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD  $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
-	FMOVQ F7, 32(R0)
-	WORD  $0x4e2cd508 // fadd v8.4s, v8.4s, v12.4s
-	WORD  $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD  $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-	FMOVQ F8, 48(R0)
-	ADD   $64, R0, R0
-	SUB   $16, R3, R3
-	CMP   $16, R3
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD  $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD  $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD  $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end7
+	FMOVS beta+80(FP), F18
+	VDUP  V18.S[0], V18.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end7:
+	FMOVQ F2, (R7)
+	FMOVQ F3, 16(R7)
+	FMOVQ F4, 32(R7)
+	FMOVQ F5, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F6, (R7)
+	FMOVQ F7, 16(R7)
+	FMOVQ F8, 32(R7)
+	FMOVQ F9, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F10, (R7)
+	FMOVQ F11, 16(R7)
+	FMOVQ F12, 32(R7)
+	FMOVQ F13, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F14, (R7)
+	FMOVQ F15, 16(R7)
+	FMOVQ F16, 32(R7)
+	FMOVQ F17, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $4, R9, R9
+	CMP   $4, R9
 	BGE   loop1
 
 end2:
+	CMP $2, R9
+	BLT end9
+
+loop8:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<2, R6, R6
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<2, R6, R6
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD  R8, R2
+	MOVD  a_len+32(FP), R3
+	CMP   $4, R3
+	BLT   end11
+
+loop10:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 32(R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 48(R1), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 4(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 64(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 80(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 96(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 112(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVQ 64(R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 80(R1), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 96(R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 112(R1), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 8(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 128(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 160(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 176(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVQ 128(R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 144(R1), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 176(R1), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 12(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 192(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 208(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 224(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 240(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVQ 192(R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 208(R1), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 224(R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 240(R1), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $16, R2, R2
+	ADD   $256, R0, R0
+	ADD   $256, R1, R1
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop10
+
+end11:
+	CMP $1, R3
+	BLT end13
+
+loop12:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 32(R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 48(R1), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $4, R2, R2
+	ADD   $64, R0, R0
+	ADD   $64, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop12
+
+end13:
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end14
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end14:
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F5, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	FMOVQ F9, 32(R7)
+	FMOVQ F10, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $2, R9, R9
+	CMP   $2, R9
+	BGE   loop8
+
+end9:
+	CMP $1, R9
+	BLT end16
+
+loop15:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<2, R6, R6
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD  R8, R1
+	MOVD  a_len+32(FP), R2
+	CMP   $4, R2
+	BLT   end18
+
+loop17:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 4(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 64(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 80(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 96(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 112(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 8(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 128(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 160(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 176(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 12(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ 192(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 208(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 224(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 240(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $16, R1, R1
+	ADD   $256, R0, R0
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop17
+
+end18:
+	CMP $1, R2
+	BLT end20
+
+loop19:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $4, R1, R1
+	ADD   $64, R0, R0
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop19
+
+end20:
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end21
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end21:
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F5, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop15
+
+end16:
+	RET
+
+// func gemvPanelsFloat16NEON(panels int, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc int, ahead int)
+TEXT ·gemvPanelsFloat16NEON(SB), NOSPLIT, $0-128
+	MOVD  c_base+88(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  b_base+48(FP), R6
+	FMOVS alpha+16(FP), F1
+	VDUP  V1.S[0], V1.S4
+	MOVD  panels+0(FP), R9
+	CMP   $4, R9
+	BLT   end2
+
+loop1:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<1, R6, R6
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R6, R2
+	MOVD  panel+72(FP), R3
+	ADD   R3<<1, R6, R6
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R6, R3
+	MOVD  panel+72(FP), R4
+	ADD   R4<<1, R6, R6
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD  R8, R4
+	MOVD  a_len+32(FP), R5
+	CMP   $4, R5
+	BLT   end4
+
+loop3:
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD (R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 8(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 16(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 24(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD (R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 8(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 16(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 24(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD (R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 8(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 16(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 24(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD (R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 8(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 16(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 24(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 4(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 32(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 40(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 48(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 56(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 32(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 40(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 48(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 56(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 32(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 40(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 48(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 56(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 32(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 40(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 48(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 56(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 8(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 64(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 72(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 80(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 88(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 64(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 72(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 80(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 88(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 64(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 72(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 80(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 88(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 64(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 72(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 80(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 88(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 12(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 96(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 104(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 112(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 120(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 96(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 104(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 112(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 120(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 96(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 104(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 112(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 120(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 96(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 104(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 112(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 120(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $16, R4, R4
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop3
+
+end4:
+	CMP $1, R5
+	BLT end6
+
+loop5:
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD (R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 8(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 16(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 24(R0), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD (R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 8(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 16(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 24(R1), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD (R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 8(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 16(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 24(R2), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD (R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 8(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 16(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 24(R3), F0
+	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $4, R4, R4
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop5
+
+end6:
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD  $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD  $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD  $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end7
+	FMOVS beta+80(FP), F18
+	VDUP  V18.S[0], V18.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end7:
+	FMOVQ F2, (R7)
+	FMOVQ F3, 16(R7)
+	FMOVQ F4, 32(R7)
+	FMOVQ F5, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F6, (R7)
+	FMOVQ F7, 16(R7)
+	FMOVQ F8, 32(R7)
+	FMOVQ F9, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F10, (R7)
+	FMOVQ F11, 16(R7)
+	FMOVQ F12, 32(R7)
+	FMOVQ F13, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F14, (R7)
+	FMOVQ F15, 16(R7)
+	FMOVQ F16, 32(R7)
+	FMOVQ F17, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop1
+
+end2:
+	CMP $2, R9
+	BLT end9
+
+loop8:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<1, R6, R6
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD  R8, R2
+	MOVD  a_len+32(FP), R3
+	CMP   $4, R3
+	BLT   end11
+
+loop10:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD (R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 8(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 16(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 24(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 4(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 40(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 48(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 56(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 32(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 40(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 48(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 56(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 8(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 72(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 80(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 88(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 64(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 72(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 80(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 88(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 12(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 104(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 112(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 120(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 96(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 104(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 112(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 120(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $16, R2, R2
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop10
+
+end11:
+	CMP $1, R3
+	BLT end13
+
+loop12:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD (R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 8(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 16(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 24(R1), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $4, R2, R2
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop12
+
+end13:
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end14
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end14:
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F5, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	FMOVQ F9, 32(R7)
+	FMOVQ F10, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $2, R9, R9
+	CMP   $2, R9
+	BGE   loop8
+
+end9:
+	CMP $1, R9
+	BLT end16
+
+loop15:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD  R8, R1
+	MOVD  a_len+32(FP), R2
+	CMP   $4, R2
+	BLT   end18
+
+loop17:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 4(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 40(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 48(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 56(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 8(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 72(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 80(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 88(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 12(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 104(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 112(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 120(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $16, R1, R1
+	ADD   $128, R0, R0
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop17
+
+end18:
+	CMP $1, R2
+	BLT end20
+
+loop19:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $4, R1, R1
+	ADD   $32, R0, R0
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop19
+
+end20:
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end21
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end21:
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F5, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop15
+
+end16:
+	RET
+
+// func gemvPanelsBFloat16NEON(panels int, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc int, ahead int)
+TEXT ·gemvPanelsBFloat16NEON(SB), NOSPLIT, $0-128
+	MOVD  $constants<>(SB), R0
+	FMOVQ 16(R0), F19
+	MOVD  c_base+88(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  b_base+48(FP), R6
+	FMOVS alpha+16(FP), F1
+	VDUP  V1.S[0], V1.S4
+	MOVD  panels+0(FP), R9
+	CMP   $4, R9
+	BLT   end2
+
+loop1:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<1, R6, R6
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R6, R2
+	MOVD  panel+72(FP), R3
+	ADD   R3<<1, R6, R6
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R6, R3
+	MOVD  panel+72(FP), R4
+	ADD   R4<<1, R6, R6
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD  R8, R4
+	MOVD  a_len+32(FP), R5
+	CMP   $4, R5
+	BLT   end4
+
+loop3:
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD (R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 8(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 16(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 24(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD (R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 8(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 16(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 24(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD (R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 8(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 16(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 24(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD (R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 8(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 16(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 24(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 4(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 32(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 40(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 48(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 56(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 32(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 40(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 48(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 56(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 32(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 40(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 48(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 56(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 32(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 40(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 48(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 56(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 8(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 64(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 72(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 80(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 88(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 64(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 72(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 80(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 88(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 64(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 72(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 80(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 88(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 64(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 72(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 80(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 88(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V17.S4
+	FMOVS 12(R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD 96(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 104(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 112(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 120(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD 96(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 104(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 112(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 120(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD 96(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 104(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 112(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 120(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD 96(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 104(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 112(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 120(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $16, R4, R4
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop3
+
+end4:
+	CMP $1, R5
+	BLT end6
+
+loop5:
+	FMOVS (R4), F18
+	VDUP  V18.S[0], V18.S4
+	FMOVD (R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVD 8(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVD 16(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVD 24(R0), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V5.S4
+	FMOVD (R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVD 8(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVD 16(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVD 24(R1), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V9.S4
+	FMOVD (R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVD 8(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVD 16(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVD 24(R2), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V13.S4
+	FMOVD (R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVD 8(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVD 16(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVD 24(R3), F0
+	VZIP1 V0.H8, V19.H8, V0.H8
+	VFMLA V0.S4, V18.S4, V17.S4
+	ADD   $4, R4, R4
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop5
+
+end6:
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD  $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD  $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD  $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end7
+	FMOVS beta+80(FP), F18
+	VDUP  V18.S[0], V18.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V2.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V3.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V4.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V5.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V6.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V7.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V8.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V9.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V10.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V11.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V12.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V13.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F0
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ 16(R0), F0
+	VFMLA V0.S4, V18.S4, V15.S4
+	FMOVQ 32(R0), F0
+	VFMLA V0.S4, V18.S4, V16.S4
+	FMOVQ 48(R0), F0
+	VFMLA V0.S4, V18.S4, V17.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end7:
+	FMOVQ F2, (R7)
+	FMOVQ F3, 16(R7)
+	FMOVQ F4, 32(R7)
+	FMOVQ F5, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F6, (R7)
+	FMOVQ F7, 16(R7)
+	FMOVQ F8, 32(R7)
+	FMOVQ F9, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F10, (R7)
+	FMOVQ F11, 16(R7)
+	FMOVQ F12, 32(R7)
+	FMOVQ F13, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F14, (R7)
+	FMOVQ F15, 16(R7)
+	FMOVQ F16, 32(R7)
+	FMOVQ F17, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop1
+
+end2:
+	CMP $2, R9
+	BLT end9
+
+loop8:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD  R6, R1
+	MOVD  panel+72(FP), R2
+	ADD   R2<<1, R6, R6
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD  R8, R2
+	MOVD  a_len+32(FP), R3
+	CMP   $4, R3
+	BLT   end11
+
+loop10:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD (R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 8(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 16(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 24(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 4(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 40(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 48(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 56(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 32(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 40(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 48(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 56(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 8(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 72(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 80(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 88(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 64(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 72(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 80(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 88(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVS 12(R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 104(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 112(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 120(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD 96(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 104(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 112(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 120(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $16, R2, R2
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop10
+
+end11:
+	CMP $1, R3
+	BLT end13
+
+loop12:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 8(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 24(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVD (R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVD 8(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVD 16(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVD 24(R1), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V10.S4
+	ADD   $4, R2, R2
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop12
+
+end13:
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end14
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end14:
+	FMOVQ F3, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F5, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	FMOVQ F7, (R7)
+	FMOVQ F8, 16(R7)
+	FMOVQ F9, 32(R7)
+	FMOVQ F10, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $2, R9, R9
+	CMP   $2, R9
+	BGE   loop8
+
+end9:
+	CMP $1, R9
+	BLT end16
+
+loop15:
+	MOVD  R6, R0
+	MOVD  panel+72(FP), R1
+	ADD   R1<<1, R6, R6
+	VMOVI $0, V5.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
+	MOVD  R8, R1
+	MOVD  a_len+32(FP), R2
+	CMP   $4, R2
+	BLT   end18
+
+loop17:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 8(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 24(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 4(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 40(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 48(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 56(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 8(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 72(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 80(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 88(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	FMOVS 12(R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 104(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 112(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 120(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $16, R1, R1
+	ADD   $128, R0, R0
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop17
+
+end18:
+	CMP $1, R2
+	BLT end20
+
+loop19:
+	FMOVS (R1), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVD 8(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVD 16(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVD 24(R0), F2
+	VZIP1 V2.H8, V19.H8, V2.H8
+	VFMLA V2.S4, V0.S4, V6.S4
+	ADD   $4, R1, R1
+	ADD   $32, R0, R0
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop19
+
+end20:
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVS beta+80(FP), F0
+	FMOVS F0, R0
+	LSL   $33, R0, R0
+	CBZ   R0, end21
+	FMOVS beta+80(FP), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R7, R0
+	FMOVQ (R0), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	FMOVQ 16(R0), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	FMOVQ 32(R0), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 48(R0), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	MOVD  ldc+112(FP), R1
+	ADD   R1<<2, R0, R0
+
+end21:
+	FMOVQ F5, (R7)
+	FMOVQ F4, 16(R7)
+	FMOVQ F3, 32(R7)
+	FMOVQ F6, 48(R7)
+	MOVD  ldc+112(FP), R0
+	ADD   R0<<2, R7, R7
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop15
+
+end16:
 	RET
 
 // func gemvRowsNEON(c []float32, a []float32, b []float32, ldb int, ahead int)

@@ -71,71 +71,77 @@ func gemmPackNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32,
 //go:noescape
 func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 
-// gemvPanelsNEON multiplies the vector a with panels of nr columns, the tier's NR:
+// gemvPanelsNEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
 //
-//	for j := range c {
-//		panel := b[j/nr*len(a)*nr:]
-//		c[j] = 0
-//		for p := range a {
-//			c[j] += a[p] * panel[p*nr+j%nr]
+//	for q := range panels {
+//		columns := b[q*panel:]
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range a {
+//				s += a[p] * columns[p*nr+j]
+//			}
+//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
 //		}
 //	}
 //
-// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
+// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
 //
-//	c n, written
 //	a k
-//	b n x k
+//	b panels x k*nr, rows panel apart
+//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 //
-// nr >= 1. Operands that are written overlap no others, unless it says so.
+// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsNEON(c, a, b []float32, nr, ahead int)
+func gemvPanelsNEON(panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
+// gemvPanelsFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
 //
-//	for j := range c {
-//		panel := b[j/nr*len(a)*nr:]
-//		c[j] = 0
-//		for p := range a {
-//			c[j] += a[p] * the value of the binary16 number panel[p*nr+j%nr]
+//	for q := range panels {
+//		columns := b[q*panel:]
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range a {
+//				s += a[p] * the value of the binary16 number columns[p*nr+j]
+//			}
+//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
 //		}
 //	}
 //
-// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
+// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
 //
-//	c n, written
 //	a k
-//	b n x k uint16
+//	b panels x k*nr uint16, rows panel apart
+//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 //
-// nr >= 1. Operands that are written overlap no others, unless it says so.
+// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr, ahead int)
+func gemvPanelsFloat16NEON(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsBFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
+// gemvPanelsBFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
 //
-//	for j := range c {
-//		panel := b[j/nr*len(a)*nr:]
-//		c[j] = 0
-//		for p := range a {
-//			c[j] += a[p] * the value of the bfloat16 number panel[p*nr+j%nr]
+//	for q := range panels {
+//		columns := b[q*panel:]
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range a {
+//				s += a[p] * the value of the bfloat16 number columns[p*nr+j]
+//			}
+//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
 //		}
 //	}
 //
-// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
+// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
 //
-//	c n, written
 //	a k
-//	b n x k uint16
+//	b panels x k*nr uint16, rows panel apart
+//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 //
-// nr >= 1. Operands that are written overlap no others, unless it says so.
+// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsBFloat16NEON(c, a []float32, b []uint16, nr, ahead int)
+func gemvPanelsBFloat16NEON(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
 // gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
 // is over 0, what lies ahead elements further is fetched into the second-level cache on the way.

@@ -1,6 +1,10 @@
 package tune
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/avoformer/avoformer/kernels/internal/order"
+)
 
 // Rows of a matrix that share sets of a cache.
 
@@ -48,7 +52,7 @@ func Sharing(lines, rows, sets int) int {
 // LinesWays is half of that cache's ways.
 func CrowdsFar(k, ldb int) bool {
 	size := &Used.Gemm
-	return ldb%16 == 0 && Sharing(ldb/16, min(k, Order.KC), size.LinesSets) > 2*size.LinesWays
+	return ldb%16 == 0 && Sharing(ldb/16, min(k, order.Stretch), size.LinesSets) > 2*size.LinesWays
 }
 
 // HoldsTwo reports whether the first-level cache has room for two pieces of some bytes.

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -174,13 +175,13 @@ func Derived(caches [4]int) Record {
 	}
 	if l2 := caches[2]; l2 > 0 {
 		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
-		t.Gemm.MC = min(max(l2/element/Order.KC*35/64, 28), Zen4.Gemm.MC)
+		t.Gemm.MC = min(max(l2/element/order.Stretch*35/64, 28), Zen4.Gemm.MC)
 		t.Gemm.NearElements = l2 / element
 		t.Gemm.LinesSets = l2 / line / (2 * t.Gemm.LinesWays) // as if it had zen4's ways
 	}
 	if l3 := caches[3]; l3 > 0 {
 		t.Rows.StreamElements = min(max(l3/2/element, 1<<20), 1<<24)
-		t.Gemm.NC = min(max(l3/8/element/Order.KC/64*64, 256), Zen4.Gemm.NC)
+		t.Gemm.NC = min(max(l3/8/element/order.Stretch/64*64, 256), Zen4.Gemm.NC)
 	}
 	return t
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 const kib = 1 << 10
@@ -193,33 +191,6 @@ func TestCrowd(t *testing.T) {
 	} {
 		if Used = c.record; Crowd(c.ld, c.rows) != c.want {
 			t.Errorf("%s: %d rows %d apart: %v", c.record.name, c.rows, c.ld, !c.want)
-		}
-	}
-}
-
-// TestStrips wants what DotColumns takes for granted: that strips are powers of two.
-func TestStrips(t *testing.T) {
-	for isa := range simd.AVX512 + 1 {
-		if strip := simd.KernelGemmPanel.On(isa).Strip; strip < 1 || strip&(strip-1) != 0 {
-			t.Errorf("%s: a strip of %d columns", isa, strip)
-		}
-	}
-}
-
-// TestDotColumns wants the columns that fill no strip, where as dot products they take less time than a strip.
-func TestDotColumns(t *testing.T) {
-	for isa := range simd.AVX512 + 1 {
-		strip := simd.KernelGemmPanel.On(isa).Strip
-		for _, k := range []int{1, strip, 100, 1000} {
-			for n := range 3 * strip {
-				want := n % strip
-				if want*(k/strip+Order.DotSum) >= k {
-					want = 0
-				}
-				if got := DotColumns(isa, n, k, 0); got != want {
-					t.Errorf("%s, %d columns, %d steps: %d, want %d", isa, n, k, got, want)
-				}
-			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ func Of(f Format, isa simd.ISA) *Record {
 	r := &Record{Format: f, ISA: isa, MR: mr, NR: nr}
 	switch f {
 	case F32:
-		r.Steps, r.bytes, r.hasTail = 1, 4*nr, true
+		r.Steps, r.bytes = 1, 4*nr
 		r.pack = func(panel []byte, _, columns []float32, n, k int) {
 			b := pack.B{Data: columns, LD: k, Trans: true}
 			b.PackPanels(isa, mem.Floats(panel), 0, 0, k, n, nr)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/pack"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // A packed matrix, and packing it.
@@ -17,10 +16,8 @@ import (
 type Matrix struct {
 	Record *Record
 	K, N   int
-	Tail   int    // the last columns, which are dot products, after the panels
-	Exact  bool   // a row of a product is summed up in the same order among any number of rows
 	stride int    // bytes of a panel
-	Data   []byte // panels, and the tail
+	Data   []byte // panels
 }
 
 // panelBytes is the size of a panel of k steps.
@@ -52,11 +49,8 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	if k == 0 || n == 0 {
 		return p, 0
 	}
-	if f.hasTail {
-		p.Tail = tune.DotColumns(f.ISA, n, k, 0)
-	}
-	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR+p.Tail) // may be too large
-	size = p.panels()*p.stride + 4*p.Tail*k
+	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR) // may be too large
+	size = p.panels() * p.stride
 	if f.Kind.columnScales() {
 		size += 4 * (p.panels()*f.NR + rotatedLen(k))
 	}
@@ -64,7 +58,7 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 }
 
 // panels is how many panels there are.
-func (b *Matrix) panels() int { return (b.N - b.Tail + b.Record.NR - 1) / b.Record.NR }
+func (b *Matrix) panels() int { return (b.N + b.Record.NR - 1) / b.Record.NR }
 
 // Panel is the memory from the panel of column j and the block of step p on.
 func (b *Matrix) Panel(j, p int) []byte {
@@ -80,11 +74,6 @@ func (b *Matrix) Widen(dst []float32, j, p, k int) {
 	b.Record.Widen(dst, b.Panel(j, p)[:b.Record.panelBytes(k)])
 }
 
-// TailColumns is the columns that are dot products, K elements each.
-func (b *Matrix) TailColumns() []float32 {
-	return mem.Floats(b.Data[b.panels()*b.stride:])
-}
-
 // Scales is those of the columns of all panels, where they have any.
 func (b *Matrix) Scales() []float32 {
 	if !b.Record.Kind.columnScales() {
@@ -93,11 +82,9 @@ func (b *Matrix) Scales() []float32 {
 	return mem.Floats(b.Data[b.panels()*b.stride:])[:b.panels()*b.Record.NR]
 }
 
-// Pack fills the panels and the tail, which are float32, from B.
+// Pack fills the panels, which are float32, from B.
 func (p *Matrix) Pack(b *pack.B) {
-	f, n := p.Record, p.N-p.Tail
-	b.PackPanels(f.ISA, p.Floats(0, 0), 0, 0, p.K, n, f.NR)
-	b.PackDots(f.ISA, p.TailColumns(), 0, n, p.K, p.Tail)
+	b.PackPanels(p.Record.ISA, p.Floats(0, 0), 0, 0, p.K, p.N, p.Record.NR)
 }
 
 // PackRows packs B from the rows of B^T, which row makes one after the other.
@@ -149,7 +136,7 @@ func (p *Matrix) PackPart(j int, rows []float32) {
 	if p.Record.Kind.columnScales() {
 		pack = func(panel []byte, scales, columns []float32, n, _ int) { p.packInt8(panel, scales, columns, n) }
 	}
-	packPart(p, j, rows, p.K, pack, func(tail []float32, rows []float32) { copy(tail, rows) })
+	packPart(p, j, rows, p.K, pack)
 }
 
 // PackFilePart is PackPart from rows in the format of files, little-endian.
@@ -162,27 +149,23 @@ func (p *Matrix) PackFilePart(j int, rows []byte) {
 		return
 	}
 	elements, bytes := f.Format.Block()
-	packPart(p, j, rows, p.K/elements*bytes, func(panel []byte, _ []float32, columns []byte, n, k int) { f.packFile(panel, columns, n, k) }, nil)
+	packPart(p, j, rows, p.K/elements*bytes, func(panel []byte, _ []float32, columns []byte, n, k int) { f.packFile(panel, columns, n, k) })
 }
 
 // packPart packs rows of size elements each.
-func packPart[T float32 | byte](p *Matrix, j int, rows []T, size int, pack func(panel []byte, scales []float32, columns []T, n, k int), tail func(tail []float32, rows []T)) {
+func packPart[T float32 | byte](p *Matrix, j int, rows []T, size int, pack func(panel []byte, scales []float32, columns []T, n, k int)) {
 	if p.K == 0 {
 		return
 	}
-	nr, end, last := p.Record.NR, j+len(rows)/size, p.N-p.Tail
-	inTail := max(j-last, 0)
-	for ; j < min(end, last); j += nr {
-		w := min(nr, end-j, last-j)
+	nr, end := p.Record.NR, min(j+len(rows)/size, p.N)
+	for ; j < end; j += nr {
+		w := min(nr, end-j)
 		var scales []float32
 		if all := p.Scales(); all != nil {
 			scales = all[j:][:nr]
 		}
 		pack(p.Panel(j, 0)[:p.stride], scales, rows[:w*size], w, p.K)
 		rows = rows[w*size:]
-	}
-	if len(rows) > 0 {
-		tail(p.TailColumns()[inTail*p.K:], rows)
 	}
 }
 
@@ -196,10 +179,6 @@ func floatsOf(dst []float32, b []byte) {
 // Column makes column j float32.
 func (b *Matrix) Column(dst []float32, j int) {
 	if b.K == 0 {
-		return
-	}
-	if from := b.N - b.Tail; j >= from {
-		copy(dst, b.TailColumns()[(j-from)*b.K:])
 		return
 	}
 	panel := b.Panel(j, 0)[:b.stride]

@@ -18,14 +18,20 @@ func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx 
 	}
 }
 
-// Gemv multiplies x with columns [j, j+len(sums)) of B.
-func (b *Matrix) Gemv(sums, x []float32, j int) {
-	switch f, panels := b.Record, b.Panel(j, 0); f.Format {
+// GemvPanels is how many panels Gemv is best given at once.
+const GemvPanels = 4
+
+// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B, and for as many panels as are given: the first one begins
+// at column j, and the others follow apart panels after one another. Their parts of c are as far apart.
+func (b *Matrix) Gemv(panels, apart int, alpha float32, x []float32, j, p int, beta float32, c []float32) {
+	f, first, ahead := b.Record, b.Panel(j, p), tune.Used.Gemm.Ahead/GemvPanels
+	panel, ldc := apart*b.K*f.NR, apart*f.NR
+	switch f.Format {
 	case F32:
-		simd.GemvPanels(f.ISA, sums, x, mem.Floats(panels), f.NR, tune.Used.Gemm.Ahead)
+		simd.GemvPanels(f.ISA, panels, f.NR, alpha, x, mem.Floats(first), panel, beta, c, ldc, ahead)
 	case BF16, BF16Fast:
-		simd.GemvPanelsBFloat16(f.ISA, sums, x, mem.Halves(panels), f.NR, tune.Used.Gemm.Ahead)
+		simd.GemvPanelsBFloat16(f.ISA, panels, f.NR, alpha, x, mem.Halves(first), panel, beta, c, ldc, ahead)
 	case F16:
-		simd.GemvPanelsFloat16(f.ISA, sums, x, mem.Halves(panels), f.NR, tune.Used.Gemm.Ahead)
+		simd.GemvPanelsFloat16(f.ISA, panels, f.NR, alpha, x, mem.Halves(first), panel, beta, c, ldc, ahead)
 	}
 }

@@ -79,9 +79,6 @@ type Record struct {
 	Widen func(dst []float32, blocks []byte)
 	// column makes column j of a panel float32.
 	column func(dst []float32, panel []byte, j int)
-	// hasTail says that the last columns may be dot products; see tune.DotColumns. They lie
-	// as float32, column by column, after the panels.
-	hasTail bool
 	// Kind is how integers lie, in formats that are multiplied as such; see int8.go.
 	Kind Kind
 	// kernel multiplies rows of any number, in formats that are multiplied as integers; tiles says that the machine

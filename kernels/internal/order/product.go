@@ -1,0 +1,74 @@
+package order
+
+// Stretch is the number of steps of k that one chain sums up; see [StretchOf]. It is a variable only so that tests can
+// have many stretches in small products.
+var Stretch = 1024
+
+// DotStretch is Stretch for dot products.
+var DotStretch = 1 << 16
+
+// StretchOf is the length of the stretches of a product of k steps. The stretches of one product have nearly the same
+// length, and all but the last have a multiple of eight steps.
+func StretchOf(k int) int {
+	return Evenly(k, Stretch, 8)
+}
+
+// Evenly is a size of at most limit that cuts n into pieces of nearly the same size, a multiple of unit where there are
+// several.
+func Evenly(n, limit, unit int) int {
+	if n <= limit {
+		return max(n, 1)
+	}
+	units, most := (n+unit-1)/unit, max(limit/unit, 1)
+	pieces := (units + most - 1) / most
+	return (units + pieces - 1) / pieces * unit
+}
+
+// Chain is an element of alpha*A*B + beta*C: x is a row of A, y a column of B with elements ldy apart, and c the element
+// of C. The products of each stretch are one chain of fused multiply-adds from 0 on, in the order of k. The sum of a
+// stretch is multiplied by alpha, and what is there already is added to it.
+func Chain(alpha float32, x, y []float32, ldy int, beta, c float32) float32 {
+	length := StretchOf(len(x))
+	for p := 0; p < len(x); p += length {
+		sum := float32(0)
+		for q := p; q < min(p+length, len(x)); q++ {
+			sum = FMA(x[q], y[q*ldy], sum)
+		}
+		c, beta = Accumulate(sum, alpha, beta, c), 1
+	}
+	return c
+}
+
+// Accumulate is alpha*sum + beta*c, of which alpha*sum is rounded first; where beta is 0, c does not count.
+func Accumulate(sum, alpha, beta, c float32) float32 {
+	sum *= alpha
+	if beta == 0 {
+		return sum
+	}
+	return FMA(beta, c, sum)
+}
+
+// AddProducts adds x*y[j] to sums[j] for every j of sums, as FMA does.
+func AddProducts(sums []float32, x float32, y []float32) {
+	y = y[:len(sums)]
+	v := float64(x)
+	for j, w := range y {
+		if s := v*float64(w) + float64(sums[j]); roundsTwice(s) {
+			sums[j] = FMA(x, w, sums[j])
+		} else {
+			sums[j] = float32(s)
+		}
+	}
+}
+
+// AddEach adds x[j]*y[j] to sums[j] for every j of x, as FMA does.
+func AddEach(sums, x, y []float32) {
+	sums, y = sums[:len(x)], y[:len(x)]
+	for j, v := range x {
+		if s := float64(v)*float64(y[j]) + float64(sums[j]); roundsTwice(s) {
+			sums[j] = FMA(v, y[j], sums[j])
+		} else {
+			sums[j] = float32(s)
+		}
+	}
+}
