@@ -81,7 +81,7 @@ type Blocking struct {
 	GemvPanels int
 	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
 	GemvRows int
-	// DotRows is the number of rows of A that use each load of four rows of B.
+	// DotRows is the number of rows of A that use each load of a few rows of B.
 	DotRows int
 	// SoftmaxRows is the number of rows of scores whose exponentials are computed at once.
 	SoftmaxRows int
@@ -136,7 +136,7 @@ func (t Tier) Check() error {
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
 	case !slices.Contains(ofTiers, t.State):
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
-	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
+	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvPanels, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)
 	case t.Integers.Rows < 1:
 		return fmt.Errorf("arch: tier %s: Integers has no rows", t.Name)

@@ -4,17 +4,15 @@ import "github.com/avoformer/avoformer/asm/vec"
 
 // GemmDot is the product of a few rows of A with rows of B: k runs along the
 // vectors, so that neither operand is packed or transposed. A tile of rows of A
-// and four rows of B accumulates in registers; four sums are formed together at
+// and of B accumulates in registers, in vec.DotLanes lanes for each element; the sums of a row are formed together at
 // the end. All rows of A take their turn before the next rows of B, which
 // therefore come from memory once.
 var GemmDot = Own(gemmDot, gemmDotX86)
 
-const dotCols = 4
-
 // gemmDot is GemmDot over the vocabulary, for machines with enough registers
 // for a pointer to each row.
 func gemmDot(m vec.Machine) {
-	const maxRows = 4
+	const mostColumns = 2
 	alpha, tail := m.FloatParam("alpha"), m.Tail(m.IntParam("k"))
 	b, c, n := m.SlicePtr("b"), m.SlicePtr("c"), m.IntParam("n")
 	tile := func(a, to vec.Ptr, rows, cols int) {
@@ -27,14 +25,14 @@ func gemmDot(m vec.Machine) {
 			}
 			return ptrs
 		}
-		as, bs, left := from(a, rows, "lda"), from(b, cols, "ldb"), m.IntParam("k")
-		acc := make([][]vec.V, rows)
+		as, bs := from(a, rows, "lda"), from(b, cols, "ldb")
+		acc := make([][][]vec.V, rows)
 		for i := range acc {
 			for range cols {
-				acc[i] = append(acc[i], m.Zero())
+				acc[i] = append(acc[i], zeroLanes(m))
 			}
 		}
-		step := func(load func(vec.Ptr) vec.V) {
+		inDotLanes(m, m.IntParam("k"), tail, append(as[:rows:rows], bs...), func(chain int, load func(vec.Ptr) vec.V) {
 			var av []vec.V
 			for _, p := range as {
 				av = append(av, load(p))
@@ -42,29 +40,20 @@ func gemmDot(m vec.Machine) {
 			for j, p := range bs {
 				bv := load(p)
 				for i := range av {
-					m.FMATo(acc[i][j], av[i], bv)
+					m.FMATo(acc[i][j][chain], av[i], bv)
 				}
 			}
-		}
-		m.Loop(left, m.Width(), func() {
-			step(func(p vec.Ptr) vec.V { return m.Load(p, 0) })
-			for _, p := range append(as, bs...) {
-				m.Bump(p, 4*m.Width())
-			}
 		})
-		m.If(left, func() { step(func(p vec.Ptr) vec.V { return m.LoadTail(p, tail, 0) }) })
 		row := m.CopyPtr(to)
 		for i := range acc {
-			for j := range acc[i] {
-				m.StoreScalar(row, 4*j, m.Mul(m.ReduceAdd(acc[i][j]), alpha))
-			}
+			m.StoreLanes(row, m.Mul(m.DotSums(acc[i]), alpha), 0, cols)
 			m.BumpBy(row, m.IntParam("ldc"))
 		}
 	}
-	for _, cols := range []int{dotCols, 1} {
+	for cols := mostColumns; cols >= 1; cols-- {
 		m.Loop(n, cols, func() {
 			a, to, left := m.SlicePtr("a"), m.CopyPtr(c), m.IntParam("m")
-			for rows := maxRows; rows >= 1; rows-- {
+			for rows := m.Tier().Blocking.DotRows; rows >= 1; rows-- {
 				m.Loop(left, rows, func() {
 					tile(a, to, rows, cols)
 					for range rows {
@@ -79,4 +68,47 @@ func gemmDot(m vec.Machine) {
 			m.Bump(c, 4*cols)
 		})
 	}
+}
+
+// zeroLanes are the lanes of a dot product.
+func zeroLanes(m vec.Machine) (lanes []vec.V) {
+	for range vec.DotLanes / m.Width() {
+		lanes = append(lanes, m.Zero())
+	}
+	return lanes
+}
+
+// inDotLanes goes through n elements of rows, whose pointers move: step takes a vector of each row, which load reads, and
+// which belongs to a vector of the lanes.
+func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step func(chain int, load func(vec.Ptr) vec.V)) {
+	width, left := m.Width(), m.CopyInt(n)
+	chains := vec.DotLanes / width
+	bump := func(vectors int) {
+		for _, p := range rows {
+			m.Bump(p, 4*vectors*width)
+		}
+	}
+	m.Loop(left, vec.DotLanes, func() {
+		for chain := range chains {
+			step(chain, func(p vec.Ptr) vec.V { return m.Load(p, 4*chain*width) })
+		}
+		bump(chains)
+	})
+	var rest func(chain int)
+	rest = func(chain int) {
+		part := func() {
+			m.If(left, func() { step(chain, func(p vec.Ptr) vec.V { return m.LoadTail(p, tail, 0) }) })
+		}
+		if chain+1 == chains {
+			part()
+			return
+		}
+		m.IfLE(left, width-1, part, func() {
+			step(chain, func(p vec.Ptr) vec.V { return m.Load(p, 0) })
+			bump(1)
+			m.Subtract(left, width)
+			rest(chain + 1)
+		})
+	}
+	rest(0)
 }

@@ -2,15 +2,18 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
+	"github.com/avoformer/avoformer/asm/vec"
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // gemmDotX86 is GemmDot where addresses take an index: six rows of A by four of
-// B are 24 sums of AVX-512's 32 registers, three by four are 12 of AVX2's 16.
+// B are 24 sums of AVX-512's 32 registers. On AVX2, with two registers for the lanes of a sum, three by two are 12 of 16, and a
+// single row goes with four.
 func gemmDotX86(x *x86.Machine) {
 	maxRows := x.Tier().Blocking.DotRows
 	slots := x.AllocLocal(6 * 8)
@@ -20,9 +23,8 @@ func gemmDotX86(x *x86.Machine) {
 	}
 	g := &gemmDotX86Gen{x: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
-	rest := g.x.Load64("k")
-	g.x.ANDQ(x86.Imm(g.x.Width()-1), rest)
-	g.tail = g.x.LaneMaskSource(rest)
+	g.chains = vec.DotLanes / x.Width()
+	g.tails()
 	for _, s := range []struct {
 		param string
 		to    operand.Mem
@@ -31,11 +33,21 @@ func gemmDotX86(x *x86.Machine) {
 	}
 	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
 	for _, cols := range []int{4, 3, 2, 1} {
+		if cols == 3 && g.chains > 1 {
+			continue
+		}
+		rowsOf := maxRows
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
 		g.x.Label(again)
 		start := fmt.Sprintf("start%d", cols)
 		g.x.CMPQ(g.n, x86.Imm(cols))
-		if cols == 4 {
+		if cols == 4 && g.chains > 1 {
+			rowsOf = 1
+			g.x.JLT(operand.LabelRef(done))
+			g.x.CMPQ(g.x.ParamAddr("m"), x86.Imm(1))
+			g.x.JNE(operand.LabelRef(done))
+			g.x.JMP(operand.LabelRef(start))
+		} else if cols == 4 {
 			g.x.JEQ(operand.LabelRef(start))
 			g.x.CMPQ(g.n, x86.Imm(7))
 		}
@@ -46,7 +58,7 @@ func gemmDotX86(x *x86.Machine) {
 		row := g.x.GP64()
 		g.x.MOVQ(g.c, row)
 		g.x.MOVQ(row, g.row)
-		for rows := maxRows; rows >= 1; rows-- {
+		for rows := rowsOf; rows >= 1; rows-- {
 			id := fmt.Sprintf("%dx%d", rows, cols)
 			g.x.Label("rows" + id)
 			g.x.CMPQ(g.m, x86.Imm(rows))
@@ -55,7 +67,7 @@ func gemmDotX86(x *x86.Machine) {
 			g.advance(g.lda, rows, g.a)
 			g.advance(g.x.Stride("ldc"), rows, g.row)
 			g.x.SUBQ(x86.Imm(rows), g.m)
-			if rows == maxRows {
+			if rows == rowsOf {
 				g.x.JMP(operand.LabelRef("rows" + id))
 			}
 			g.x.Label("done" + id)
@@ -73,7 +85,25 @@ type gemmDotX86Gen struct {
 	n, b, c   operand.Mem // columns left; their rows of B; their place in the first row of C
 	m, a, row operand.Mem // rows left; their rows of A; their place in C
 	lda, ldb  reg.GPVirtual
-	tail      reg.Register
+	chains    int            // vectors that hold the lanes of a sum
+	tail      []reg.Register // the masks of the last elements, for each of these vectors
+}
+
+// tails prepares the masks.
+func (g *gemmDotX86Gen) tails() {
+	rest, none, width := g.x.Load64("k"), g.x.GP64(), g.x.GP64()
+	g.x.ANDQ(x86.Imm(vec.DotLanes-1), rest)
+	g.x.XORQ(none, none)
+	g.x.MOVQ(operand.I32(int32(g.x.Width())), width)
+	for range g.chains {
+		count := g.x.GP64()
+		g.x.MOVQ(rest, count)
+		g.x.CMPQ(count, width)
+		g.x.CMOVQGT(width, count)
+		g.tail = append(g.tail, g.x.LaneMaskSource(count))
+		g.x.SUBQ(x86.Imm(g.x.Width()), rest)
+		g.x.CMOVQLT(none, rest)
+	}
 }
 
 // advance adds n rows to an address in the frame.
@@ -113,20 +143,18 @@ type dotTile struct {
 	id    string
 	a, b  []operand.Mem  // the next elements of each row
 	bases []reg.Register // which advance with them
-	acc   [][]reg.VecVirtual
+	acc   [][][]vec.V    // the lanes of each sum
 }
 
 func (g *gemmDotX86Gen) tile(h, w int, id string) {
-	t := &dotTile{gemmDotX86Gen: g, h: h, w: w, id: id, acc: make([][]reg.VecVirtual, h)}
+	t := &dotTile{gemmDotX86Gen: g, h: h, w: w, id: id, acc: make([][][]vec.V, h)}
 	var more []reg.Register
 	t.a, t.bases = g.rowAddresses(g.a, g.lda, h)
 	t.b, more = g.rowAddresses(g.b, g.ldb, w)
 	t.bases = append(t.bases, more...)
 	for i := range t.acc {
 		for range w {
-			v := g.x.NewV()
-			g.x.VXORPS(v, v, v)
-			t.acc[i] = append(t.acc[i], v)
+			t.acc[i] = append(t.acc[i], zeroLanes(g.x))
 		}
 	}
 	t.sums()
@@ -135,62 +163,65 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 
 // sums runs over k.
 func (t *dotTile) sums() {
-	bytes := 4 * t.x.Width()
-	unroll := 4
+	const bytes = 4 * vec.DotLanes
+	unroll := 4 / t.chains
 	if t.h > 2 {
-		unroll = 2
+		unroll = 2 / t.chains
 	}
 	k := t.x.Load64("k")
-	for _, steps := range []int{unroll, 1} {
+	for _, steps := range slices.Compact([]int{unroll, 1}) {
 		top, end := fmt.Sprintf("k%d_%s", steps, t.id), fmt.Sprintf("kend%d_%s", steps, t.id)
-		t.x.SUBQ(x86.Imm(steps*t.x.Width()), k)
+		t.x.SUBQ(x86.Imm(steps*vec.DotLanes), k)
 		t.x.JLT(operand.LabelRef(end))
 		t.x.Label(top)
 		for s := range steps {
-			t.step(s * bytes)
+			for chain := range t.chains {
+				t.step(s*bytes+4*chain*t.x.Width(), chain)
+			}
 		}
 		for _, r := range t.bases {
 			t.x.ADDQ(x86.Imm(steps*bytes), r)
 		}
-		t.x.SUBQ(x86.Imm(steps*t.x.Width()), k)
+		t.x.SUBQ(x86.Imm(steps*vec.DotLanes), k)
 		t.x.JGE(operand.LabelRef(top))
 		t.x.Label(end)
-		t.x.ADDQ(x86.Imm(steps*t.x.Width()), k)
+		t.x.ADDQ(x86.Imm(steps*vec.DotLanes), k)
 	}
 	t.x.JZ(operand.LabelRef("whole_" + t.id))
-	t.lastStep()
+	for chain := range t.chains {
+		t.lastStep(4*chain*t.x.Width(), chain)
+	}
 	t.x.Label("whole_" + t.id)
 }
 
+// sum is the register of a vector of the lanes of a sum.
+func (t *dotTile) sum(i, j, chain int) reg.Register { return t.acc[i][j][chain].Reg.(reg.VecVirtual) }
+
 // step multiplies a vector of each row, disp bytes after the next.
-func (t *dotTile) step(disp int) {
+func (t *dotTile) step(disp, chain int) {
 	av := make([]reg.VecVirtual, t.h)
 	for i := range av {
 		av[i] = t.x.NewV()
-		m := t.a[i]
-		m.Disp = disp
-		t.x.VMOVUPS(m, av[i])
+		t.x.VMOVUPS(t.a[i].Offset(disp), av[i])
 	}
 	for j := range t.w {
 		bv := t.x.NewV()
-		m := t.b[j]
-		m.Disp = disp
-		t.x.VMOVUPS(m, bv)
+		t.x.VMOVUPS(t.b[j].Offset(disp), bv)
 		for i := range av {
-			t.x.VFMADD231PS(bv, av[i], t.acc[i][j])
+			t.x.VFMADD231PS(bv, av[i], t.sum(i, j, chain))
 		}
 	}
 }
 
 // lastStep multiplies the tails. AVX2 has no register left for all of A's vectors and the mask.
-func (t *dotTile) lastStep() {
+func (t *dotTile) lastStep(disp, chain int) {
 	for j := range t.w {
 		bv := t.x.NewV()
-		t.x.LoadMasked(t.b[j], t.tail, bv)
+		t.x.LoadMasked(t.b[j].Offset(disp), t.tail[chain], bv)
 		for i := range t.h {
 			av := t.x.NewV()
-			t.x.LoadMasked(t.a[i], t.tail, av)
-			t.x.VFMADD231PS(bv, av, t.acc[i][j])
+			t.x.LoadMasked(t.a[i].Offset(disp), t.tail[chain], av)
+			t.x.VFMADD231PS(bv, av, t.sum(i, j, chain))
 		}
 	}
 }
@@ -203,8 +234,8 @@ func (t *dotTile) scaleAndStore() {
 	t.x.MOVQ(t.row, out)
 	ldc := t.x.Stride("ldc")
 	for i := range t.acc {
-		sum := t.sum(t.acc[i])
-		t.x.VMULPS(alpha, sum, sum)
+		sum := t.x.XMM()
+		t.x.VMULPS(alpha, t.x.DotSums(t.acc[i]).Reg.(reg.VecVirtual).AsX(), sum)
 		switch to := (operand.Mem{Base: out}); t.w {
 		case 1:
 			t.x.VMOVSS(sum, to)
@@ -220,23 +251,4 @@ func (t *dotTile) scaleAndStore() {
 			t.x.ADDQ(ldc, out)
 		}
 	}
-}
-
-// sum makes the sums of up to four vectors the lanes of one.
-func (t *dotTile) sum(vs []reg.VecVirtual) reg.VecVirtual {
-	ys := make([]reg.Register, len(vs))
-	for i, v := range vs {
-		ys[i] = t.x.Halved(v)
-	}
-	for len(ys) < 4 {
-		ys = append(ys, ys[0])
-	}
-	ab, cd, all := t.x.YMM(), t.x.YMM(), t.x.YMM()
-	t.x.VHADDPS(ys[1], ys[0], ab)
-	t.x.VHADDPS(ys[3], ys[2], cd)
-	t.x.VHADDPS(cd, ab, all)
-	high, sum := t.x.XMM(), t.x.XMM()
-	t.x.VEXTRACTF128(operand.U8(1), all, high)
-	t.x.VADDPS(high, all.AsX(), sum)
-	return sum
 }

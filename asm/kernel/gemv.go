@@ -203,61 +203,40 @@ func gemvWide(m vec.Machine, t vec.Tail) {
 	}
 }
 
-// GemvDot multiplies rows of B with a vector. Rows one after the other are a
-// single stream, where nothing lies between them, which suits a cache. From
-// memory several rows together arrive faster, each a stream, with the next such
-// rows fetched on the way.
+// GemvDot multiplies rows of B with a vector, several together: the lanes of one row alone would wait for one another.
+// Where rows come from memory, the next ones are fetched on the way.
 func GemvDot(m vec.Machine) {
-	together, unroll := m.Tier().Blocking.GemvRows, 2
-	alpha, t, sumEach := m.FloatParam("alpha"), m.Tail(m.SliceLen("a")), m.Sums()
+	together := m.Tier().Blocking.GemvRows
+	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))
 	b, c, n, ahead := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c"), m.IntParam("ahead")
-	// dots are the products of a with the next rows of B, as lanes to be added up.
-	dots := func(rows, unroll int, fetch bool) (sums []vec.V) {
-		streams := []vec.Ptr{m.SlicePtr("a")}
-		acc := make([][]vec.V, rows)
-		ldb := m.IntParam("ldb")
-		for r := range acc {
+	// dots writes the products of a with the next rows of B.
+	dots := func(rows int, fetch bool) {
+		streams, ldb := []vec.Ptr{m.SlicePtr("a")}, m.IntParam("ldb")
+		sums := make([][]vec.V, rows)
+		for r := range sums {
 			streams = append(streams, m.CopyPtr(b))
 			m.BumpBy(b, ldb)
-			for range unroll {
-				acc[r] = append(acc[r], m.Zero())
-			}
+			sums[r] = zeroLanes(m)
 		}
-		vec.Each(m, m.SliceLen("a"), t, unroll, streams, func(s vec.Span) {
-			for i := range s.Vectors {
-				x, off := s.Load(0, i, 0), 4*i*m.Width()
-				for r := range acc {
-					s.FMATo(acc[r][i], x, 1+r, i)
-					if fetch && s.Vectors == unroll && off%cacheLine == 0 {
-						m.PrefetchFar(s.Ptr(1+r), off, ahead, 4)
-					}
+		inDotLanes(m, m.SliceLen("a"), t, streams, func(chain int, load func(vec.Ptr) vec.V) {
+			x := load(streams[0])
+			for r, p := range streams[1:] {
+				m.FMATo(sums[r][chain], x, load(p))
+				if fetch && chain == 0 {
+					m.PrefetchFar(p, 0, ahead, 4)
 				}
 			}
 		})
-		for _, acc := range acc {
-			for w := unroll / 2; w >= 1; w /= 2 {
-				for i := range w {
-					m.AddTo(acc[i], acc[i+w])
-				}
-			}
-			sums = append(sums, acc[0])
+		for ; len(sums) > 0; sums = sums[min(4, len(sums)):] {
+			some := sums[:min(4, len(sums))]
+			m.StoreLanes(c, m.Mul(m.DotSums(some), alpha), 0, len(some))
+			m.Bump(c, 4*len(some))
 		}
-		return sums
-	}
-	store := func(sums []vec.V) {
-		m.StoreLanes(c, m.Mul(sumEach(sums), alpha), 0, len(sums))
-		m.Bump(c, 4*len(sums))
 	}
 	m.IfLE(ahead, 0, func() {
-		m.Loop(n, 4, func() {
-			var sums []vec.V
-			for range 4 {
-				sums = append(sums, dots(1, 4, false)...)
-			}
-			store(sums)
-		})
+		m.Loop(n, 4, func() { dots(4, false) })
 	}, func() {
-		m.Loop(n, together, func() { store(dots(together, unroll, true)) })
+		m.Loop(n, together, func() { dots(together, true) })
 	})
-	m.Loop(n, 1, func() { store(dots(1, 4, false)) })
+	m.Loop(n, 1, func() { dots(1, false) })
 }

@@ -147,6 +147,8 @@ type Machine interface {
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.
 	StoreScalar(p Ptr, off int, v V)
+	// DotSums are the sums of up to four dot products in DotLanes lanes each, as lanes from the first on.
+	DotSums(sums [][]V) V
 	// StoreLanes writes n lanes, from lane first on, at p: 1, 2, 4 or more by powers
 	// of two, up to Width; first is a multiple of n.
 	StoreLanes(p Ptr, v V, first, n int)

@@ -21,6 +21,10 @@ type Span struct {
 // i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so on by halves until one is left.
 const RowLanes = 32
 
+// DotLanes is the number of lanes of a dot product of rows of two matrices. Lanes i and i + DotLanes/2 are added, then
+// neighbours, twice, and then the two halves.
+const DotLanes = 16
+
 // Chains is the number of vectors that have RowLanes lanes.
 func Chains(m Machine) int { return RowLanes / m.Width() }
 

@@ -210,6 +210,16 @@ func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
 // Sums implements Machine, by adding pairs twice.
 func (x *Machine) Sums() func(vs []vec.V) vec.V { return x.ofEach(x.VFADDP) }
 
+// DotSums implements Machine.
+func (x *Machine) DotSums(sums [][]vec.V) vec.V {
+	var low, high []vec.V
+	for _, v := range sums {
+		low, high = append(low, x.Add(v[0], v[2])), append(high, x.Add(v[1], v[3]))
+	}
+	pairs := x.Sums()
+	return x.Add(pairs(low), pairs(high))
+}
+
 // Maxima implements Machine, as Sums does.
 func (x *Machine) Maxima() func(vs []vec.V) vec.V { return x.ofEach(x.VFMAXP) }
 

@@ -207,6 +207,29 @@ func (x *Machine) Halved(v reg.VecVirtual) reg.Register {
 	return sum
 }
 
+// DotSums implements Machine.
+func (x *Machine) DotSums(sums [][]vec.V) vec.V {
+	ys := make([]reg.Register, len(sums), 4)
+	for i, chains := range sums {
+		if len(chains) == 1 {
+			ys[i] = x.Halved(vector(chains[0]))
+		} else {
+			ys[i] = vector(x.Add(chains[0], chains[1])).AsY()
+		}
+	}
+	for len(ys) < 4 {
+		ys = append(ys, ys[0])
+	}
+	ab, cd, all := x.YMM(), x.YMM(), x.YMM()
+	x.VHADDPS(ys[1], ys[0], ab)
+	x.VHADDPS(ys[3], ys[2], cd)
+	x.VHADDPS(cd, ab, all)
+	high, sum := x.XMM(), x.NewV()
+	x.VEXTRACTF128(operand.U8(1), all, high)
+	x.VADDPS(high, all.AsX(), sum.AsX())
+	return vec.V{Reg: sum}
+}
+
 // Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding.
 func (x *Machine) Butterfly(v vec.V, distance int) vec.V {
 	partner := x.NewV()

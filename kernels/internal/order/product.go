@@ -48,6 +48,23 @@ func Accumulate(sum, alpha, beta, c float32) float32 {
 	return FMA(beta, c, sum)
 }
 
+// DotLanes is the number of lanes in which a dot product of rows of two matrices is summed.
+const DotLanes = 16
+
+// DotOf is the dot product of a row of A and a row of B^T, where neither is packed: element i goes to lane i modulo DotLanes.
+// Lanes i and i + DotLanes/2 are added, then neighbours, twice, and then the two halves.
+func DotOf(x, y []float32) float32 {
+	var s [DotLanes]float32
+	for ; len(x) >= DotLanes; x, y = x[DotLanes:], y[DotLanes:] {
+		AddEach(s[:], x[:DotLanes], y)
+	}
+	AddEach(s[:], x, y)
+	for i := range DotLanes / 2 {
+		s[i] += s[i+DotLanes/2]
+	}
+	return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+}
+
 // AddProducts adds x*y[j] to sums[j] for every j of sums, as FMA does.
 func AddProducts(sums []float32, x float32, y []float32) {
 	y = y[:len(sums)]

@@ -5,23 +5,30 @@
 #include "textflag.h"
 
 // func gemmDotAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·gemmDotAVX512(SB), NOSPLIT, $48-128
-	MOVQ  lda+56(FP), AX
-	SHLQ  $0x02, AX
-	MOVQ  ldb+88(FP), CX
-	SHLQ  $0x02, CX
-	MOVQ  k+16(FP), DX
-	ANDQ  $+15, DX
-	MOVQ  $-1, BX
-	BZHIQ DX, BX, BX
-	KMOVW BX, K1
-	MOVQ  n+8(FP), DX
-	MOVQ  DX, (SP)
-	MOVQ  b_base+64(FP), DX
-	MOVQ  DX, 8(SP)
-	MOVQ  c_base+96(FP), DX
-	MOVQ  DX, 16(SP)
+	MOVQ    lda+56(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    ldb+88(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    k+16(FP), DX
+	ANDQ    $+15, DX
+	XORQ    BX, BX
+	MOVQ    $+16, SI
+	MOVQ    DX, DI
+	CMPQ    DI, SI
+	CMOVQGT SI, DI
+	MOVQ    $-1, SI
+	BZHIQ   DI, SI, SI
+	KMOVW   SI, K1
+	SUBQ    $+16, DX
+	CMOVQLT BX, DX
+	MOVQ    n+8(FP), DX
+	MOVQ    DX, (SP)
+	MOVQ    b_base+64(FP), DX
+	MOVQ    DX, 8(SP)
+	MOVQ    c_base+96(FP), DX
+	MOVQ    DX, 16(SP)
 
 columns4:
 	CMPQ (SP), $+4

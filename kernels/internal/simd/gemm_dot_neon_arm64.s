@@ -7,314 +7,429 @@
 // func gemmDotNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 TEXT ·gemmDotNEON(SB), NOSPLIT, $0-128
 	MOVD   $constants<>(SB), R1
-	FMOVS  alpha+24(FP), F20
-	VDUP   V20.S[0], V20.S4
+	FMOVS  alpha+24(FP), F27
+	VDUP   V27.S[0], V27.S4
 	MOVD   k+16(FP), R0
 	AND    $3, R0, R0
-	MOVD   $4, R8
+	MOVD   $4, R6
 	CMP    $1, R0
-	CSEL   GT, R8, ZR, R8
-	MOVD   $8, R9
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
 	CMP    $2, R0
-	CSEL   GT, R9, R8, R9
-	SCVTFS R0, F21
-	VDUP   V21.S[0], V21.S4
+	CSEL   GT, R7, R6, R7
+	SCVTFS R0, F28
+	VDUP   V28.S[0], V28.S4
 	FMOVQ  (R1), F0
-	WORD   $0x6ea0e6b5 // fcmgt v21.4s, v21.4s, v0.4s
-	MOVD   b_base+64(FP), R4
-	MOVD   c_base+96(FP), R5
-	MOVD   n+8(FP), R6
-	CMP    $4, R6
+	WORD   $0x6ea0e79c // fcmgt v28.4s, v28.4s, v0.4s
+	MOVD   b_base+64(FP), R2
+	MOVD   c_base+96(FP), R3
+	MOVD   n+8(FP), R4
+	CMP    $2, R4
 	BLT    end2
 
 loop1:
-	MOVD a_base+32(FP), R7
-	MOVD R5, R10
-	MOVD m+0(FP), R11
-	CMP  $4, R11
+	MOVD a_base+32(FP), R5
+	MOVD R3, R8
+	MOVD m+0(FP), R9
+	CMP  $3, R9
 	BLT  end4
 
 loop3:
-	MOVD  R7, R0
-	MOVD  R0, R2
-	MOVD  lda+56(FP), R1
-	ADD   R1<<2, R2, R2
-	MOVD  R2, R12
-	MOVD  lda+56(FP), R1
-	ADD   R1<<2, R12, R12
-	MOVD  R12, R13
+	MOVD  R5, R0
+	MOVD  R0, R13
 	MOVD  lda+56(FP), R1
 	ADD   R1<<2, R13, R13
-	MOVD  R4, R3
-	MOVD  R3, R14
+	MOVD  R13, R12
+	MOVD  lda+56(FP), R1
+	ADD   R1<<2, R12, R12
+	MOVD  R2, R11
+	MOVD  R11, R10
 	MOVD  ldb+88(FP), R1
-	ADD   R1<<2, R14, R14
-	MOVD  R14, R15
-	MOVD  ldb+88(FP), R1
-	ADD   R1<<2, R15, R15
-	MOVD  R15, R19
-	MOVD  ldb+88(FP), R1
-	ADD   R1<<2, R19, R19
-	MOVD  k+16(FP), R1
+	ADD   R1<<2, R10, R10
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
 	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V12.B16
-	VMOVI $0, V6.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	VMOVI $0, V6.B16
 	VMOVI $0, V15.B16
-	VMOVI $0, V5.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V22.B16
-	CMP   $4, R1
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V29.B16
+	MOVD  k+16(FP), R1
+	CMP   $16, R1
 	BLT   end6
 
 loop5:
 	FMOVQ (R0), F0
-	FMOVQ (R2), F1
+	FMOVQ (R13), F1
 	FMOVQ (R12), F2
-	FMOVQ (R13), F3
-	FMOVQ (R3), F4
-	VFMLA V4.S4, V0.S4, V8.S4
-	VFMLA V4.S4, V1.S4, V11.S4
-	VFMLA V4.S4, V2.S4, V14.S4
-	VFMLA V4.S4, V3.S4, V17.S4
-	FMOVQ (R14), F4
-	VFMLA V4.S4, V0.S4, V9.S4
-	VFMLA V4.S4, V1.S4, V12.S4
-	VFMLA V4.S4, V2.S4, V15.S4
-	VFMLA V4.S4, V3.S4, V18.S4
-	FMOVQ (R15), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	VFMLA V4.S4, V1.S4, V6.S4
-	VFMLA V4.S4, V2.S4, V5.S4
-	VFMLA V4.S4, V3.S4, V19.S4
-	FMOVQ (R19), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	VFMLA V4.S4, V1.S4, V13.S4
-	VFMLA V4.S4, V2.S4, V16.S4
-	VFMLA V4.S4, V3.S4, V22.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	ADD   $16, R15, R15
-	ADD   $16, R19, R19
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	FMOVQ (R11), F3
+	VFMLA V3.S4, V0.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V14.S4
+	VFMLA V3.S4, V2.S4, V21.S4
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V11.S4
+	VFMLA V3.S4, V1.S4, V17.S4
+	VFMLA V3.S4, V2.S4, V24.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R13), F1
+	FMOVQ 16(R12), F2
+	FMOVQ 16(R11), F3
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V6.S4
+	VFMLA V3.S4, V2.S4, V5.S4
+	FMOVQ 16(R10), F3
+	VFMLA V3.S4, V0.S4, V4.S4
+	VFMLA V3.S4, V1.S4, V18.S4
+	VFMLA V3.S4, V2.S4, V25.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R13), F1
+	FMOVQ 32(R12), F2
+	FMOVQ 32(R11), F3
+	VFMLA V3.S4, V0.S4, V9.S4
+	VFMLA V3.S4, V1.S4, V15.S4
+	VFMLA V3.S4, V2.S4, V22.S4
+	FMOVQ 32(R10), F3
+	VFMLA V3.S4, V0.S4, V12.S4
+	VFMLA V3.S4, V1.S4, V19.S4
+	VFMLA V3.S4, V2.S4, V26.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R13), F1
+	FMOVQ 48(R12), F2
+	FMOVQ 48(R11), F3
+	VFMLA V3.S4, V0.S4, V10.S4
+	VFMLA V3.S4, V1.S4, V16.S4
+	VFMLA V3.S4, V2.S4, V23.S4
+	FMOVQ 48(R10), F3
+	VFMLA V3.S4, V0.S4, V13.S4
+	VFMLA V3.S4, V1.S4, V20.S4
+	VFMLA V3.S4, V2.S4, V29.S4
+	ADD   $64, R0, R0
+	ADD   $64, R13, R13
+	ADD   $64, R12, R12
+	ADD   $64, R11, R11
+	ADD   $64, R10, R10
+	SUB   $16, R1, R1
+	CMP   $16, R1
 	BGE   loop5
 
 end6:
-	CBZ   R1, end7
+	CMP   $3, R1
+	BGT   else7
+	CBZ   R1, end9
 	FMOVS (R0), F0
-	ADD   R8, R0, R1
+	ADD   R6, R0, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R9, R0, R0
+	ADD   R7, R0, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V21.B16, V0.B16, V0.B16
-	FMOVS (R2), F1
-	ADD   R8, R2, R0
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R9, R2, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V21.B16, V1.B16, V1.B16
+	VAND  V28.B16, V1.B16, V1.B16
 	FMOVS (R12), F2
-	ADD   R8, R12, R0
+	ADD   R6, R12, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R9, R12, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V21.B16, V2.B16, V2.B16
-	FMOVS (R13), F3
-	ADD   R8, R13, R0
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R11), F3
+	ADD   R6, R11, R0
 	VLD1  (R0), V3.S[1]
-	ADD   R9, R13, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V3.S[2]
-	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R3), F4
-	ADD   R8, R3, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R3, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V0.S4, V8.S4
-	VFMLA V4.S4, V1.S4, V11.S4
-	VFMLA V4.S4, V2.S4, V14.S4
-	VFMLA V4.S4, V3.S4, V17.S4
-	FMOVS (R14), F4
-	ADD   R8, R14, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R14, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V0.S4, V9.S4
-	VFMLA V4.S4, V1.S4, V12.S4
-	VFMLA V4.S4, V2.S4, V15.S4
-	VFMLA V4.S4, V3.S4, V18.S4
-	FMOVS (R15), F4
-	ADD   R8, R15, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R15, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V0.S4, V7.S4
-	VFMLA V4.S4, V1.S4, V6.S4
-	VFMLA V4.S4, V2.S4, V5.S4
-	VFMLA V4.S4, V3.S4, V19.S4
-	FMOVS (R19), F4
-	ADD   R8, R19, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R19, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V0.S4, V10.S4
-	VFMLA V4.S4, V1.S4, V13.S4
-	VFMLA V4.S4, V2.S4, V16.S4
-	VFMLA V4.S4, V3.S4, V22.S4
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V14.S4
+	VFMLA V3.S4, V2.S4, V21.S4
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V11.S4
+	VFMLA V3.S4, V1.S4, V17.S4
+	VFMLA V3.S4, V2.S4, V24.S4
 
-end7:
-	MOVD  R10, R0
-	VEXT  $8, V8.B16, V8.B16, V0.B16
-	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+end9:
+	B end8
+
+else7:
+	FMOVQ (R0), F0
+	FMOVQ (R13), F1
+	FMOVQ (R12), F2
+	FMOVQ (R11), F3
+	VFMLA V3.S4, V0.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V14.S4
+	VFMLA V3.S4, V2.S4, V21.S4
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V11.S4
+	VFMLA V3.S4, V1.S4, V17.S4
+	VFMLA V3.S4, V2.S4, V24.S4
+	ADD   $16, R0, R0
+	ADD   $16, R13, R13
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else10
+	CBZ   R1, end12
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R12), F2
+	ADD   R6, R12, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R11), F3
+	ADD   R6, R11, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V6.S4
+	VFMLA V3.S4, V2.S4, V5.S4
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V4.S4
+	VFMLA V3.S4, V1.S4, V18.S4
+	VFMLA V3.S4, V2.S4, V25.S4
+
+end12:
+	B end11
+
+else10:
+	FMOVQ (R0), F0
+	FMOVQ (R13), F1
+	FMOVQ (R12), F2
+	FMOVQ (R11), F3
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V6.S4
+	VFMLA V3.S4, V2.S4, V5.S4
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V4.S4
+	VFMLA V3.S4, V1.S4, V18.S4
+	VFMLA V3.S4, V2.S4, V25.S4
+	ADD   $16, R0, R0
+	ADD   $16, R13, R13
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else13
+	CBZ   R1, end15
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R12), F2
+	ADD   R6, R12, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R11), F3
+	ADD   R6, R11, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V9.S4
+	VFMLA V3.S4, V1.S4, V15.S4
+	VFMLA V3.S4, V2.S4, V22.S4
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V12.S4
+	VFMLA V3.S4, V1.S4, V19.S4
+	VFMLA V3.S4, V2.S4, V26.S4
+
+end15:
+	B end14
+
+else13:
+	FMOVQ (R0), F0
+	FMOVQ (R13), F1
+	FMOVQ (R12), F2
+	FMOVQ (R11), F3
+	VFMLA V3.S4, V0.S4, V9.S4
+	VFMLA V3.S4, V1.S4, V15.S4
+	VFMLA V3.S4, V2.S4, V22.S4
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V12.S4
+	VFMLA V3.S4, V1.S4, V19.S4
+	VFMLA V3.S4, V2.S4, V26.S4
+	ADD   $16, R0, R0
+	ADD   $16, R13, R13
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CBZ   R1, end16
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R12), F2
+	ADD   R6, R12, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R11), F3
+	ADD   R6, R11, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V10.S4
+	VFMLA V3.S4, V1.S4, V16.S4
+	VFMLA V3.S4, V2.S4, V23.S4
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V13.S4
+	VFMLA V3.S4, V1.S4, V20.S4
+	VFMLA V3.S4, V2.S4, V29.S4
+
+end16:
+
+end14:
+
+end11:
+
+end8:
+	MOVD  R8, R0
+	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
+	WORD  $0x4e2ad4e1 // fadd v1.4s, v7.4s, v10.4s
+	WORD  $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	WORD  $0x4e2dd483 // fadd v3.4s, v4.4s, v13.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V9.B16, V9.B16, V0.B16
-	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V7.B16, V7.B16, V0.B16
-	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V10.B16, V10.B16, V0.B16
-	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	VEXT  $8, V11.B16, V11.B16, V0.B16
-	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
+	WORD  $0x4e2fd5c0 // fadd v0.4s, v14.4s, v15.4s
+	WORD  $0x4e30d4c1 // fadd v1.4s, v6.4s, v16.4s
+	WORD  $0x4e33d622 // fadd v2.4s, v17.4s, v19.4s
+	WORD  $0x4e34d643 // fadd v3.4s, v18.4s, v20.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V13.B16, V13.B16, V0.B16
-	WORD  $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	VEXT  $8, V14.B16, V14.B16, V0.B16
-	WORD  $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	WORD  $0x4e36d6a0 // fadd v0.4s, v21.4s, v22.4s
+	WORD  $0x4e37d4a1 // fadd v1.4s, v5.4s, v23.4s
+	WORD  $0x4e3ad702 // fadd v2.4s, v24.4s, v26.4s
+	WORD  $0x4e3dd723 // fadd v3.4s, v25.4s, v29.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V15.B16, V15.B16, V0.B16
-	WORD  $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V5.B16, V5.B16, V0.B16
-	WORD  $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V16.B16, V16.B16, V0.B16
-	WORD  $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V17.B16, V17.B16, V0.B16
-	WORD  $0x4e20d620 // fadd v0.4s, v17.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V18.B16, V18.B16, V0.B16
-	WORD  $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V19.B16, V19.B16, V0.B16
-	WORD  $0x4e20d660 // fadd v0.4s, v19.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V22.B16, V22.B16, V0.B16
-	WORD  $0x4e20d6c0 // fadd v0.4s, v22.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
+	ADD   R0<<2, R8, R8
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
+	ADD   R0<<2, R8, R8
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	SUB   $4, R11, R11
-	CMP   $4, R11
+	ADD   R0<<2, R8, R8
+	SUB   $3, R9, R9
+	CMP   $3, R9
 	BGE   loop3
 
 end4:
-	CMP $3, R11
-	BLT end9
+	CMP $2, R9
+	BLT end18
 
-loop8:
-	MOVD  R7, R0
-	MOVD  R0, R1
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R1, R1
-	MOVD  R1, R3
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R3, R3
-	MOVD  R4, R12
-	MOVD  R12, R13
-	MOVD  ldb+88(FP), R2
-	ADD   R2<<2, R13, R13
-	MOVD  R13, R14
-	MOVD  ldb+88(FP), R2
-	ADD   R2<<2, R14, R14
-	MOVD  R14, R15
-	MOVD  ldb+88(FP), R2
-	ADD   R2<<2, R15, R15
-	MOVD  k+16(FP), R2
-	VMOVI $0, V0.B16
+loop17:
+	MOVD  R5, R0
+	MOVD  R0, R12
+	MOVD  lda+56(FP), R1
+	ADD   R1<<2, R12, R12
+	MOVD  R2, R11
+	MOVD  R11, R10
+	MOVD  ldb+88(FP), R1
+	ADD   R1<<2, R10, R10
+	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
+	VMOVI $0, V3.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
@@ -324,854 +439,1195 @@ loop8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CMP   $4, R2
-	BLT   end11
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	MOVD  k+16(FP), R1
+	CMP   $16, R1
+	BLT   end20
 
-loop10:
-	FMOVQ (R0), F1
-	FMOVQ (R1), F2
-	FMOVQ (R3), F3
-	FMOVQ (R12), F4
-	VFMLA V4.S4, V1.S4, V0.S4
-	VFMLA V4.S4, V2.S4, V8.S4
-	VFMLA V4.S4, V3.S4, V12.S4
-	FMOVQ (R13), F4
-	VFMLA V4.S4, V1.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V9.S4
-	VFMLA V4.S4, V3.S4, V13.S4
-	FMOVQ (R14), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	VFMLA V4.S4, V2.S4, V10.S4
-	VFMLA V4.S4, V3.S4, V14.S4
-	FMOVQ (R15), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	VFMLA V4.S4, V2.S4, V11.S4
-	VFMLA V4.S4, V3.S4, V15.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R3, R3
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	ADD   $16, R14, R14
-	ADD   $16, R15, R15
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop10
+loop19:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V15.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R12), F1
+	FMOVQ 16(R11), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V12.S4
+	FMOVQ 16(R10), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V1.S4, V16.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R12), F1
+	FMOVQ 32(R11), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V1.S4, V13.S4
+	FMOVQ 32(R10), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V17.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R12), F1
+	FMOVQ 48(R11), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+	FMOVQ 48(R10), F2
+	VFMLA V2.S4, V0.S4, V10.S4
+	VFMLA V2.S4, V1.S4, V18.S4
+	ADD   $64, R0, R0
+	ADD   $64, R12, R12
+	ADD   $64, R11, R11
+	ADD   $64, R10, R10
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop19
 
-end11:
-	CBZ   R2, end12
-	FMOVS (R0), F1
-	ADD   R8, R0, R2
-	VLD1  (R2), V1.S[1]
-	ADD   R9, R0, R0
+end20:
+	CMP   $3, R1
+	BGT   else21
+	CBZ   R1, end23
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V21.B16, V1.B16, V1.B16
-	FMOVS (R1), F2
-	ADD   R8, R1, R0
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R9, R1, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V21.B16, V2.B16, V2.B16
-	FMOVS (R3), F3
-	ADD   R8, R3, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R9, R3, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R12), F4
-	ADD   R8, R12, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R12, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V1.S4, V0.S4
-	VFMLA V4.S4, V2.S4, V8.S4
-	VFMLA V4.S4, V3.S4, V12.S4
-	FMOVS (R13), F4
-	ADD   R8, R13, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R13, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V1.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V9.S4
-	VFMLA V4.S4, V3.S4, V13.S4
-	FMOVS (R14), F4
-	ADD   R8, R14, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R14, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V1.S4, V6.S4
-	VFMLA V4.S4, V2.S4, V10.S4
-	VFMLA V4.S4, V3.S4, V14.S4
-	FMOVS (R15), F4
-	ADD   R8, R15, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R15, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V1.S4, V7.S4
-	VFMLA V4.S4, V2.S4, V11.S4
-	VFMLA V4.S4, V3.S4, V15.S4
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V15.S4
 
-end12:
-	MOVD  R10, R0
-	VEXT  $8, V0.B16, V0.B16, V1.B16
+end23:
+	B end22
+
+else21:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V15.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else24
+	CBZ   R1, end26
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V12.S4
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V1.S4, V16.S4
+
+end26:
+	B end25
+
+else24:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V12.S4
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V1.S4, V16.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else27
+	CBZ   R1, end29
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V1.S4, V13.S4
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V17.S4
+
+end29:
+	B end28
+
+else27:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V1.S4, V13.S4
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V17.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CBZ   R1, end30
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V3.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V10.S4
+	VFMLA V2.S4, V1.S4, V18.S4
+
+end30:
+
+end28:
+
+end25:
+
+end22:
+	MOVD  R8, R0
+	WORD  $0x4e26d480 // fadd v0.4s, v4.4s, v6.4s
+	WORD  $0x4e23d4a1 // fadd v1.4s, v5.4s, v3.4s
+	WORD  $0x4e29d4e2 // fadd v2.4s, v7.4s, v9.4s
+	WORD  $0x4e2ad503 // fadd v3.4s, v8.4s, v10.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V5.B16, V5.B16, V0.B16
-	WORD  $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V7.B16, V7.B16, V0.B16
-	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	VEXT  $8, V8.B16, V8.B16, V0.B16
-	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	WORD  $0x4e2dd560 // fadd v0.4s, v11.4s, v13.4s
+	WORD  $0x4e2ed581 // fadd v1.4s, v12.4s, v14.4s
+	WORD  $0x4e31d5e2 // fadd v2.4s, v15.4s, v17.4s
+	WORD  $0x4e32d603 // fadd v3.4s, v16.4s, v18.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V9.B16, V9.B16, V0.B16
-	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V10.B16, V10.B16, V0.B16
-	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V11.B16, V11.B16, V0.B16
-	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V13.B16, V13.B16, V0.B16
-	WORD  $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V14.B16, V14.B16, V0.B16
-	WORD  $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V15.B16, V15.B16, V0.B16
-	WORD  $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
+	ADD   R0<<2, R8, R8
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	SUB   $3, R11, R11
-	CMP   $3, R11
-	BGE   loop8
+	ADD   R0<<2, R8, R8
+	SUB   $2, R9, R9
+	CMP   $2, R9
+	BGE   loop17
 
-end9:
-	CMP $2, R11
-	BLT end14
+end18:
+	CMP $1, R9
+	BLT end32
 
-loop13:
-	MOVD  R7, R0
-	MOVD  R0, R1
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R1, R1
-	MOVD  R4, R2
-	MOVD  R2, R12
-	MOVD  ldb+88(FP), R3
-	ADD   R3<<2, R12, R12
-	MOVD  R12, R13
-	MOVD  ldb+88(FP), R3
-	ADD   R3<<2, R13, R13
-	MOVD  R13, R14
-	MOVD  ldb+88(FP), R3
-	ADD   R3<<2, R14, R14
-	MOVD  k+16(FP), R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
+loop31:
+	MOVD  R5, R0
+	MOVD  R2, R11
+	MOVD  R11, R10
+	MOVD  ldb+88(FP), R1
+	ADD   R1<<2, R10, R10
 	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  k+16(FP), R1
+	CMP   $16, R1
+	BLT   end34
+
+loop33:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R11), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 16(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R11), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 32(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R11), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 48(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	ADD   $64, R0, R0
+	ADD   $64, R11, R11
+	ADD   $64, R10, R10
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop33
+
+end34:
+	CMP   $3, R1
+	BGT   else35
+	CBZ   R1, end37
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVS (R10), F1
+	ADD   R6, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+
+end37:
+	B end36
+
+else35:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else38
+	CBZ   R1, end40
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVS (R10), F1
+	ADD   R6, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+
+end40:
+	B end39
+
+else38:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else41
+	CBZ   R1, end43
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVS (R10), F1
+	ADD   R6, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+
+end43:
+	B end42
+
+else41:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CBZ   R1, end44
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVS (R10), F1
+	ADD   R6, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+
+end44:
+
+end42:
+
+end39:
+
+end36:
+	MOVD  R8, R0
+	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
+	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
+	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
+	WORD  $0x4e29d4e3 // fadd v3.4s, v7.4s, v9.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVD F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop31
+
+end32:
+	MOVD ldb+88(FP), R0
+	ADD  R0<<2, R2, R2
+	MOVD ldb+88(FP), R0
+	ADD  R0<<2, R2, R2
+	ADD  $8, R3, R3
+	SUB  $2, R4, R4
+	CMP  $2, R4
+	BGE  loop1
+
+end2:
+	CMP $1, R4
+	BLT end46
+
+loop45:
+	MOVD a_base+32(FP), R5
+	MOVD R3, R8
+	MOVD m+0(FP), R9
+	CMP  $3, R9
+	BLT  end48
+
+loop47:
+	MOVD  R5, R0
+	MOVD  R0, R12
+	MOVD  lda+56(FP), R1
+	ADD   R1<<2, R12, R12
+	MOVD  R12, R11
+	MOVD  lda+56(FP), R1
+	ADD   R1<<2, R11, R11
+	MOVD  R2, R10
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD  k+16(FP), R1
+	CMP   $16, R1
+	BLT   end50
+
+loop49:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V5.S4
+	VFMLA V3.S4, V1.S4, V4.S4
+	VFMLA V3.S4, V2.S4, V12.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R12), F1
+	FMOVQ 16(R11), F2
+	FMOVQ 16(R10), F3
+	VFMLA V3.S4, V0.S4, V6.S4
+	VFMLA V3.S4, V1.S4, V9.S4
+	VFMLA V3.S4, V2.S4, V13.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R12), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 32(R10), F3
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V10.S4
+	VFMLA V3.S4, V2.S4, V14.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R12), F1
+	FMOVQ 48(R11), F2
+	FMOVQ 48(R10), F3
+	VFMLA V3.S4, V0.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V11.S4
+	VFMLA V3.S4, V2.S4, V15.S4
+	ADD   $64, R0, R0
+	ADD   $64, R12, R12
+	ADD   $64, R11, R11
+	ADD   $64, R10, R10
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop49
+
+end50:
+	CMP   $3, R1
+	BGT   else51
+	CBZ   R1, end53
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V5.S4
+	VFMLA V3.S4, V1.S4, V4.S4
+	VFMLA V3.S4, V2.S4, V12.S4
+
+end53:
+	B end52
+
+else51:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V5.S4
+	VFMLA V3.S4, V1.S4, V4.S4
+	VFMLA V3.S4, V2.S4, V12.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else54
+	CBZ   R1, end56
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V6.S4
+	VFMLA V3.S4, V1.S4, V9.S4
+	VFMLA V3.S4, V2.S4, V13.S4
+
+end56:
+	B end55
+
+else54:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V6.S4
+	VFMLA V3.S4, V1.S4, V9.S4
+	VFMLA V3.S4, V2.S4, V13.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else57
+	CBZ   R1, end59
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V10.S4
+	VFMLA V3.S4, V2.S4, V14.S4
+
+end59:
+	B end58
+
+else57:
+	FMOVQ (R0), F0
+	FMOVQ (R12), F1
+	FMOVQ (R11), F2
+	FMOVQ (R10), F3
+	VFMLA V3.S4, V0.S4, V7.S4
+	VFMLA V3.S4, V1.S4, V10.S4
+	VFMLA V3.S4, V2.S4, V14.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CBZ   R1, end60
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R11), F2
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V28.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V0.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V11.S4
+	VFMLA V3.S4, V2.S4, V15.S4
+
+end60:
+
+end58:
+
+end55:
+
+end52:
+	MOVD  R8, R0
+	WORD  $0x4e27d4a0 // fadd v0.4s, v5.4s, v7.4s
+	WORD  $0x4e28d4c1 // fadd v1.4s, v6.4s, v8.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	WORD  $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
+	WORD  $0x4e2bd521 // fadd v1.4s, v9.4s, v11.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	WORD  $0x4e2ed580 // fadd v0.4s, v12.4s, v14.4s
+	WORD  $0x4e2fd5a1 // fadd v1.4s, v13.4s, v15.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	SUB   $3, R9, R9
+	CMP   $3, R9
+	BGE   loop47
+
+end48:
+	CMP $2, R9
+	BLT end62
+
+loop61:
+	MOVD  R5, R0
+	MOVD  R0, R11
+	MOVD  lda+56(FP), R1
+	ADD   R1<<2, R11, R11
+	MOVD  R2, R10
+	VMOVI $0, V4.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	CMP   $4, R3
-	BLT   end16
+	MOVD  k+16(FP), R1
+	CMP   $16, R1
+	BLT   end64
 
-loop15:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V3.S4, V0.S4
-	VFMLA V5.S4, V4.S4, V7.S4
-	FMOVQ (R12), F5
-	VFMLA V5.S4, V3.S4, V1.S4
-	VFMLA V5.S4, V4.S4, V8.S4
-	FMOVQ (R13), F5
-	VFMLA V5.S4, V3.S4, V2.S4
-	VFMLA V5.S4, V4.S4, V9.S4
-	FMOVQ (R14), F5
-	VFMLA V5.S4, V3.S4, V6.S4
-	VFMLA V5.S4, V4.S4, V10.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	ADD   $16, R14, R14
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop15
+loop63:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V7.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 16(R10), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R11), F1
+	FMOVQ 32(R10), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V9.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R11), F1
+	FMOVQ 48(R10), F2
+	VFMLA V2.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   $64, R0, R0
+	ADD   $64, R11, R11
+	ADD   $64, R10, R10
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop63
 
-end16:
-	CBZ   R3, end17
-	FMOVS (R0), F3
-	ADD   R8, R0, R3
-	VLD1  (R3), V3.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R1), F4
-	ADD   R8, R1, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R1, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
-	ADD   R8, R2, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V3.S4, V0.S4
-	VFMLA V5.S4, V4.S4, V7.S4
-	FMOVS (R12), F5
-	ADD   R8, R12, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R12, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V3.S4, V1.S4
-	VFMLA V5.S4, V4.S4, V8.S4
-	FMOVS (R13), F5
-	ADD   R8, R13, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R13, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V3.S4, V2.S4
-	VFMLA V5.S4, V4.S4, V9.S4
-	FMOVS (R14), F5
-	ADD   R8, R14, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R14, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V3.S4, V6.S4
-	VFMLA V5.S4, V4.S4, V10.S4
-
-end17:
-	MOVD  R10, R0
-	VEXT  $8, V0.B16, V0.B16, V3.B16
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V1.B16, V1.B16, V0.B16
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V2.B16, V2.B16, V0.B16
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V7.B16, V7.B16, V0.B16
-	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V8.B16, V8.B16, V0.B16
-	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V9.B16, V9.B16, V0.B16
-	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V10.B16, V10.B16, V0.B16
-	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	SUB   $2, R11, R11
-	CMP   $2, R11
-	BGE   loop13
-
-end14:
-	CMP $1, R11
-	BLT end19
-
-loop18:
-	MOVD  R7, R0
-	MOVD  R4, R1
-	MOVD  R1, R2
-	MOVD  ldb+88(FP), R3
-	ADD   R3<<2, R2, R2
-	MOVD  R2, R3
-	MOVD  ldb+88(FP), R12
-	ADD   R12<<2, R3, R3
-	MOVD  R3, R12
-	MOVD  ldb+88(FP), R13
-	ADD   R13<<2, R12, R12
-	MOVD  k+16(FP), R13
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	CMP   $4, R13
-	BLT   end21
-
-loop20:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVQ (R3), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ (R12), F5
-	VFMLA V5.S4, V4.S4, V3.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R12, R12
-	SUB   $4, R13, R13
-	CMP   $4, R13
-	BGE   loop20
-
-end21:
-	CBZ   R13, end22
-	FMOVS (R0), F4
-	ADD   R8, R0, R13
-	VLD1  (R13), V4.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R1), F5
-	ADD   R8, R1, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R1, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVS (R2), F5
-	ADD   R8, R2, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVS (R3), F5
-	ADD   R8, R3, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R3, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVS (R12), F5
-	ADD   R8, R12, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R12, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V3.S4
-
-end22:
-	MOVD  R10, R0
-	VEXT  $8, V0.B16, V0.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	VEXT  $8, V1.B16, V1.B16, V0.B16
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 4(R0)
-	VEXT  $8, V2.B16, V2.B16, V0.B16
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 8(R0)
-	VEXT  $8, V3.B16, V3.B16, V0.B16
-	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, 12(R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R7, R7
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R10, R10
-	SUB   $1, R11, R11
-	CMP   $1, R11
-	BGE   loop18
-
-end19:
-	MOVD ldb+88(FP), R0
-	ADD  R0<<2, R4, R4
-	MOVD ldb+88(FP), R0
-	ADD  R0<<2, R4, R4
-	MOVD ldb+88(FP), R0
-	ADD  R0<<2, R4, R4
-	MOVD ldb+88(FP), R0
-	ADD  R0<<2, R4, R4
-	ADD  $16, R5, R5
-	SUB  $4, R6, R6
-	CMP  $4, R6
-	BGE  loop1
-
-end2:
-	CMP $1, R6
-	BLT end24
-
-loop23:
-	MOVD a_base+32(FP), R11
-	MOVD R5, R12
-	MOVD m+0(FP), R13
-	CMP  $4, R13
-	BLT  end26
-
-loop25:
-	MOVD  R11, R0
-	MOVD  R0, R1
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R1, R1
-	MOVD  R1, R2
-	MOVD  lda+56(FP), R3
-	ADD   R3<<2, R2, R2
-	MOVD  R2, R3
-	MOVD  lda+56(FP), R7
-	ADD   R7<<2, R3, R3
-	MOVD  R4, R7
-	MOVD  k+16(FP), R10
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	CMP   $4, R10
-	BLT   end28
-
-loop27:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F5
-	FMOVQ (R2), F6
-	FMOVQ (R3), F7
-	FMOVQ (R7), F8
-	VFMLA V8.S4, V4.S4, V0.S4
-	VFMLA V8.S4, V5.S4, V1.S4
-	VFMLA V8.S4, V6.S4, V2.S4
-	VFMLA V8.S4, V7.S4, V3.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R7, R7
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop27
-
-end28:
-	CBZ   R10, end29
-	FMOVS (R0), F4
-	ADD   R8, R0, R10
-	VLD1  (R10), V4.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R1), F5
-	ADD   R8, R1, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R1, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	FMOVS (R2), F6
-	ADD   R8, R2, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	FMOVS (R3), F7
-	ADD   R8, R3, R0
-	VLD1  (R0), V7.S[1]
-	ADD   R9, R3, R0
-	VLD1  (R0), V7.S[2]
-	VAND  V21.B16, V7.B16, V7.B16
-	FMOVS (R7), F8
-	ADD   R8, R7, R0
-	VLD1  (R0), V8.S[1]
-	ADD   R9, R7, R0
-	VLD1  (R0), V8.S[2]
-	VAND  V21.B16, V8.B16, V8.B16
-	VFMLA V8.S4, V4.S4, V0.S4
-	VFMLA V8.S4, V5.S4, V1.S4
-	VFMLA V8.S4, V6.S4, V2.S4
-	VFMLA V8.S4, V7.S4, V3.S4
-
-end29:
-	MOVD  R12, R0
-	VEXT  $8, V0.B16, V0.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V1.B16, V1.B16, V0.B16
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V2.B16, V2.B16, V0.B16
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V3.B16, V3.B16, V0.B16
-	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	SUB   $4, R13, R13
-	CMP   $4, R13
-	BGE   loop25
-
-end26:
-	CMP $3, R13
-	BLT end31
-
-loop30:
-	MOVD  R11, R0
-	MOVD  R0, R1
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R1, R1
-	MOVD  R1, R2
-	MOVD  lda+56(FP), R3
-	ADD   R3<<2, R2, R2
-	MOVD  R4, R3
-	MOVD  k+16(FP), R7
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	CMP   $4, R7
-	BLT   end33
-
-loop32:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
-	FMOVQ (R2), F5
-	FMOVQ (R3), F6
-	VFMLA V6.S4, V3.S4, V0.S4
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop32
-
-end33:
-	CBZ   R7, end34
-	FMOVS (R0), F3
-	ADD   R8, R0, R7
-	VLD1  (R7), V3.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R1), F4
-	ADD   R8, R1, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R1, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
-	ADD   R8, R2, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	FMOVS (R3), F6
-	ADD   R8, R3, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R9, R3, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V3.S4, V0.S4
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-
-end34:
-	MOVD  R12, R0
-	VEXT  $8, V0.B16, V0.B16, V3.B16
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V1.B16, V1.B16, V0.B16
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V2.B16, V2.B16, V0.B16
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	SUB   $3, R13, R13
-	CMP   $3, R13
-	BGE   loop30
-
-end31:
-	CMP $2, R13
-	BLT end36
-
-loop35:
-	MOVD  R11, R0
-	MOVD  R0, R1
-	MOVD  lda+56(FP), R2
-	ADD   R2<<2, R1, R1
-	MOVD  R4, R2
-	MOVD  k+16(FP), R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	CMP   $4, R3
-	BLT   end38
-
-loop37:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop37
-
-end38:
-	CBZ   R3, end39
-	FMOVS (R0), F2
-	ADD   R8, R0, R3
-	VLD1  (R3), V2.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V21.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R8, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R9, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R2), F4
-	ADD   R8, R2, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V21.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
-
-end39:
-	MOVD  R12, R0
-	VEXT  $8, V0.B16, V0.B16, V2.B16
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	VEXT  $8, V1.B16, V1.B16, V0.B16
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
-	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	SUB   $2, R13, R13
-	CMP   $2, R13
-	BGE   loop35
-
-end36:
-	CMP $1, R13
-	BLT end41
-
-loop40:
-	MOVD  R11, R0
-	MOVD  R4, R1
-	MOVD  k+16(FP), R2
-	VMOVI $0, V0.B16
-	CMP   $4, R2
-	BLT   end43
-
-loop42:
-	FMOVQ (R0), F1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop42
-
-end43:
-	CBZ   R2, end44
-	FMOVS (R0), F1
-	ADD   R8, R0, R2
-	VLD1  (R2), V1.S[1]
-	ADD   R9, R0, R0
+end64:
+	CMP   $3, R1
+	BGT   else65
+	CBZ   R1, end67
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V21.B16, V1.B16, V1.B16
-	FMOVS (R1), F2
-	ADD   R8, R1, R0
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R9, R1, R0
+	ADD   R7, R10, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V21.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V1.S4, V0.S4
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V7.S4
 
-end44:
-	MOVD  R12, R0
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+end67:
+	B end66
+
+else65:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V1.S4, V7.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else68
+	CBZ   R1, end70
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V3.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+
+end70:
+	B end69
+
+else68:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V3.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else71
+	CBZ   R1, end73
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V9.S4
+
+end73:
+	B end72
+
+else71:
+	FMOVQ (R0), F0
+	FMOVQ (R11), F1
+	FMOVQ (R10), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V9.S4
+	ADD   $16, R0, R0
+	ADD   $16, R11, R11
+	ADD   $16, R10, R10
+	SUB   $4, R1, R1
+	CBZ   R1, end74
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V28.B16, V0.B16, V0.B16
+	FMOVS (R11), F1
+	ADD   R6, R11, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V28.B16, V1.B16, V1.B16
+	FMOVS (R10), F2
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V28.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+
+end74:
+
+end72:
+
+end69:
+
+end66:
+	MOVD  R8, R0
+	WORD  $0x4e25d480 // fadd v0.4s, v4.4s, v5.4s
+	WORD  $0x4e26d461 // fadd v1.4s, v3.4s, v6.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	WORD  $0x4e29d4e0 // fadd v0.4s, v7.4s, v9.4s
+	WORD  $0x4e2ad501 // fadd v1.4s, v8.4s, v10.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
 	FMOVS F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
-	ADD   R0<<2, R11, R11
+	ADD   R0<<2, R5, R5
 	MOVD  ldc+120(FP), R0
-	ADD   R0<<2, R12, R12
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop40
+	ADD   R0<<2, R8, R8
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	SUB   $2, R9, R9
+	CMP   $2, R9
+	BGE   loop61
 
-end41:
+end62:
+	CMP $1, R9
+	BLT end76
+
+loop75:
+	MOVD  R5, R0
+	MOVD  R2, R1
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  k+16(FP), R10
+	CMP   $16, R10
+	BLT   end78
+
+loop77:
+	FMOVQ (R0), F4
+	FMOVQ (R1), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	FMOVQ 16(R0), F4
+	FMOVQ 16(R1), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	FMOVQ 32(R0), F4
+	FMOVQ 32(R1), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 48(R0), F4
+	FMOVQ 48(R1), F5
+	VFMLA V5.S4, V4.S4, V3.S4
+	ADD   $64, R0, R0
+	ADD   $64, R1, R1
+	SUB   $16, R10, R10
+	CMP   $16, R10
+	BGE   loop77
+
+end78:
+	CMP   $3, R10
+	BGT   else79
+	CBZ   R10, end81
+	FMOVS (R0), F4
+	ADD   R6, R0, R10
+	VLD1  (R10), V4.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V28.B16, V4.B16, V4.B16
+	FMOVS (R1), F5
+	ADD   R6, R1, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R7, R1, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V28.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V0.S4
+
+end81:
+	B end80
+
+else79:
+	FMOVQ (R0), F4
+	FMOVQ (R1), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R10, R10
+	CMP   $3, R10
+	BGT   else82
+	CBZ   R10, end84
+	FMOVS (R0), F4
+	ADD   R6, R0, R10
+	VLD1  (R10), V4.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V28.B16, V4.B16, V4.B16
+	FMOVS (R1), F5
+	ADD   R6, R1, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R7, R1, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V28.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V1.S4
+
+end84:
+	B end83
+
+else82:
+	FMOVQ (R0), F4
+	FMOVQ (R1), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R10, R10
+	CMP   $3, R10
+	BGT   else85
+	CBZ   R10, end87
+	FMOVS (R0), F4
+	ADD   R6, R0, R10
+	VLD1  (R10), V4.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V28.B16, V4.B16, V4.B16
+	FMOVS (R1), F5
+	ADD   R6, R1, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R7, R1, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V28.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V2.S4
+
+end87:
+	B end86
+
+else85:
+	FMOVQ (R0), F4
+	FMOVQ (R1), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R10, R10
+	CBZ   R10, end88
+	FMOVS (R0), F4
+	ADD   R6, R0, R10
+	VLD1  (R10), V4.S[1]
+	ADD   R7, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V28.B16, V4.B16, V4.B16
+	FMOVS (R1), F5
+	ADD   R6, R1, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R7, R1, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V28.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V3.S4
+
+end88:
+
+end86:
+
+end83:
+
+end80:
+	MOVD  R8, R0
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	MOVD  lda+56(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldc+120(FP), R0
+	ADD   R0<<2, R8, R8
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop75
+
+end76:
 	MOVD ldb+88(FP), R0
-	ADD  R0<<2, R4, R4
-	ADD  $4, R5, R5
-	SUB  $1, R6, R6
-	CMP  $1, R6
-	BGE  loop23
+	ADD  R0<<2, R2, R2
+	ADD  $4, R3, R3
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BGE  loop45
 
-end24:
+end46:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

@@ -2225,425 +2225,333 @@ TEXT ·gemvDotAVX2(SB), NOSPLIT, $0-96
 	SUBQ         AX, DX
 	LEAQ         (CX)(DX*4), CX
 	VMOVUPS      (CX), Y1
-	MOVQ         b_base+56(FP), CX
-	MOVQ         c_base+8(FP), DX
-	MOVQ         c_len+16(FP), BX
-	MOVQ         ahead+88(FP), SI
-	CMPQ         SI, $+0
+	MOVQ         b_base+56(FP), AX
+	MOVQ         c_base+8(FP), CX
+	MOVQ         c_len+16(FP), DX
+	MOVQ         ahead+88(FP), BX
+	CMPQ         BX, $+0
 	JGT          else1
-	CMPQ         BX, $+4
+	CMPQ         DX, $+4
 	JLT          end4
 
 loop3:
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
+	MOVQ   a_base+32(FP), BX
+	MOVQ   ldb+80(FP), SI
+	MOVQ   AX, DI
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   AX, R8
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+32
+	MOVQ   AX, R9
+	LEAQ   (AX)(SI*4), AX
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   AX, R10
+	LEAQ   (AX)(SI*4), AX
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   a_len+40(FP), SI
+	CMPQ   SI, $+16
 	JLT    end6
 
 loop5:
-	VMOVUPS     (SI), Y6
-	VFMADD231PS (R8), Y6, Y2
-	VMOVUPS     32(SI), Y6
-	VFMADD231PS 32(R8), Y6, Y3
-	VMOVUPS     64(SI), Y6
-	VFMADD231PS 64(R8), Y6, Y4
-	VMOVUPS     96(SI), Y6
-	VFMADD231PS 96(R8), Y6, Y5
-	ADDQ        $+128, SI
-	ADDQ        $+128, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (DI), Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R8), Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y8
+	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(DI), Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMOVUPS     32(R8), Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMOVUPS     32(R9), Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMOVUPS     32(R10), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+64, BX
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
 	JGE         loop5
 
 end6:
-	CMPQ DI, $+8
-	JLT  end8
-
-loop7:
-	VMOVUPS     (SI), Y6
-	VFMADD231PS (R8), Y6, Y2
-	ADDQ        $+32, SI
-	ADDQ        $+32, R8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop7
-
-end8:
-	TESTQ       AX, AX
+	CMPQ        SI, $+7
+	JGT         else7
+	TESTQ       SI, SI
 	JZ          end9
-	VMASKMOVPS  (SI), Y1, Y6
-	VMASKMOVPS  (R8), Y1, Y7
-	VFMADD231PS Y7, Y6, Y2
+	VMASKMOVPS  (BX), Y1, Y10
+	VMASKMOVPS  (DI), Y1, Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (R8), Y1, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R9), Y1, Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R10), Y1, Y11
+	VFMADD231PS Y11, Y10, Y8
 
 end9:
-	VADDPS Y4, Y2, Y2
-	VADDPS Y5, Y3, Y3
-	VADDPS Y3, Y2, Y2
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+32
-	JLT    end11
+	JMP end8
 
-loop10:
-	VMOVUPS     (SI), Y7
-	VFMADD231PS (R8), Y7, Y3
-	VMOVUPS     32(SI), Y7
-	VFMADD231PS 32(R8), Y7, Y4
-	VMOVUPS     64(SI), Y7
-	VFMADD231PS 64(R8), Y7, Y5
-	VMOVUPS     96(SI), Y7
-	VFMADD231PS 96(R8), Y7, Y6
-	ADDQ        $+128, SI
-	ADDQ        $+128, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop10
-
-end11:
-	CMPQ DI, $+8
-	JLT  end13
-
-loop12:
-	VMOVUPS     (SI), Y7
-	VFMADD231PS (R8), Y7, Y3
-	ADDQ        $+32, SI
+else7:
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (DI), Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R8), Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y8
+	ADDQ        $+32, BX
+	ADDQ        $+32, DI
 	ADDQ        $+32, R8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop12
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $0x08, SI
+	TESTQ       SI, SI
+	JZ          end10
+	VMASKMOVPS  (BX), Y1, Y10
+	VMASKMOVPS  (DI), Y1, Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMASKMOVPS  (R8), Y1, Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMASKMOVPS  (R9), Y1, Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMASKMOVPS  (R10), Y1, Y11
+	VFMADD231PS Y11, Y10, Y9
 
-end13:
-	TESTQ       AX, AX
-	JZ          end14
-	VMASKMOVPS  (SI), Y1, Y7
-	VMASKMOVPS  (R8), Y1, Y8
-	VFMADD231PS Y8, Y7, Y3
-
-end14:
-	VADDPS Y5, Y3, Y3
-	VADDPS Y6, Y4, Y4
-	VADDPS Y4, Y3, Y3
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+32
-	JLT    end16
-
-loop15:
-	VMOVUPS     (SI), Y8
-	VFMADD231PS (R8), Y8, Y4
-	VMOVUPS     32(SI), Y8
-	VFMADD231PS 32(R8), Y8, Y5
-	VMOVUPS     64(SI), Y8
-	VFMADD231PS 64(R8), Y8, Y6
-	VMOVUPS     96(SI), Y8
-	VFMADD231PS 96(R8), Y8, Y7
-	ADDQ        $+128, SI
-	ADDQ        $+128, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop15
-
-end16:
-	CMPQ DI, $+8
-	JLT  end18
-
-loop17:
-	VMOVUPS     (SI), Y8
-	VFMADD231PS (R8), Y8, Y4
-	ADDQ        $+32, SI
-	ADDQ        $+32, R8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop17
-
-end18:
-	TESTQ       AX, AX
-	JZ          end19
-	VMASKMOVPS  (SI), Y1, Y8
-	VMASKMOVPS  (R8), Y1, Y9
-	VFMADD231PS Y9, Y8, Y4
-
-end19:
-	VADDPS Y6, Y4, Y4
-	VADDPS Y7, Y5, Y5
-	VADDPS Y5, Y4, Y4
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+32
-	JLT    end21
-
-loop20:
-	VMOVUPS     (SI), Y9
-	VFMADD231PS (R8), Y9, Y5
-	VMOVUPS     32(SI), Y9
-	VFMADD231PS 32(R8), Y9, Y6
-	VMOVUPS     64(SI), Y9
-	VFMADD231PS 64(R8), Y9, Y7
-	VMOVUPS     96(SI), Y9
-	VFMADD231PS 96(R8), Y9, Y8
-	ADDQ        $+128, SI
-	ADDQ        $+128, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop20
-
-end21:
-	CMPQ DI, $+8
-	JLT  end23
-
-loop22:
-	VMOVUPS     (SI), Y9
-	VFMADD231PS (R8), Y9, Y5
-	ADDQ        $+32, SI
-	ADDQ        $+32, R8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop22
-
-end23:
-	TESTQ       AX, AX
-	JZ          end24
-	VMASKMOVPS  (SI), Y1, Y9
-	VMASKMOVPS  (R8), Y1, Y10
-	VFMADD231PS Y10, Y9, Y5
-
-end24:
-	VADDPS     Y7, Y5, Y5
-	VADDPS     Y8, Y6, Y6
-	VADDPS     Y6, Y5, Y5
-	VSHUFPS    $0x4e, Y3, Y2, Y6
-	VBLENDPS   $0xcc, Y3, Y2, Y2
-	VADDPS     Y6, Y2, Y2
-	VSHUFPS    $0x4e, Y5, Y4, Y3
-	VBLENDPS   $0xcc, Y5, Y4, Y4
-	VADDPS     Y3, Y4, Y3
-	VSHUFPS    $0x88, Y3, Y2, Y4
-	VSHUFPS    $0xdd, Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    X2, (DX)
-	ADDQ       $+16, DX
-	SUBQ       $+4, BX
-	CMPQ       BX, $+4
-	JGE        loop3
+end10:
+end8:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y3
+	VADDPS       Y7, Y6, Y4
+	VADDPS       Y9, Y8, Y5
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y5, Y4, Y3
+	VHADDPS      Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X12
+	VMULPS       Y0, Y12, Y2
+	VMOVUPS      X2, (CX)
+	ADDQ         $+16, CX
+	SUBQ         $+4, DX
+	CMPQ         DX, $+4
+	JGE          loop3
 
 end4:
 	JMP end2
 
 else1:
-	CMPQ BX, $+4
-	JLT  end26
+	CMPQ DX, $+4
+	JLT  end12
 
-loop25:
-	MOVQ   a_base+32(FP), DI
-	MOVQ   ldb+80(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (CX)(R8*4), CX
+loop11:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   AX, R8
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   CX, R10
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R9
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   CX, R11
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R10
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   CX, R12
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R11
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   a_len+40(FP), R8
-	MOVQ   R9, R9
-	MOVQ   R11, R11
-	MOVQ   R8, R8
-	CMPQ   R8, $+16
-	JLT    end28
+	MOVQ   a_len+40(FP), DI
+	CMPQ   DI, $+16
+	JLT    end14
 
-loop27:
-	VMOVUPS     (DI), Y10
-	VFMADD231PS (R9), Y10, Y2
-	PREFETCHT1  (R9)(SI*4)
-	VFMADD231PS (R10), Y10, Y4
-	PREFETCHT1  (R10)(SI*4)
-	VFMADD231PS (R11), Y10, Y6
-	PREFETCHT1  (R11)(SI*4)
-	VFMADD231PS (R12), Y10, Y8
-	PREFETCHT1  (R12)(SI*4)
-	VMOVUPS     32(DI), Y10
-	VFMADD231PS 32(R9), Y10, Y3
-	VFMADD231PS 32(R10), Y10, Y5
-	VFMADD231PS 32(R11), Y10, Y7
-	VFMADD231PS 32(R12), Y10, Y9
-	ADDQ        $+64, DI
+loop13:
+	VMOVUPS     (SI), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD231PS Y11, Y10, Y2
+	PREFETCHT1  (R8)(BX*4)
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y4
+	PREFETCHT1  (R9)(BX*4)
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y6
+	PREFETCHT1  (R10)(BX*4)
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y8
+	PREFETCHT1  (R11)(BX*4)
+	VMOVUPS     32(SI), Y10
+	VMOVUPS     32(R8), Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMOVUPS     32(R9), Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMOVUPS     32(R10), Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMOVUPS     32(R11), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop27
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop13
 
-end28:
-	CMPQ R8, $+8
-	JLT  end30
+end14:
+	CMPQ        DI, $+7
+	JGT         else15
+	TESTQ       DI, DI
+	JZ          end17
+	VMASKMOVPS  (SI), Y1, Y10
+	VMASKMOVPS  (R8), Y1, Y11
+	VFMADD231PS Y11, Y10, Y2
+	PREFETCHT1  (R8)(BX*4)
+	VMASKMOVPS  (R9), Y1, Y11
+	VFMADD231PS Y11, Y10, Y4
+	PREFETCHT1  (R9)(BX*4)
+	VMASKMOVPS  (R10), Y1, Y11
+	VFMADD231PS Y11, Y10, Y6
+	PREFETCHT1  (R10)(BX*4)
+	VMASKMOVPS  (R11), Y1, Y11
+	VFMADD231PS Y11, Y10, Y8
+	PREFETCHT1  (R11)(BX*4)
 
-loop29:
-	VMOVUPS     (DI), Y10
-	VFMADD231PS (R9), Y10, Y2
-	VFMADD231PS (R10), Y10, Y4
-	VFMADD231PS (R11), Y10, Y6
-	VFMADD231PS (R12), Y10, Y8
-	ADDQ        $+32, DI
+end17:
+	JMP end16
+
+else15:
+	VMOVUPS     (SI), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD231PS Y11, Y10, Y2
+	PREFETCHT1  (R8)(BX*4)
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y4
+	PREFETCHT1  (R9)(BX*4)
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y6
+	PREFETCHT1  (R10)(BX*4)
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y8
+	PREFETCHT1  (R11)(BX*4)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	ADDQ        $+32, R11
-	ADDQ        $+32, R12
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop29
-
-end30:
-	TESTQ       AX, AX
-	JZ          end31
-	VMASKMOVPS  (DI), Y1, Y10
+	SUBQ        $0x08, DI
+	TESTQ       DI, DI
+	JZ          end18
+	VMASKMOVPS  (SI), Y1, Y10
+	VMASKMOVPS  (R8), Y1, Y11
+	VFMADD231PS Y11, Y10, Y3
 	VMASKMOVPS  (R9), Y1, Y11
-	VFMADD231PS Y11, Y10, Y2
+	VFMADD231PS Y11, Y10, Y5
 	VMASKMOVPS  (R10), Y1, Y11
-	VFMADD231PS Y11, Y10, Y4
+	VFMADD231PS Y11, Y10, Y7
 	VMASKMOVPS  (R11), Y1, Y11
-	VFMADD231PS Y11, Y10, Y6
-	VMASKMOVPS  (R12), Y1, Y11
-	VFMADD231PS Y11, Y10, Y8
+	VFMADD231PS Y11, Y10, Y9
 
-end31:
-	VADDPS     Y3, Y2, Y2
-	VADDPS     Y5, Y4, Y4
-	VADDPS     Y7, Y6, Y6
-	VADDPS     Y9, Y8, Y8
-	VSHUFPS    $0x4e, Y4, Y2, Y3
-	VBLENDPS   $0xcc, Y4, Y2, Y2
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y8, Y6, Y3
-	VBLENDPS   $0xcc, Y8, Y6, Y4
-	VADDPS     Y3, Y4, Y3
-	VSHUFPS    $0x88, Y3, Y2, Y4
-	VSHUFPS    $0xdd, Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    X2, (DX)
-	ADDQ       $+16, DX
-	SUBQ       $+4, BX
-	CMPQ       BX, $+4
-	JGE        loop25
+end18:
+end16:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y3
+	VADDPS       Y7, Y6, Y4
+	VADDPS       Y9, Y8, Y5
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y5, Y4, Y3
+	VHADDPS      Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X12
+	VMULPS       Y0, Y12, Y2
+	VMOVUPS      X2, (CX)
+	ADDQ         $+16, CX
+	SUBQ         $+4, DX
+	CMPQ         DX, $+4
+	JGE          loop11
 
-end26:
+end12:
 end2:
-	CMPQ BX, $+1
-	JLT  end33
+	CMPQ DX, $+1
+	JLT  end20
 
-loop32:
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
+loop19:
+	MOVQ   a_base+32(FP), BX
+	MOVQ   ldb+80(FP), SI
+	MOVQ   AX, DI
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+32
-	JLT    end35
+	MOVQ   a_len+40(FP), SI
+	CMPQ   SI, $+16
+	JLT    end22
 
-loop34:
-	VMOVUPS     (SI), Y6
-	VFMADD231PS (R8), Y6, Y2
-	VMOVUPS     32(SI), Y6
-	VFMADD231PS 32(R8), Y6, Y3
-	VMOVUPS     64(SI), Y6
-	VFMADD231PS 64(R8), Y6, Y4
-	VMOVUPS     96(SI), Y6
-	VFMADD231PS 96(R8), Y6, Y5
-	ADDQ        $+128, SI
-	ADDQ        $+128, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop34
+loop21:
+	VMOVUPS     (BX), Y4
+	VMOVUPS     (DI), Y5
+	VFMADD231PS Y5, Y4, Y2
+	VMOVUPS     32(BX), Y4
+	VMOVUPS     32(DI), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+64, BX
+	ADDQ        $+64, DI
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop21
 
-end35:
-	CMPQ DI, $+8
-	JLT  end37
+end22:
+	CMPQ        SI, $+7
+	JGT         else23
+	TESTQ       SI, SI
+	JZ          end25
+	VMASKMOVPS  (BX), Y1, Y4
+	VMASKMOVPS  (DI), Y1, Y5
+	VFMADD231PS Y5, Y4, Y2
 
-loop36:
-	VMOVUPS     (SI), Y6
-	VFMADD231PS (R8), Y6, Y2
-	ADDQ        $+32, SI
-	ADDQ        $+32, R8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop36
+end25:
+	JMP end24
 
-end37:
-	TESTQ       AX, AX
-	JZ          end38
-	VMASKMOVPS  (SI), Y1, Y6
-	VMASKMOVPS  (R8), Y1, Y7
-	VFMADD231PS Y7, Y6, Y2
+else23:
+	VMOVUPS     (BX), Y4
+	VMOVUPS     (DI), Y5
+	VFMADD231PS Y5, Y4, Y2
+	ADDQ        $+32, BX
+	ADDQ        $+32, DI
+	SUBQ        $0x08, SI
+	TESTQ       SI, SI
+	JZ          end26
+	VMASKMOVPS  (BX), Y1, Y4
+	VMASKMOVPS  (DI), Y1, Y5
+	VFMADD231PS Y5, Y4, Y3
 
-end38:
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVSS     X2, (DX)
-	ADDQ       $+4, DX
-	SUBQ       $+1, BX
-	CMPQ       BX, $+1
-	JGE        loop32
+end26:
+end24:
+	VADDPS       Y3, Y2, Y2
+	VHADDPS      Y2, Y2, Y3
+	VHADDPS      Y2, Y2, Y2
+	VHADDPS      Y2, Y3, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X12
+	VMULPS       Y0, Y12, Y2
+	VMOVSS       X2, (CX)
+	ADDQ         $+4, CX
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop19
 
-end33:
+end20:
 	VZEROUPPER
 	RET

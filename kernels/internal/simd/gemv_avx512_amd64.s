@@ -2261,369 +2261,160 @@ end2:
 
 // func gemvDotAVX512(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gemvDotAVX512(SB), NOSPLIT, $8-96
+TEXT ·gemvDotAVX512(SB), NOSPLIT, $0-96
 	VBROADCASTSS alpha+0(FP), Z0
 	MOVQ         a_len+40(FP), AX
 	ANDQ         $+15, AX
 	MOVQ         $-1, CX
 	BZHIQ        AX, CX, CX
 	KMOVW        CX, K1
-	MOVL         $0x0000cccc, CX
-	KMOVW        CX, K2
-	MOVL         $0x0000ff00, CX
-	KMOVW        CX, K3
-	MOVQ         b_base+56(FP), CX
-	MOVQ         c_base+8(FP), DX
-	MOVQ         c_len+16(FP), BX
-	MOVQ         ahead+88(FP), SI
-	CMPQ         SI, $+0
+	MOVQ         b_base+56(FP), AX
+	MOVQ         c_base+8(FP), CX
+	MOVQ         c_len+16(FP), DX
+	MOVQ         ahead+88(FP), BX
+	CMPQ         BX, $+0
 	JGT          else1
-	CMPQ         BX, $+4
+	CMPQ         DX, $+4
 	JLT          end4
 
 loop3:
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
+	MOVQ   a_base+32(FP), BX
+	MOVQ   ldb+80(FP), SI
+	MOVQ   AX, DI
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Z1, Z1, Z1
+	MOVQ   AX, R8
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Z2, Z2, Z2
+	MOVQ   AX, R9
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Z3, Z3, Z3
+	MOVQ   AX, R10
+	LEAQ   (AX)(SI*4), AX
 	VXORPS Z4, Z4, Z4
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+64
+	MOVQ   a_len+40(FP), SI
+	CMPQ   SI, $+16
 	JLT    end6
 
 loop5:
-	VMOVUPS     (SI), Z5
-	VFMADD231PS (R8), Z5, Z1
-	VMOVUPS     64(SI), Z5
-	VFMADD231PS 64(R8), Z5, Z2
-	VMOVUPS     128(SI), Z5
-	VFMADD231PS 128(R8), Z5, Z3
-	VMOVUPS     192(SI), Z5
-	VFMADD231PS 192(R8), Z5, Z4
-	ADDQ        $+256, SI
-	ADDQ        $+256, R8
-	SUBQ        $+64, DI
-	CMPQ        DI, $+64
+	VMOVUPS     (BX), Z5
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     (R9), Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS     (R10), Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $+64, BX
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
 	JGE         loop5
 
 end6:
-	CMPQ DI, $+16
-	JLT  end8
-
-loop7:
-	VMOVUPS     (SI), Z5
-	VFMADD231PS (R8), Z5, Z1
-	ADDQ        $+64, SI
-	ADDQ        $+64, R8
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop7
-
-end8:
-	TESTQ       AX, AX
-	JZ          end9
-	VMOVUPS.Z   (SI), K1, Z5
-	VMOVUPS.Z   (R8), K1, Z6
+	TESTQ       SI, SI
+	JZ          end7
+	VMOVUPS.Z   (BX), K1, Z5
+	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS.Z   (R8), K1, Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS.Z   (R9), K1, Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD231PS Z6, Z5, Z4
 
-end9:
-	VADDPS Z3, Z1, Z1
-	VADDPS Z4, Z2, Z2
-	VADDPS Z2, Z1, Z1
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+64
-	JLT    end11
-
-loop10:
-	VMOVUPS     (SI), Z6
-	VFMADD231PS (R8), Z6, Z2
-	VMOVUPS     64(SI), Z6
-	VFMADD231PS 64(R8), Z6, Z3
-	VMOVUPS     128(SI), Z6
-	VFMADD231PS 128(R8), Z6, Z4
-	VMOVUPS     192(SI), Z6
-	VFMADD231PS 192(R8), Z6, Z5
-	ADDQ        $+256, SI
-	ADDQ        $+256, R8
-	SUBQ        $+64, DI
-	CMPQ        DI, $+64
-	JGE         loop10
-
-end11:
-	CMPQ DI, $+16
-	JLT  end13
-
-loop12:
-	VMOVUPS     (SI), Z6
-	VFMADD231PS (R8), Z6, Z2
-	ADDQ        $+64, SI
-	ADDQ        $+64, R8
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop12
-
-end13:
-	TESTQ       AX, AX
-	JZ          end14
-	VMOVUPS.Z   (SI), K1, Z6
-	VMOVUPS.Z   (R8), K1, Z7
-	VFMADD231PS Z7, Z6, Z2
-
-end14:
-	VADDPS Z4, Z2, Z2
-	VADDPS Z5, Z3, Z3
-	VADDPS Z3, Z2, Z2
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+64
-	JLT    end16
-
-loop15:
-	VMOVUPS     (SI), Z7
-	VFMADD231PS (R8), Z7, Z3
-	VMOVUPS     64(SI), Z7
-	VFMADD231PS 64(R8), Z7, Z4
-	VMOVUPS     128(SI), Z7
-	VFMADD231PS 128(R8), Z7, Z5
-	VMOVUPS     192(SI), Z7
-	VFMADD231PS 192(R8), Z7, Z6
-	ADDQ        $+256, SI
-	ADDQ        $+256, R8
-	SUBQ        $+64, DI
-	CMPQ        DI, $+64
-	JGE         loop15
-
-end16:
-	CMPQ DI, $+16
-	JLT  end18
-
-loop17:
-	VMOVUPS     (SI), Z7
-	VFMADD231PS (R8), Z7, Z3
-	ADDQ        $+64, SI
-	ADDQ        $+64, R8
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop17
-
-end18:
-	TESTQ       AX, AX
-	JZ          end19
-	VMOVUPS.Z   (SI), K1, Z7
-	VMOVUPS.Z   (R8), K1, Z8
-	VFMADD231PS Z8, Z7, Z3
-
-end19:
-	VADDPS Z5, Z3, Z3
-	VADDPS Z6, Z4, Z4
-	VADDPS Z4, Z3, Z3
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+64
-	JLT    end21
-
-loop20:
-	VMOVUPS     (SI), Z8
-	VFMADD231PS (R8), Z8, Z4
-	VMOVUPS     64(SI), Z8
-	VFMADD231PS 64(R8), Z8, Z5
-	VMOVUPS     128(SI), Z8
-	VFMADD231PS 128(R8), Z8, Z6
-	VMOVUPS     192(SI), Z8
-	VFMADD231PS 192(R8), Z8, Z7
-	ADDQ        $+256, SI
-	ADDQ        $+256, R8
-	SUBQ        $+64, DI
-	CMPQ        DI, $+64
-	JGE         loop20
-
-end21:
-	CMPQ DI, $+16
-	JLT  end23
-
-loop22:
-	VMOVUPS     (SI), Z8
-	VFMADD231PS (R8), Z8, Z4
-	ADDQ        $+64, SI
-	ADDQ        $+64, R8
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop22
-
-end23:
-	TESTQ       AX, AX
-	JZ          end24
-	VMOVUPS.Z   (SI), K1, Z8
-	VMOVUPS.Z   (R8), K1, Z9
-	VFMADD231PS Z9, Z8, Z4
-
-end24:
-	VADDPS     Z6, Z4, Z4
-	VADDPS     Z7, Z5, Z5
-	VADDPS     Z5, Z4, Z4
-	VSHUFPS    $0x4e, Z2, Z1, Z5
-	VMOVAPS    Z2, K2, Z1
-	VADDPS     Z5, Z1, Z1
-	VSHUFPS    $0x4e, Z4, Z3, Z2
-	VMOVAPS    Z4, K2, Z3
-	VADDPS     Z2, Z3, Z2
-	VSHUFPS    $0x88, Z2, Z1, Z3
-	VSHUFPS    $0xdd, Z2, Z1, Z1
-	VADDPS     Z1, Z3, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    X1, (DX)
-	ADDQ       $+16, DX
-	SUBQ       $+4, BX
-	CMPQ       BX, $+4
-	JGE        loop3
+end7:
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPS        Y5, Y4, Y4
+	VHADDPS       Y2, Y1, Y1
+	VHADDPS       Y4, Y3, Y2
+	VHADDPS       Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X7
+	VMULPS        Z0, Z7, Z1
+	VMOVUPS       X1, (CX)
+	ADDQ          $+16, CX
+	SUBQ          $+4, DX
+	CMPQ          DX, $+4
+	JGE           loop3
 
 end4:
 	JMP end2
 
 else1:
-	CMPQ BX, $+8
-	JLT  end26
+	CMPQ DX, $+8
+	JLT  end9
 
-loop25:
-	MOVQ   a_base+32(FP), DI
-	MOVQ   ldb+80(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (CX)(R8*4), CX
+loop8:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   AX, R8
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z1, Z1, Z1
+	MOVQ   AX, R9
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z2, Z2, Z2
-	MOVQ   CX, R10
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R10
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z3, Z3, Z3
+	MOVQ   AX, R11
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z4, Z4, Z4
-	MOVQ   CX, R11
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R12
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z5, Z5, Z5
+	MOVQ   AX, R13
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z6, Z6, Z6
-	MOVQ   CX, R12
-	LEAQ   (CX)(R8*4), CX
-	VXORPS Z7, Z7, Z7
+	MOVQ   AX, R14
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z8, Z8, Z8
-	MOVQ   CX, R13
-	LEAQ   (CX)(R8*4), CX
+	MOVQ   AX, R15
+	LEAQ   (AX)(DI*4), AX
 	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   CX, R14
-	LEAQ   (CX)(R8*4), CX
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	MOVQ   CX, R15
-	LEAQ   (CX)(R8*4), CX
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	MOVQ   CX, BP
-	LEAQ   (CX)(R8*4), CX
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	MOVQ   a_len+40(FP), R8
-	MOVQ   R9, R9
-	MOVQ   R11, R11
-	MOVQ   R13, R13
-	MOVQ   R15, R15
-	MOVQ   R8, R8
-	CMPQ   R8, $+32
-	JLT    end28
+	MOVQ   a_len+40(FP), DI
+	CMPQ   DI, $+16
+	JLT    end11
 
-loop27:
-	VMOVUPS     (DI), Z17
-	VFMADD231PS (R9), Z17, Z1
-	PREFETCHT1  (R9)(SI*4)
-	VFMADD231PS (R10), Z17, Z3
-	PREFETCHT1  (R10)(SI*4)
-	VFMADD231PS (R11), Z17, Z5
-	PREFETCHT1  (R11)(SI*4)
-	VFMADD231PS (R12), Z17, Z7
-	PREFETCHT1  (R12)(SI*4)
-	VFMADD231PS (R13), Z17, Z9
-	PREFETCHT1  (R13)(SI*4)
-	VFMADD231PS (R14), Z17, Z11
-	PREFETCHT1  (R14)(SI*4)
-	VFMADD231PS (R15), Z17, Z13
-	PREFETCHT1  (R15)(SI*4)
-	VFMADD231PS (BP), Z17, Z15
-	PREFETCHT1  (BP)(SI*4)
-	VMOVUPS     64(DI), Z17
-	VFMADD231PS 64(R9), Z17, Z2
-	PREFETCHT1  64(R9)(SI*4)
-	VFMADD231PS 64(R10), Z17, Z4
-	PREFETCHT1  64(R10)(SI*4)
-	VFMADD231PS 64(R11), Z17, Z6
-	PREFETCHT1  64(R11)(SI*4)
-	VFMADD231PS 64(R12), Z17, Z8
-	PREFETCHT1  64(R12)(SI*4)
-	VFMADD231PS 64(R13), Z17, Z10
-	PREFETCHT1  64(R13)(SI*4)
-	VFMADD231PS 64(R14), Z17, Z12
-	PREFETCHT1  64(R14)(SI*4)
-	VFMADD231PS 64(R15), Z17, Z14
-	PREFETCHT1  64(R15)(SI*4)
-	VFMADD231PS 64(BP), Z17, Z16
-	PREFETCHT1  64(BP)(SI*4)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	ADDQ        $+128, R11
-	ADDQ        $+128, R12
-	ADDQ        $+128, R13
-	ADDQ        $+128, R14
-	ADDQ        $+128, R15
-	ADDQ        $+128, BP
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop27
-
-end28:
-	CMPQ R8, $+16
-	JLT  end30
-
-loop29:
-	VMOVUPS     (DI), Z17
-	VFMADD231PS (R9), Z17, Z1
-	VFMADD231PS (R10), Z17, Z3
-	VFMADD231PS (R11), Z17, Z5
-	VFMADD231PS (R12), Z17, Z7
-	VFMADD231PS (R13), Z17, Z9
-	VFMADD231PS (R14), Z17, Z11
-	VFMADD231PS (R15), Z17, Z13
-	VFMADD231PS (BP), Z17, Z15
-	ADDQ        $+64, DI
+loop10:
+	VMOVUPS     (SI), Z10
+	VMOVUPS     (R8), Z11
+	VFMADD231PS Z11, Z10, Z1
+	PREFETCHT1  (R8)(BX*4)
+	VMOVUPS     (R9), Z11
+	VFMADD231PS Z11, Z10, Z2
+	PREFETCHT1  (R9)(BX*4)
+	VMOVUPS     (R10), Z11
+	VFMADD231PS Z11, Z10, Z3
+	PREFETCHT1  (R10)(BX*4)
+	VMOVUPS     (R11), Z11
+	VFMADD231PS Z11, Z10, Z4
+	PREFETCHT1  (R11)(BX*4)
+	VMOVUPS     (R12), Z11
+	VFMADD231PS Z11, Z10, Z5
+	PREFETCHT1  (R12)(BX*4)
+	VMOVUPS     (R13), Z11
+	VFMADD231PS Z11, Z10, Z6
+	PREFETCHT1  (R13)(BX*4)
+	VMOVUPS     (R14), Z11
+	VFMADD231PS Z11, Z10, Z8
+	PREFETCHT1  (R14)(BX*4)
+	VMOVUPS     (R15), Z11
+	VFMADD231PS Z11, Z10, Z9
+	PREFETCHT1  (R15)(BX*4)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	ADDQ        $+64, R11
@@ -2631,145 +2422,123 @@ loop29:
 	ADDQ        $+64, R13
 	ADDQ        $+64, R14
 	ADDQ        $+64, R15
-	ADDQ        $+64, BP
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop29
-
-end30:
-	TESTQ       AX, AX
-	JZ          end31
-	VMOVUPS.Z   (DI), K1, Z17
-	VMOVUPS.Z   (R9), K1, Z18
-	VFMADD231PS Z18, Z17, Z1
-	VMOVUPS.Z   (R10), K1, Z18
-	VFMADD231PS Z18, Z17, Z3
-	VMOVUPS.Z   (R11), K1, Z18
-	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS.Z   (R12), K1, Z18
-	VFMADD231PS Z18, Z17, Z7
-	VMOVUPS.Z   (R13), K1, Z18
-	VFMADD231PS Z18, Z17, Z9
-	VMOVUPS.Z   (R14), K1, Z18
-	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS.Z   (R15), K1, Z18
-	VFMADD231PS Z18, Z17, Z13
-	VMOVUPS.Z   (BP), K1, Z18
-	VFMADD231PS Z18, Z17, Z15
-
-end31:
-	VADDPS     Z2, Z1, Z1
-	VADDPS     Z4, Z3, Z3
-	VADDPS     Z6, Z5, Z5
-	VADDPS     Z8, Z7, Z7
-	VADDPS     Z10, Z9, Z9
-	VADDPS     Z12, Z11, Z11
-	VADDPS     Z14, Z13, Z13
-	VADDPS     Z16, Z15, Z15
-	VSHUFPS    $0x4e, Z3, Z1, Z2
-	VMOVAPS    Z3, K2, Z1
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z7, Z5, Z2
-	VMOVAPS    Z7, K2, Z5
-	VADDPS     Z2, Z5, Z2
-	VSHUFPS    $0x88, Z2, Z1, Z3
-	VSHUFPS    $0xdd, Z2, Z1, Z1
-	VADDPS     Z1, Z3, Z1
-	VSHUFPS    $0x4e, Z11, Z9, Z2
-	VMOVAPS    Z11, K2, Z9
-	VADDPS     Z2, Z9, Z2
-	VSHUFPS    $0x4e, Z15, Z13, Z3
-	VMOVAPS    Z15, K2, Z13
-	VADDPS     Z3, Z13, Z3
-	VSHUFPS    $0x88, Z3, Z2, Z4
-	VSHUFPS    $0xdd, Z3, Z2, Z2
-	VADDPS     Z2, Z4, Z2
-	VSHUFF32X4 $0x4e, Z2, Z1, Z3
-	VMOVAPS    Z2, K3, Z1
-	VADDPS     Z3, Z1, Z1
-	VSHUFF32X4 $0x88, Z1, Z1, Z2
-	VSHUFF32X4 $0xdd, Z1, Z1, Z1
-	VADDPS     Z1, Z2, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Y1, (DX)
-	ADDQ       $+32, DX
-	SUBQ       $+8, BX
-	CMPQ       BX, $+8
-	JGE        loop25
-
-end26:
-end2:
-	CMPQ BX, $+1
-	JLT  end33
-
-loop32:
-	MOVQ   a_base+32(FP), SI
-	MOVQ   ldb+80(FP), DI
-	MOVQ   CX, R8
-	LEAQ   (CX)(DI*4), CX
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   a_len+40(FP), DI
-	MOVQ   R8, R8
-	CMPQ   DI, $+64
-	JLT    end35
-
-loop34:
-	VMOVUPS     (SI), Z5
-	VFMADD231PS (R8), Z5, Z1
-	VMOVUPS     64(SI), Z5
-	VFMADD231PS 64(R8), Z5, Z2
-	VMOVUPS     128(SI), Z5
-	VFMADD231PS 128(R8), Z5, Z3
-	VMOVUPS     192(SI), Z5
-	VFMADD231PS 192(R8), Z5, Z4
-	ADDQ        $+256, SI
-	ADDQ        $+256, R8
-	SUBQ        $+64, DI
-	CMPQ        DI, $+64
-	JGE         loop34
-
-end35:
-	CMPQ DI, $+16
-	JLT  end37
-
-loop36:
-	VMOVUPS     (SI), Z5
-	VFMADD231PS (R8), Z5, Z1
-	ADDQ        $+64, SI
-	ADDQ        $+64, R8
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop36
+	JGE         loop10
 
-end37:
-	TESTQ       AX, AX
-	JZ          end38
-	VMOVUPS.Z   (SI), K1, Z5
-	VMOVUPS.Z   (R8), K1, Z6
-	VFMADD231PS Z6, Z5, Z1
+end11:
+	TESTQ       DI, DI
+	JZ          end12
+	VMOVUPS.Z   (SI), K1, Z10
+	VMOVUPS.Z   (R8), K1, Z11
+	VFMADD231PS Z11, Z10, Z1
+	PREFETCHT1  (R8)(BX*4)
+	VMOVUPS.Z   (R9), K1, Z11
+	VFMADD231PS Z11, Z10, Z2
+	PREFETCHT1  (R9)(BX*4)
+	VMOVUPS.Z   (R10), K1, Z11
+	VFMADD231PS Z11, Z10, Z3
+	PREFETCHT1  (R10)(BX*4)
+	VMOVUPS.Z   (R11), K1, Z11
+	VFMADD231PS Z11, Z10, Z4
+	PREFETCHT1  (R11)(BX*4)
+	VMOVUPS.Z   (R12), K1, Z11
+	VFMADD231PS Z11, Z10, Z5
+	PREFETCHT1  (R12)(BX*4)
+	VMOVUPS.Z   (R13), K1, Z11
+	VFMADD231PS Z11, Z10, Z6
+	PREFETCHT1  (R13)(BX*4)
+	VMOVUPS.Z   (R14), K1, Z11
+	VFMADD231PS Z11, Z10, Z8
+	PREFETCHT1  (R14)(BX*4)
+	VMOVUPS.Z   (R15), K1, Z11
+	VFMADD231PS Z11, Z10, Z9
+	PREFETCHT1  (R15)(BX*4)
 
-end38:
-	VADDPS     Z3, Z1, Z1
-	VADDPS     Z4, Z2, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVSS     X1, (DX)
-	ADDQ       $+4, DX
-	SUBQ       $+1, BX
-	CMPQ       BX, $+1
-	JGE        loop32
+end12:
+	VEXTRACTF64X4 $0x01, Z1, Y10
+	VADDPS        Y10, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y10
+	VADDPS        Y10, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y10
+	VADDPS        Y10, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y10
+	VADDPS        Y10, Y4, Y4
+	VHADDPS       Y2, Y1, Y1
+	VHADDPS       Y4, Y3, Y2
+	VHADDPS       Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X7
+	VMULPS        Z0, Z7, Z1
+	VMOVUPS       X1, (CX)
+	ADDQ          $+16, CX
+	VEXTRACTF64X4 $0x01, Z5, Y1
+	VADDPS        Y1, Y5, Y1
+	VEXTRACTF64X4 $0x01, Z6, Y2
+	VADDPS        Y2, Y6, Y2
+	VEXTRACTF64X4 $0x01, Z8, Y3
+	VADDPS        Y3, Y8, Y3
+	VEXTRACTF64X4 $0x01, Z9, Y4
+	VADDPS        Y4, Y9, Y4
+	VHADDPS       Y2, Y1, Y1
+	VHADDPS       Y4, Y3, Y2
+	VHADDPS       Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X7
+	VMULPS        Z0, Z7, Z1
+	VMOVUPS       X1, (CX)
+	ADDQ          $+16, CX
+	SUBQ          $+8, DX
+	CMPQ          DX, $+8
+	JGE           loop8
 
-end33:
+end9:
+end2:
+	CMPQ DX, $+1
+	JLT  end14
+
+loop13:
+	MOVQ   a_base+32(FP), BX
+	MOVQ   ldb+80(FP), SI
+	MOVQ   AX, DI
+	LEAQ   (AX)(SI*4), AX
+	VXORPS Z1, Z1, Z1
+	MOVQ   a_len+40(FP), SI
+	CMPQ   SI, $+16
+	JLT    end16
+
+loop15:
+	VMOVUPS     (BX), Z2
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z2, Z1
+	ADDQ        $+64, BX
+	ADDQ        $+64, DI
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop15
+
+end16:
+	TESTQ       SI, SI
+	JZ          end17
+	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z2, Z1
+
+end17:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VHADDPS       Y1, Y1, Y2
+	VHADDPS       Y1, Y1, Y1
+	VHADDPS       Y1, Y2, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X7
+	VMULPS        Z0, Z7, Z1
+	VMOVSS        X1, (CX)
+	ADDQ          $+4, CX
+	SUBQ          $+1, DX
+	CMPQ          DX, $+1
+	JGE           loop13
+
+end14:
 	VZEROUPPER
 	RET

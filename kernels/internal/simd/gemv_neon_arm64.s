@@ -3019,515 +3019,821 @@ end2:
 // func gemvDotNEON(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
 TEXT ·gemvDotNEON(SB), NOSPLIT, $0-96
 	MOVD   $constants<>(SB), R1
-	FMOVS  alpha+0(FP), F5
-	VDUP   V5.S[0], V5.S4
+	FMOVS  alpha+0(FP), F17
+	VDUP   V17.S[0], V17.S4
 	MOVD   a_len+40(FP), R0
-	AND    $3, R0, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F6
-	VDUP   V6.S[0], V6.S4
+	AND    $3, R0, R0
+	MOVD   $4, R4
+	CMP    $1, R0
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R0
+	CSEL   GT, R5, R4, R5
+	SCVTFS R0, F18
+	VDUP   V18.S[0], V18.S4
 	FMOVQ  (R1), F0
-	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	WORD   $0x6ea0e652 // fcmgt v18.4s, v18.4s, v0.4s
 	MOVD   b_base+56(FP), R3
-	MOVD   c_base+8(FP), R4
-	MOVD   c_len+16(FP), R8
+	MOVD   c_base+8(FP), R6
+	MOVD   c_len+16(FP), R7
 	MOVD   ahead+88(FP), R0
 	CMP    $0, R0
 	BGT    else1
-	CMP    $4, R8
+	CMP    $4, R7
 	BLT    end4
 
 loop3:
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
+	MOVD  a_base+32(FP), R0
+	MOVD  ldb+80(FP), R1
 	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
-	VMOVI $0, V7.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
+	ADD   R1<<2, R3, R3
 	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $16, R0
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  R3, R10
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R3, R9
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R3, R8
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V19.B16
+	MOVD  a_len+40(FP), R1
+	CMP   $16, R1
 	BLT   end6
 
 loop5:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	FMOVQ 16(R1), F3
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R1), F3
-	FMOVQ 32(R2), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R1), F3
-	FMOVQ 48(R2), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R1, R1
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 16(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 16(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 16(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 32(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 32(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 32(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 48(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 48(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 48(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	ADD   $64, R0, R0
 	ADD   $64, R2, R2
-	SUB   $16, R0, R0
-	CMP   $16, R0
+	ADD   $64, R10, R10
+	ADD   $64, R9, R9
+	ADD   $64, R8, R8
+	SUB   $16, R1, R1
+	CMP   $16, R1
 	BGE   loop5
 
 end6:
-	CMP $4, R0
-	BLT end8
-
-loop7:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop7
-
-end8:
-	CBZ   R5, end9
-	FMOVS (R1), F3
-	ADD   R6, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R2), F4
-	ADD   R6, R2, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V3.S4, V7.S4
+	CMP   $3, R1
+	BGT   else7
+	CBZ   R1, end9
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V14.S4
 
 end9:
-	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
-	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
-	VMOVI $0, V8.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $16, R0
-	BLT   end11
+	B end8
 
-loop10:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V8.S4
-	FMOVQ 16(R1), F3
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R1), F3
-	FMOVQ 32(R2), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R1), F3
-	FMOVQ 48(R2), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop10
-
-end11:
-	CMP $4, R0
-	BLT end13
-
-loop12:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   $16, R1, R1
+else7:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	ADD   $16, R0, R0
 	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop12
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else10
+	CBZ   R1, end12
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V15.S4
 
-end13:
-	CBZ   R5, end14
-	FMOVS (R1), F3
-	ADD   R6, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R2), F4
-	ADD   R6, R2, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V3.S4, V8.S4
+end12:
+	B end11
 
-end14:
-	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
-	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
-	VMOVI $0, V10.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $16, R0
-	BLT   end16
+else10:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else13
+	CBZ   R1, end15
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V16.S4
 
-loop15:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V10.S4
-	FMOVQ 16(R1), F3
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R1), F3
-	FMOVQ 32(R2), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R1), F3
-	FMOVQ 48(R2), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop15
+end15:
+	B end14
+
+else13:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CBZ   R1, end16
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V19.S4
 
 end16:
-	CMP $4, R0
-	BLT end18
 
-loop17:
-	FMOVQ (R1), F3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop17
+end14:
 
-end18:
-	CBZ   R5, end19
-	FMOVS (R1), F3
-	ADD   R6, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R2), F4
-	ADD   R6, R2, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V3.S4, V10.S4
+end11:
 
-end19:
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
-	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $16, R0
-	BLT   end21
-
-loop20:
-	FMOVQ (R1), F4
-	FMOVQ (R2), F9
-	VFMLA V9.S4, V4.S4, V0.S4
-	FMOVQ 16(R1), F4
-	FMOVQ 16(R2), F9
-	VFMLA V9.S4, V4.S4, V1.S4
-	FMOVQ 32(R1), F4
-	FMOVQ 32(R2), F9
-	VFMLA V9.S4, V4.S4, V2.S4
-	FMOVQ 48(R1), F4
-	FMOVQ 48(R2), F9
-	VFMLA V9.S4, V4.S4, V3.S4
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop20
-
-end21:
-	CMP $4, R0
-	BLT end23
-
-loop22:
-	FMOVQ (R1), F4
-	FMOVQ (R2), F9
-	VFMLA V9.S4, V4.S4, V0.S4
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop22
-
-end23:
-	CBZ   R5, end24
-	FMOVS (R1), F4
-	ADD   R6, R1, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	FMOVS (R2), F9
-	ADD   R6, R2, R0
-	VLD1  (R0), V9.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V9.S[2]
-	VAND  V6.B16, V9.B16, V9.B16
-	VFMLA V9.S4, V4.S4, V0.S4
-
-end24:
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+end8:
+	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
+	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
+	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
+	WORD  $0x4e29d4e3 // fadd v3.4s, v7.4s, v9.4s
+	WORD  $0x4e2cd544 // fadd v4.4s, v10.4s, v12.4s
+	WORD  $0x4e2dd565 // fadd v5.4s, v11.4s, v13.4s
+	WORD  $0x4e30d5c6 // fadd v6.4s, v14.4s, v16.4s
+	WORD  $0x4e33d5e7 // fadd v7.4s, v15.4s, v19.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e26d482 // faddp v2.4s, v4.4s, v6.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
+	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e28d4e1 // faddp v1.4s, v7.4s, v8.4s
-	WORD  $0x6e20d540 // faddp v0.4s, v10.4s, v0.4s
-	WORD  $0x6e20d420 // faddp v0.4s, v1.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R4, R4
-	SUB   $4, R8, R8
-	CMP   $4, R8
+	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
+	SUB   $4, R7, R7
+	CMP   $4, R7
 	BGE   loop3
 
 end4:
 	B end2
 
 else1:
-	CMP $4, R8
-	BLT end26
+	CMP $4, R7
+	BLT end18
 
-loop25:
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
+loop17:
+	MOVD  a_base+32(FP), R0
+	MOVD  ldb+80(FP), R1
 	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R3, R9
-	ADD   R0<<2, R3, R3
+	ADD   R1<<2, R3, R3
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  R3, R10
-	ADD   R0<<2, R3, R3
 	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  R3, R10
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD  R3, R11
-	ADD   R0<<2, R3, R3
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $8, R0
-	BLT   end28
+	MOVD  R3, R9
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R3, R8
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V19.B16
+	MOVD  a_len+40(FP), R1
+	CMP   $16, R1
+	BLT   end20
 
-loop27:
-	FMOVQ (R1), F10
-	FMOVQ (R2), F11
-	VFMLA V11.S4, V10.S4, V0.S4
-	FMOVQ (R9), F11
-	VFMLA V11.S4, V10.S4, V2.S4
-	FMOVQ (R10), F11
-	VFMLA V11.S4, V10.S4, V4.S4
-	FMOVQ (R11), F11
-	VFMLA V11.S4, V10.S4, V8.S4
-	FMOVQ 16(R1), F10
-	FMOVQ 16(R2), F11
-	VFMLA V11.S4, V10.S4, V1.S4
-	FMOVQ 16(R9), F11
-	VFMLA V11.S4, V10.S4, V3.S4
-	FMOVQ 16(R10), F11
-	VFMLA V11.S4, V10.S4, V7.S4
-	FMOVQ 16(R11), F11
-	VFMLA V11.S4, V10.S4, V9.S4
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R9, R9
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop27
+loop19:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 16(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 16(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 16(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 32(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 32(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 32(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 48(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 48(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 48(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	ADD   $64, R0, R0
+	ADD   $64, R2, R2
+	ADD   $64, R10, R10
+	ADD   $64, R9, R9
+	ADD   $64, R8, R8
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop19
 
-end28:
-	CMP $4, R0
-	BLT end30
+end20:
+	CMP   $3, R1
+	BGT   else21
+	CBZ   R1, end23
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V14.S4
 
-loop29:
-	FMOVQ (R1), F10
-	FMOVQ (R2), F11
-	VFMLA V11.S4, V10.S4, V0.S4
-	FMOVQ (R9), F11
-	VFMLA V11.S4, V10.S4, V2.S4
-	FMOVQ (R10), F11
-	VFMLA V11.S4, V10.S4, V4.S4
-	FMOVQ (R11), F11
-	VFMLA V11.S4, V10.S4, V8.S4
-	ADD   $16, R1, R1
+end23:
+	B end22
+
+else21:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	ADD   $16, R0, R0
 	ADD   $16, R2, R2
-	ADD   $16, R9, R9
 	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop29
-
-end30:
-	CBZ   R5, end31
-	FMOVS (R1), F10
-	ADD   R6, R1, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V6.B16, V10.B16, V10.B16
-	FMOVS (R2), F11
-	ADD   R6, R2, R0
-	VLD1  (R0), V11.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V11.S[2]
-	VAND  V6.B16, V11.B16, V11.B16
-	VFMLA V11.S4, V10.S4, V0.S4
-	FMOVS (R9), F11
-	ADD   R6, R9, R0
-	VLD1  (R0), V11.S[1]
-	ADD   R7, R9, R0
-	VLD1  (R0), V11.S[2]
-	VAND  V6.B16, V11.B16, V11.B16
-	VFMLA V11.S4, V10.S4, V2.S4
-	FMOVS (R10), F11
-	ADD   R6, R10, R0
-	VLD1  (R0), V11.S[1]
-	ADD   R7, R10, R0
-	VLD1  (R0), V11.S[2]
-	VAND  V6.B16, V11.B16, V11.B16
-	VFMLA V11.S4, V10.S4, V4.S4
-	FMOVS (R11), F11
-	ADD   R6, R11, R0
-	VLD1  (R0), V11.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V11.S[2]
-	VAND  V6.B16, V11.B16, V11.B16
-	VFMLA V11.S4, V10.S4, V8.S4
-
-end31:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e27d484 // fadd v4.4s, v4.4s, v7.4s
-	WORD  $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
-	WORD  $0x6e28d481 // faddp v1.4s, v4.4s, v8.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R4, R4
-	SUB   $4, R8, R8
-	CMP   $4, R8
-	BGE   loop25
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else24
+	CBZ   R1, end26
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V15.S4
 
 end26:
+	B end25
+
+else24:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else27
+	CBZ   R1, end29
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V16.S4
+
+end29:
+	B end28
+
+else27:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CBZ   R1, end30
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V19.S4
+
+end30:
+
+end28:
+
+end25:
+
+end22:
+	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
+	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
+	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
+	WORD  $0x4e29d4e3 // fadd v3.4s, v7.4s, v9.4s
+	WORD  $0x4e2cd544 // fadd v4.4s, v10.4s, v12.4s
+	WORD  $0x4e2dd565 // fadd v5.4s, v11.4s, v13.4s
+	WORD  $0x4e30d5c6 // fadd v6.4s, v14.4s, v16.4s
+	WORD  $0x4e33d5e7 // fadd v7.4s, v15.4s, v19.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e26d482 // faddp v2.4s, v4.4s, v6.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
+	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop17
+
+end18:
 
 end2:
-	CMP $1, R8
-	BLT end33
+	CMP $1, R7
+	BLT end32
 
-loop32:
-	MOVD  a_base+32(FP), R1
-	MOVD  ldb+80(FP), R0
+loop31:
+	MOVD  a_base+32(FP), R0
+	MOVD  ldb+80(FP), R1
 	MOVD  R3, R2
-	ADD   R0<<2, R3, R3
+	ADD   R1<<2, R3, R3
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  a_len+40(FP), R0
-	CMP   $16, R0
-	BLT   end35
+	MOVD  a_len+40(FP), R1
+	CMP   $16, R1
+	BLT   end34
 
-loop34:
-	FMOVQ (R1), F4
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 16(R1), F4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 32(R1), F4
-	FMOVQ 32(R2), F7
-	VFMLA V7.S4, V4.S4, V2.S4
-	FMOVQ 48(R1), F4
-	FMOVQ 48(R2), F7
-	VFMLA V7.S4, V4.S4, V3.S4
-	ADD   $64, R1, R1
+loop33:
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	FMOVQ 16(R0), F4
+	FMOVQ 16(R2), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	FMOVQ 32(R0), F4
+	FMOVQ 32(R2), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 48(R0), F4
+	FMOVQ 48(R2), F5
+	VFMLA V5.S4, V4.S4, V3.S4
+	ADD   $64, R0, R0
 	ADD   $64, R2, R2
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop34
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop33
 
-end35:
-	CMP $4, R0
-	BLT end37
-
-loop36:
-	FMOVQ (R1), F4
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop36
+end34:
+	CMP   $3, R1
+	BGT   else35
+	CBZ   R1, end37
+	FMOVS (R0), F4
+	ADD   R4, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V18.B16, V4.B16, V4.B16
+	FMOVS (R2), F5
+	ADD   R4, R2, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V18.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V0.S4
 
 end37:
-	CBZ   R5, end38
-	FMOVS (R1), F4
-	ADD   R6, R1, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	FMOVS (R2), F7
-	ADD   R6, R2, R0
-	VLD1  (R0), V7.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V7.S[2]
-	VAND  V6.B16, V7.B16, V7.B16
-	VFMLA V7.S4, V4.S4, V0.S4
+	B end36
 
-end38:
+else35:
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else38
+	CBZ   R1, end40
+	FMOVS (R0), F4
+	ADD   R4, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V18.B16, V4.B16, V4.B16
+	FMOVS (R2), F5
+	ADD   R4, R2, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V18.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V1.S4
+
+end40:
+	B end39
+
+else38:
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else41
+	CBZ   R1, end43
+	FMOVS (R0), F4
+	ADD   R4, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V18.B16, V4.B16, V4.B16
+	FMOVS (R2), F5
+	ADD   R4, R2, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V18.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V2.S4
+
+end43:
+	B end42
+
+else41:
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	SUB   $4, R1, R1
+	CBZ   R1, end44
+	FMOVS (R0), F4
+	ADD   R4, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V18.B16, V4.B16, V4.B16
+	FMOVS (R2), F5
+	ADD   R4, R2, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V18.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V3.S4
+
+end44:
+
+end42:
+
+end39:
+
+end36:
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R4)
-	ADD   $4, R4, R4
-	SUB   $1, R8, R8
-	CMP   $1, R8
-	BGE   loop32
+	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	FMOVS F0, (R6)
+	ADD   $4, R6, R6
+	SUB   $1, R7, R7
+	CMP   $1, R7
+	BGE   loop31
 
-end33:
+end32:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000
