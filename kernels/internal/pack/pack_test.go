@@ -178,31 +178,3 @@ func TestPackPanels(t *testing.T) {
 		}
 	})
 }
-
-// TestPackDots packs columns of B one after the other, in more than one call too.
-func TestPackDots(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
-		for _, trans := range []bool{false, true} {
-			for _, s := range [][4]int{{0, 0, 5, 0}, {0, 0, 1, 1}, {3, 2, 33, 9}, {1, 0, 1<<15 + 9, 2}} {
-				p, j, k, n := s[0], s[1], s[2], s[3]
-				ld := n + j + 1
-				if trans {
-					ld = k + p + 1
-				}
-				b := B{Data: numbered((max(k+p, n+j) + 1) * (min(k+p, n+j) + 2)), LD: ld, Trans: trans}
-				dst := filled(n*k + 1)
-				b.PackDots(simd.Active(), dst, p, j, k, n)
-				for c := range n {
-					for q := range k {
-						if got, want := dst[c*k+q], opB(&b, p+q, j+c); got != want {
-							t.Fatalf("transposed %v, part %v: element %d, %d is %v, want %v", trans, s, q, c, got, want)
-						}
-					}
-				}
-				if dst[n*k] != untouched {
-					t.Fatalf("transposed %v, part %v: written beyond the last column", trans, s)
-				}
-			}
-		}
-	})
-}

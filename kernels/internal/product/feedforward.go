@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -63,7 +64,7 @@ func (f *FeedForward) Run(t int) {
 func (f *FeedForward) Do(from, to int) {
 	h := hiddens.Get().(*hidden)
 	from, to = from*partRows, min(to*partRows, f.Rows)
-	for rows := tune.Evenly(to-from, bandRows, bandUnit); from < to; from += rows {
+	for rows := order.Evenly(to-from, bandRows, bandUnit); from < to; from += rows {
 		f.band(h, from, min(from+rows, to))
 	}
 	h.call = call{}
@@ -73,7 +74,7 @@ func (f *FeedForward) Do(from, to int) {
 // band computes rows [from, to). Some of them at a time have hidden values in float32, which become integers at once; when all of them
 // are, the last product multiplies them, so that each matrix stays in a cache while the band's rows pass.
 func (f *FeedForward) band(h *hidden, from, to int) {
-	rows := tune.Evenly(to-from, tune.Used.Gemm.Int8Rows, bandUnit)
+	rows := order.Evenly(to-from, tune.Used.Gemm.Int8Rows, bandUnit)
 	h.apart = f.Up.N + 16 // rows a multiple of 4 KiB apart would crowd each other out of the first-level cache
 	h.up = mem.Grow(h.up, rows*h.apart)
 	if f.Gate != nil {

@@ -2,8 +2,8 @@ package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -13,7 +13,7 @@ import (
 func (b *block) bfloat16Tiles() {
 	g, packed := b.g, b.b.packed
 	method := packed.Method(b.m)
-	rows := tune.Evenly(b.m, method.Rows, method.Multiple)
+	rows := order.Evenly(b.m, method.Rows, method.Multiple)
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*g.nr)
 	for i := 0; i < b.m; i += rows {
