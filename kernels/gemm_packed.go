@@ -85,9 +85,7 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 // Bytes is the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
-// Exact is b for products whose rows do not depend on one another: each row of C has the same bits whatever the
-// number of rows. Otherwise, in float32 and in 16 bits, one row, and few rows of over 1024 elements, are summed up
-// in another order, which is faster. In other formats rows never depend on one another. The two share their memory.
+// Exact is b. Rows of every product have the same bits whatever their number, so that nothing remains for it to do.
 func (b *PackedB) Exact() *PackedB {
 	return b
 }
