@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -45,6 +46,10 @@ func (l *loop) begin(s *Scheduler) {
 // run works until there is nothing to do.
 func (l *loop) run() {
 	s := l.s
+	if s.c.CPUs != nil {
+		release, _ := machine.Bind(s.c.CPUs)
+		defer release()
+	}
 	for {
 		s.mu.Lock()
 		if l.abort.Load() {

@@ -20,6 +20,7 @@ import (
 type SchedulerConfig struct {
 	Model   models.LanguageModel
 	Threads kernels.Threads // of a step; 0: 1
+	CPUs    []int           // that steps are bound to, as machine.Bind does; nil: none
 	// Memory bounds the bytes of the pages with keys and values, those of prefixes that are kept included. 0: texts
 	// that are generated get what they need, and prefixes are kept within 1 GiB of all.
 	Memory int64

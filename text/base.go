@@ -5,14 +5,19 @@ package text
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/replica"
+	"github.com/avoformer/avoformer/internal/topology"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
@@ -32,6 +37,7 @@ type base struct {
 	limit     int                  // most tokens of a text; 0: no limit
 	pool      sync.Pool            // of *models.Workspace
 	queue     queue.Queue          // of all calls that want texts computed
+	shares    []topology.Share     // of the machine, one for each replica
 	totals    totals
 }
 
@@ -45,7 +51,7 @@ func (f *base) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
 func (f *base) Holdings() []transformer.Holding { return f.model.Holdings }
 
 // Footprint is the memory of the model.
-func (f *base) Footprint() models.Footprint { return f.model.Footprint }
+func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model, f.shares) }
 
 // MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 // it; 0: no limit.
@@ -70,7 +76,15 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	f := &base{options: o, kind: r.kind, fsys: fsys, identity: identify(fsys, &o)}
 	f.pool.New = func() any { return new(models.Workspace) }
 	f.queue.BatchTokens, f.queue.Observe = o.BatchTokens, o.OnBatch
-	f.queue.Replicas = []*queue.Replica{{Threads: o.Threads}}
+	if f.shares, err = o.shares(); err != nil {
+		return nil, err
+	}
+	for _, s := range f.shares {
+		f.queue.Replicas = append(f.queue.Replicas, &queue.Replica{Threads: s.Threads, CPUs: s.CPUs})
+	}
+	if err := f.checkMemory(); err != nil {
+		return nil, err
+	}
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
@@ -79,7 +93,7 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.TokenizerAsWritten})
 		})
 	}
-	f.model, err = folder.Model(fsys, o.Model)
+	f.model, err = f.openOn(f.shares[0], o.Model.Warn)
 	group.Wait()
 	if err != nil {
 		return nil, err
@@ -97,6 +111,99 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 		f.settleTokenizer()
 	}
 	return f, nil
+}
+
+// Replicas are the replicas of the pipeline; without the option there is one.
+func (f *base) Replicas() []ReplicaInfo {
+	all := make([]ReplicaInfo, len(f.shares))
+	for i, w := range f.queue.Work() {
+		s := f.shares[i]
+		all[i] = ReplicaInfo{CPUs: s.CPUs, Node: s.Node, Threads: s.Threads, Busy: w.Busy, Batches: w.Batches, Tokens: w.Tokens}
+	}
+	return all
+}
+
+// shares are those of the machine that replicas have.
+func (o *Options) shares() ([]topology.Share, error) {
+	m := o.machine
+	if m == nil {
+		here := replica.Machine()
+		m = &here
+	}
+	plan, threads := replica.Plan{N: o.Replicas, ByNode: o.ReplicaPerNode}, o.Threads
+	if threads == 0 {
+		threads = replica.Threads()
+	}
+	shares, err := plan.Shares(m, threads)
+	if err != nil {
+		return nil, check.Option("Replicas", plan, "%w", err)
+	}
+	return shares, nil
+}
+
+// footprint is a model's with all copies of its weights.
+func (o *Options) footprint(m *models.Model, shares []topology.Share) models.Footprint {
+	f := m.Footprint
+	if first, _ := replica.Nodes(shares); o.CopyWeights {
+		f.Weights *= int64(len(first))
+	}
+	return f
+}
+
+// checkMemory returns an error if the weights fit into the limit of the options when they are loaded, and what else there is afterwards
+// does not: further copies of them, and batches.
+func (f *base) checkMemory() error {
+	if f.options.Model.MemoryLimit == 0 {
+		return nil
+	}
+	o := f.options.Model
+	o.HeadersOnly, o.Warn, o.MemoryLimit = true, nil, 0
+	m, err := folder.Model(f.fsys, o)
+	if err != nil || m.Footprint.Loading > f.options.Model.MemoryLimit {
+		return nil // which opening the model tells
+	}
+	weights, batches := f.options.footprint(m, f.shares).Weights, int64(0)
+	if m.Encoder != nil && m.LM == nil {
+		batches = replica.Workspaces(m.Encoder.Dim(), f.options.Threads, f.options.BatchTokens)
+	}
+	if weights+batches <= f.options.Model.MemoryLimit {
+		return nil
+	}
+	return &fault.Error{Kind: fault.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(f.options.Model.MemoryLimit), Err: fmt.Errorf(
+		"the weights take %d bytes, and batches on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", weights, f.options.Threads, batches)}
+}
+
+// copies are the language models of the replicas: the model of the pipeline, or with CopyWeights one for each node.
+func (f *base) copies() ([]models.LanguageModel, error) {
+	all := make([]models.LanguageModel, len(f.shares))
+	first, copyOf := replica.Nodes(f.shares)
+	if !f.options.CopyWeights {
+		first = first[:1]
+	}
+	nodes := []models.LanguageModel{f.model.LM}
+	for _, i := range first[1:] {
+		m, err := f.openOn(f.shares[i], nil)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, m.LM)
+	}
+	for i := range all {
+		all[i] = nodes[min(copyOf[i], len(nodes)-1)]
+	}
+	return all, nil
+}
+
+// openOn opens the model, with threads that are bound to a share's CPUs if each node has a copy: then the memory is that of
+// their node.
+func (f *base) openOn(s topology.Share, warn func(string)) (*models.Model, error) {
+	o := f.options.Model
+	o.Warn = warn
+	if f.options.CopyWeights && s.CPUs != nil {
+		release, _ := machine.Bind(s.CPUs)
+		defer release()
+	}
+	return folder.Model(f.fsys, o)
 }
 
 // openFitting is openBase for a model that has what the kind needs.
@@ -174,10 +281,10 @@ func (f *base) how(limit int, opts tokenizer.Options) windows.How {
 	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: long, Stride: f.options.Stride}
 }
 
-// workspace is one for a computation on some threads; it goes back to the pool.
-func (f *base) workspace(threads kernels.Threads) *models.Workspace {
+// workspace is one for a computation on the threads of a replica; it goes back to the pool.
+func (f *base) workspace() *models.Workspace {
 	ws := f.pool.Get().(*models.Workspace)
-	ws.Threads = threads
+	ws.Threads = kernels.Threads(f.shares[0].Threads)
 	return ws
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/settings"
 )
@@ -20,8 +21,8 @@ import (
 // decoder is a folder with a model that generates tokens.
 type decoder struct {
 	*base
-	settings  *settings.Settings
-	scheduler *generation.Scheduler
+	settings *settings.Settings
+	lanes    []*lane // one for each replica
 	// vocabulary is made for the first grammar.
 	vocabulary func() (*grammar.Vocabulary, error)
 }
@@ -39,16 +40,16 @@ func newDecoder(f *base) (*decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, DraftModel: draft, Threads: f.options.threads(), Memory: f.options.CacheMemory})
-	return &decoder{f, s, steps, sync.OnceValues(f.newVocabulary)}, err
+	d := &decoder{base: f, settings: s, vocabulary: sync.OnceValues(f.newVocabulary)}
+	return d, d.openLanes(draft)
 }
 
 // Stats says what the pipeline has done and does, if it generates.
-func (d *decoder) Stats() generation.Stats {
-	if d.scheduler == nil {
-		return generation.Stats{}
+func (d *decoder) Stats() (s generation.Stats) {
+	for _, l := range d.lanes {
+		s = added(s, l.scheduler.Stats())
 	}
-	return d.scheduler.Stats()
+	return s
 }
 
 // decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps
@@ -75,14 +76,14 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 			yield(generation.Next{}, err)
 			return
 		}
-		d.scheduler.Generate(ctx, r)(yield)
+		d.laneOf(prompt).scheduler.Generate(ctx, r)(yield)
 	}
 }
 
 // search yields the most likely tokens after a prompt, n at most.
 func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []int, n int, rules *generation.Rules, o GenerateOptions) iter.Seq2[generation.Next, error] {
 	return func(yield func(generation.Next, error) bool) {
-		ws := d.workspace(d.options.threads())
+		ws := d.workspace()
 		defer d.pool.Put(ws)
 		found, err := generation.Beam(ctx, generation.StartLM(ws, d.model.LM, memory, o.Beams), prompt, generation.BeamConfig{
 			Width: o.Beams, MaxTokens: n, Stop: d.model.Config.EOSTokens, LengthPenalty: settings.Or(d.settings.Penalty, 1), EarlyStopping: d.settings.Stopping, Rules: rules,
@@ -169,4 +170,72 @@ func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) 
 		return nil, err
 	}
 	return o.Grammar.Matcher(v), nil
+}
+
+// Replicas are those of its decoder.
+func (d *decoder) Replicas() []ReplicaInfo {
+	all := d.base.Replicas()
+	for i, l := range d.lanes {
+		s := l.scheduler.Stats()
+		all[i].Busy, all[i].Batches, all[i].Tokens = s.Running, s.Steps, s.PromptTokens+s.Tokens
+	}
+	return all
+}
+
+// openLanes makes the replicas of a decoder.
+func (d *decoder) openLanes(draft models.LanguageModel) error {
+	of, err := d.copies()
+	if err != nil {
+		return err
+	}
+	n := int64(len(of))
+	for i, s := range d.shares {
+		scheduler, err := generation.NewScheduler(generation.SchedulerConfig{
+			Model: of[i], DraftModel: draft, Threads: kernels.Threads(s.Threads), CPUs: s.CPUs, Memory: (d.options.CacheMemory + n - 1) / n,
+		})
+		if err != nil {
+			return err
+		}
+		d.lanes = append(d.lanes, &lane{scheduler: scheduler})
+	}
+	return nil
+}
+
+// laneOf is the replica for a prompt: the one with the fewest texts, of several the one that had the fewest prompts. One that had a
+// prompt which begins alike goes before it, if keys and values for more than half of this prompt may be there, and it has no more than
+// twice as many texts and one.
+func (d *decoder) laneOf(prompt []int) *lane {
+	if len(d.lanes) == 1 {
+		return d.lanes[0]
+	}
+	var best, alike *lane
+	least, had, most := 0, 0, 0
+	texts := make([]int, len(d.lanes))
+	for i, l := range d.lanes {
+		s := l.scheduler.Stats()
+		texts[i] = s.Waiting + s.Running
+		if n := l.prompts(); best == nil || texts[i] < least || texts[i] == least && n < had {
+			best, least, had = l, texts[i], n
+		}
+	}
+	for i, l := range d.lanes {
+		if n := l.common(prompt); n > most && texts[i] <= 2*least+1 {
+			alike, most = l, n
+		}
+	}
+	if 2*most > len(prompt) {
+		best = alike
+	}
+	best.remember(prompt)
+	return best
+}
+
+// added are the counts of two schedulers together.
+func added(a, b generation.Stats) generation.Stats {
+	return generation.Stats{
+		Waiting: a.Waiting + b.Waiting, Running: a.Running + b.Running, Prefixes: a.Prefixes + b.Prefixes, PageBytes: a.PageBytes + b.PageBytes,
+		Steps: a.Steps + b.Steps, PromptTokens: a.PromptTokens + b.PromptTokens, SharedTokens: a.SharedTokens + b.SharedTokens, Tokens: a.Tokens + b.Tokens,
+		DraftTokens: a.DraftTokens + b.DraftTokens, AcceptedTokens: a.AcceptedTokens + b.AcceptedTokens, DraftSteps: a.DraftSteps + b.DraftSteps,
+		ForcedTokens: a.ForcedTokens + b.ForcedTokens, Preempted: a.Preempted + b.Preempted,
+	}
 }

@@ -86,7 +86,7 @@ func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prom
 	if len(of) == 0 {
 		return out, nil
 	}
-	ws := e.workspace(e.options.threads())
+	ws := e.workspace()
 	defer e.base.pool.Put(ws)
 	batch := transformer.Ragged(lengths...)
 	vectors := make([]float32, len(of)*s.pool.Dim()) // [chunks, width]

@@ -30,7 +30,7 @@ type Generator struct {
 
 func generator() record {
 	return record{
-		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "Draft", "Adapter.Name", "PromptFormat")},
+		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat")},
 		kind:     KindGenerator, use: models.UseText, open: opening(openGenerator),
 		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder == nil && m.Audio == nil },
 		lacks: "is no decoder of texts",

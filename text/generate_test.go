@@ -318,7 +318,7 @@ func TestCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ws := g.workspace(1)
+		ws := g.workspace()
 		decoding := generation.StartLM(ws, g.model.LM, nil, 1)
 		var out []float32
 		for id := range 20 {

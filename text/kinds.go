@@ -79,6 +79,10 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	if err := o.check(r.KindInfo); err != nil {
 		return models.Footprint{}, err
 	}
+	shares, err := o.shares()
+	if err != nil {
+		return models.Footprint{}, err
+	}
 	fsys, err := o.folder(dir)
 	if err != nil {
 		return models.Footprint{}, err
@@ -89,7 +93,7 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	if err != nil {
 		return models.Footprint{}, fmt.Errorf("%s: %w", dir, err)
 	}
-	return m.Footprint, nil
+	return o.footprint(m, shares), nil
 }
 
 // KindOf is the kind of a folder as its small files say, without its weights: an Embedder if its modules.json makes vectors of

@@ -9,6 +9,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/replica"
+	"github.com/avoformer/avoformer/internal/topology"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -29,6 +30,18 @@ type Options struct {
 	// generated. 0: one for each physical core that the process may use, but no more than the quota of its cgroup, rounded
 	// to the nearest number, or than GOMAXPROCS. Results do not depend on it.
 	Threads int
+	// Replicas divides the CPUs that the process may use into so many equal shares of whole cores, on NUMA nodes of their own as
+	// far as that goes, and has a replica of the model's execution on each: threads that are bound to the share's CPUs, and
+	// their memory for activations. All calls have one queue, from which replicas take batches; a text that is generated
+	// goes to a replica when it comes. Threads are those of all replicas together. Results do not depend on replicas. On
+	// systems other than Linux, threads are not bound. 0: one replica, which is not bound.
+	Replicas int
+	// ReplicaPerNode is Replicas with one for each NUMA node on which the process may use CPUs.
+	ReplicaPerNode bool
+	// CopyWeights has a copy of a [Generator]'s weights in the memory of each NUMA node that has a replica. The steps of
+	// language models read all weights for few tokens, and so are as fast as memory is near. Pipelines that compute whole
+	// texts read them once for hundreds of tokens, and have no such option. Footprint counts all copies.
+	CopyWeights bool
 
 	// MaxLength is the most tokens of a text, special tokens included. 0: what the folder says, which is also the most
 	// that MaxLength may be.
@@ -72,11 +85,13 @@ type Options struct {
 	// MaxPixels is the most pixels of an image. Decoding takes about 7 bytes for each, however small the file is. 0: 50
 	// million.
 	MaxPixels int
+
+	machine *topology.Machine // nil: the one that the process runs on
 }
 
 // defaultBatchTokens keeps the activations of a batch in the second cache level
 // or close to it; see BenchmarkBatchTokens.
-const defaultBatchTokens = 2048
+const defaultBatchTokens = replica.BatchTokens
 
 // Long says what is done with texts of more tokens than the model takes.
 type Long int
@@ -104,7 +119,7 @@ var (
 )
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly"}
+var toAll = []string{"Threads", "Replicas", "ReplicaPerNode", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly"}
 
 // given is an option that is set, by its name in KindInfo.Options.
 type given struct {
@@ -120,7 +135,7 @@ func (o *Options) some() []given {
 		{"BatchTokens", o.BatchTokens, o.BatchTokens != 0}, {"OnBatch", "", o.OnBatch != nil}, {"MaxLength", o.MaxLength, o.MaxLength != 0},
 		{"LongTruncate", "", o.Long == LongTruncate}, {"LongRefuse", "", o.Long == LongRefuse}, {"LongSplit", o.Stride, o.Long == LongSplit},
 		{"Dim", o.Dim, o.Dim != 0}, {"Pooling", o.Pooling, o.Pooling != ""}, {"Instruction", o.Instruction, o.Instruction != ""},
-		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0},
+		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0}, {"CopyWeights", "", o.CopyWeights},
 		{"CacheFormat", m.CacheFormat, m.CacheFormat != 0}, {"PromptFormat", m.PromptFormat, m.PromptFormat != 0},
 	}
 	for _, a := range m.Adapters {
@@ -140,7 +155,7 @@ func (o *Options) check(info KindInfo) error {
 		name  string
 		value int64
 	}{
-		{"Threads", int64(o.Threads)}, {"MaxLength", int64(o.MaxLength)}, {"Stride", int64(o.Stride)}, {"BatchTokens", int64(o.BatchTokens)},
+		{"Threads", int64(o.Threads)}, {"Replicas", int64(o.Replicas)}, {"MaxLength", int64(o.MaxLength)}, {"Stride", int64(o.Stride)}, {"BatchTokens", int64(o.BatchTokens)},
 		{"Dim", int64(o.Dim)}, {"CacheMemory", o.CacheMemory}, {"MaxPixels", int64(o.MaxPixels)}, {"MemoryLimit", o.Model.MemoryLimit},
 	} {
 		if n.value < 0 {
@@ -149,6 +164,9 @@ func (o *Options) check(info KindInfo) error {
 	}
 	if _, ok := o.Long.windows(); !ok {
 		return check.Option("Long", int(o.Long), "there is no such choice")
+	}
+	if o.Replicas > 0 && o.ReplicaPerNode {
+		return check.Option("Replicas", o.Replicas, "beside ReplicaPerNode")
 	}
 	if o.Stride > 0 && o.Long != LongSplit {
 		return check.Option("Stride", o.Stride, "without LongSplit")

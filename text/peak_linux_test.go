@@ -29,14 +29,14 @@ func statusMiB(b *testing.B, field string) float64 {
 }
 
 // BenchmarkPeakMemory reports by how many MiB the process grows, at its peak, over the loaded model while one caller
-// embeds 256 texts, four times. The number of threads is that of -cpu; run each case in a process of its own, since memory
+// embeds 256 texts, twice. The number of threads is that of -cpu; run each case in a process of its own, since memory
 // of the case before counts as loaded.
 func BenchmarkPeakMemory(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
 	for _, c := range []struct {
 		name        string
 		dim, layers int
-	}{{"MiniLM", 384, 6}, {"BERT-base", 768, 2}} {
+	}{{"MiniLM", 384, 6}, {"BERT-base", 768, 12}} {
 		for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, weights), func(b *testing.B) {
 				e := meansOf(b, bert(b, c.dim, c.layers, weights), c.dim, runtime.GOMAXPROCS(0))
@@ -47,7 +47,7 @@ func BenchmarkPeakMemory(b *testing.B) {
 				}
 				loaded := statusMiB(b, "VmHWM")
 				for b.Loop() {
-					for range 4 {
+					for range 2 {
 						if _, err := e.Embed(context.Background(), Texts(texts...), EmbedOptions{}); err != nil {
 							b.Fatal(err)
 						}

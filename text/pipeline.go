@@ -30,6 +30,8 @@ type Pipeline interface {
 	Footprint() models.Footprint
 	// Totals says what all calls of the pipeline have computed with.
 	Totals() Totals
+	// Replicas are the copies of the model's execution, one without the option of that name.
+	Replicas() []ReplicaInfo
 	// Warm computes something small, so that the first call does not wait for what is made once, and a model that fails
 	// does so before.
 	Warm(ctx context.Context) error

@@ -20,6 +20,7 @@ type embedding struct {
 	check, json                 bool
 	k                           int
 	weights                     string
+	replicas                    replicas
 	adapters                    *adapters
 	adapted                     []models.Adapter
 }
@@ -33,6 +34,7 @@ func (e *embedding) modelFlags(f *flags) {
 	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
 	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
 	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
+	f.Var(&e.replicas, "replicas", replicasUsage)
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
 	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
 	e.adapters = f.adapters()
@@ -75,6 +77,7 @@ func (e *embedding) options() (text.Options, error) {
 // without returns the options of the pipeline without -weights.
 func (e *embedding) without() text.Options {
 	o := text.Options{Threads: e.threads, BatchTokens: e.batch, MaxLength: e.length, Dim: e.dim, Pooling: e.pooling, Model: models.Options{Adapters: e.adapted}}
+	e.replicas.to(&o)
 	if e.split >= 0 {
 		o.Long, o.Stride = text.LongSplit, e.split
 	} else if e.refuse {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
@@ -40,10 +41,12 @@ type folderInfo struct {
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
+	Batches     int64             `json:"batches,omitempty"` // bytes of those that are computed at the same time
 	Fingerprint string            `json:"fingerprint,omitempty"`
 
 	options models.Options
 	held    string // what -weights says
+	threads int
 
 	asWritten bool // the tokenizer
 }
@@ -53,11 +56,15 @@ func info(a *app, args []string) error {
 	asJSON := f.json("a line")
 	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
 	cache := f.String("cache", "f32", "tell the memory with keys and values in this `format`: f32, bf16, f16 or int8")
+	threads := f.Int("threads", replica.Threads(), "tell the memory of batches on so many `threads`, of all replicas together")
 	fingerprint := f.Bool("fingerprint", false, "print the fingerprint too, for which all files of the model are read")
 	f.asWritten()
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
+	}
+	if *threads < 1 {
+		return usagef("-threads %d, want at least 1", *threads)
 	}
 	o := models.Options{HeadersOnly: true}
 	if err := setWeights(&o, *weights); err != nil {
@@ -71,7 +78,7 @@ func info(a *app, args []string) error {
 		no   error // why it is not a model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
-		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten}
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, threads: *threads, asWritten: a.asWritten}
 		if stat, err := os.Stat(i.Folder); err != nil {
 			return found{}, err
 		} else if stat.IsDir() {
@@ -164,6 +171,9 @@ func (i *folderInfo) model() error {
 	}
 	c := m.Config
 	i.Warnings, i.Memory = m.Warnings, &m.Footprint
+	if m.Encoder != nil && m.LM == nil {
+		i.Batches = replica.Workspaces(m.Encoder.Dim(), i.threads, replica.BatchTokens)
+	}
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
 	if n := i.limit(); n > 0 {
 		i.MaxLength = n
@@ -259,7 +269,7 @@ func (i *folderInfo) print(a *app) error {
 		line("weights", "%d in %.1f MB (%s)", i.Weights, float64(i.WeightBytes)/1e6, strings.Join(types, ", "))
 	}
 	if m := i.Memory; m != nil {
-		line("memory", "%.1f MB of weights with -weights %s, %.1f MB while loading%s", float64(m.Weights)/1e6, i.held, float64(m.Loading)/1e6, i.cache())
+		line("memory", "%.1f MB of weights with -weights %s, %.1f MB while loading%s%s", float64(m.Weights)/1e6, i.held, float64(m.Loading)/1e6, i.cache(), i.batches())
 	}
 	if i.Tokenizer != "" {
 		line("tokenizer", "%s", i.Tokenizer)
@@ -280,6 +290,14 @@ func (i *folderInfo) print(a *app) error {
 		line("warning", "%s", oneLine(errors.New(w)))
 	}
 	return nil
+}
+
+// batches is what texts that are computed at the same time take.
+func (i *folderInfo) batches() string {
+	if i.Batches == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; about %.0f MB for batches on %d threads", float64(i.Batches)/1e6, i.threads)
 }
 
 // cache is what texts that are generated take.

@@ -35,6 +35,8 @@ type serving struct {
 	weights, prompts    perModel
 	long                perModel
 	threads, length     perModel
+	replicas            replicas
+	copyWeights         bool
 	stride              int
 	memory              int64
 	grace               time.Duration
@@ -112,6 +114,8 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.weights, "weights", weightsUsage+eachUsage)
 	f.Var(&s.prompts, "prompts", promptsUsage+eachUsage)
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
+	f.Var(&s.replicas, "replicas", replicasUsage)
+	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold the weights of generators on each NUMA node that has replicas, which makes steps as fast as near memory is")
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what happens to longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
@@ -261,8 +265,20 @@ func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 	default:
 		return usagef("-long %q, want cut, refuse or split", long)
 	}
+	s.replicas.to(&o)
+	kind := openedAs(m)
+	o.CopyWeights = s.copyWeights && slices.Contains(kind.Info().Options, "CopyWeights")
 	m.Options = o
 	return nil
+}
+
+// openedAs is what a model is opened as, "" if it cannot be told, which is an error when it is added.
+func openedAs(m *serve.Model) text.Kind {
+	if m.Kind != "" {
+		return m.Kind
+	}
+	kind, _ := text.KindOf(m.Dir)
+	return kind
 }
 
 // readKeys takes API keys from the file, or else from the environment.

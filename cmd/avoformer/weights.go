@@ -55,7 +55,7 @@ func parseCache(value string) (kernels.Format, error) {
 
 // memoryLimit is the flag of what opening models may take.
 func (f *flags) memoryLimit() {
-	f.Func("memory-limit", "most `MiB` that loading the model may take: more are an error before they are taken; avoformer info says how many; default: no limit", func(s string) error {
+	f.Func("memory-limit", "most `MiB` that the model may take, while it is loaded and then with its batches: more are an error before they are taken; avoformer info says how many; default: no limit", func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 40)
 		if err != nil || n < 1 {
 			return errors.New("want a whole number of MiB from 1 on")

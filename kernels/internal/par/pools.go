@@ -81,6 +81,9 @@ func PretendProcessors(n int) {
 	}
 }
 
+// Bound are the CPUs that the calling goroutine is bound to, nil if Bind has not bound it.
+func Bound() []int { return slices.Clone(current().cpus) }
+
 // everyPool is the pool of goroutines that are not bound, and those of the others.
 func everyPool() []*pool {
 	bound.mu.Lock()

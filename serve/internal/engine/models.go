@@ -42,6 +42,8 @@ type ModelInfo struct {
 	MaxTokens   int
 	Adapters    []string // names of the model with an adapter
 	Fingerprint string   // of an open model, "" until it is known
+	// Replicas are those of the model's execution, while it is open.
+	Replicas []text.ReplicaInfo
 }
 
 // model is a Model with its state, which the engine's lock guards.
@@ -183,7 +185,14 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 }
 
 func (m *model) info() ModelInfo {
-	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Options.Model.WeightFormat, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.adapters(), m.fingerprint}
+	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Options.Model.WeightFormat, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.adapters(), m.fingerprint, m.replicas()}
+}
+
+func (m *model) replicas() []text.ReplicaInfo {
+	if m.pipeline == nil {
+		return nil
+	}
+	return m.pipeline.Replicas()
 }
 
 // use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
@@ -316,7 +325,7 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 			if !e.config.NoFingerprints {
 				go e.identify(m, p)
 			}
-			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds())
+			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds(), "replicas", len(p.Replicas()))
 		}
 		m.opening = nil
 		close(done)

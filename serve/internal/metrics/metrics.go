@@ -88,6 +88,7 @@ func register[C prometheus.Collector](m *Metrics, c C) C {
 
 // Watch adds an engine, which is asked for what it does whenever somebody reads the metrics.
 func (m *Metrics) Watch(e *engine.Engine) {
+	register(m, replicas{e.Models})
 	for _, g := range []struct {
 		name, help string
 		value      func(s engine.Stats) float64

@@ -2,17 +2,15 @@
 
 package queue
 
+import "github.com/avoformer/avoformer/internal/replica"
+
 // A thread that computes a batch by itself waits for no other: two batches side by side take less time than one after the
 // other on twice the threads. So texts are shared out among the threads first, and the rows of products only where there
 // are fewer texts than threads.
 
-const (
-	// rows is how many tokens of a batch a thread needs to do nearly as much a second as with many more. With a quarter of
-	// them it does a tenth less.
-	rows = 64
-	// streamTokens is the most tokens of a batch of one call. The activations of more leave a core's caches.
-	streamTokens = 512
-)
+// rows is how many tokens of a batch a thread needs to do nearly as much a second as with many more. With a quarter of
+// them it does a tenth less.
+const rows = 64
 
 // waiting is what waits to be computed.
 type waiting struct {
@@ -37,11 +35,8 @@ func (q *Queue) waits() waiting {
 	return w
 }
 
-// most is the most tokens of a batch of one call: all that are computed at the same time are no more than batchTokens,
-// as long as that leaves each batch enough to make up for reading the weights.
-func (w waiting) most() int {
-	return min(w.batchTokens, streamTokens, max(4*rows, w.batchTokens/w.threads))
-}
+// most is the most tokens of a batch of one call.
+func (w waiting) most() int { return replica.StreamTokens(w.threads, w.batchTokens) }
 
 // single is on how many of the free threads the next batch is computed while there is one call, and its most tokens. The call
 // ends with its last batch, so all threads are to end at the same time: a batch has half of a thread's share of what is

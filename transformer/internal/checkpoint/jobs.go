@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/avoformer/avoformer/kernels/machine"
 )
 
 // This file has what loading does on all threads: reading and packing weights.
@@ -65,8 +67,15 @@ func runJobs(jobs []job) {
 		}
 	}
 	var others sync.WaitGroup
+	cpus := machine.Bound() // the memory of weights is on the node of the CPU that writes it first
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) - 1 {
-		others.Go(work)
+		others.Go(func() {
+			if cpus != nil {
+				release, _ := machine.Bind(cpus)
+				defer release()
+			}
+			work()
+		})
 	}
 	work()
 	others.Wait()

@@ -1,0 +1,34 @@
+// Replicas of a model's execution: the flag and its options.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/replica"
+	"github.com/avoformer/avoformer/text"
+)
+
+// replicas is what -replicas says: a number, "node", or "" without it.
+type replicas string
+
+func (r *replicas) String() string { return string(*r) }
+
+// Set takes a value that the flag may have.
+func (r *replicas) Set(v string) error {
+	if _, err := replica.Parse(v); err != nil {
+		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("%q, ", v)))
+	}
+	*r = replicas(v)
+	return nil
+}
+
+// replicasUsage tells of the flag.
+const replicasUsage = "`N` or node: compute on N equal shares of the CPUs, or on each NUMA node, with threads that stay there; default: 1 without such bounds"
+
+// to sets the options of a pipeline.
+func (r replicas) to(o *text.Options) {
+	p, _ := replica.Parse(string(r)) // the zero Plan without the flag
+	o.Replicas, o.ReplicaPerNode = p.N, p.ByNode
+}
