@@ -55,7 +55,7 @@ func TestMeetings(t *testing.T) {
 		{"a text on 16 threads", encoder, kernels.FormatF32, 16, 1, 256, 3},
 		{"a text on two threads", encoder, kernels.FormatF32, 2, 1, 64, 3},
 		{"a short text", encoder, kernels.FormatF32, 16, 1, 64, 5},
-		{"a short text of int8", encoder, kernels.FormatInt8, 16, 1, 128, 3},
+		{"a short text of int8", encoder, kernels.FormatInt8, 16, 1, 128, 7},
 		{"a prompt", decoder, kernels.FormatF32, 16, 1, 512, 3},
 		{"a token of 16 texts", decoder, kernels.FormatF32, 16, 16, 1, 6},
 		{"a token", decoder, kernels.FormatF32, 16, 1, 1, 5},

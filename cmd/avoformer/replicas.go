@@ -24,7 +24,7 @@ func (r *replicas) Set(v string) error {
 	return nil
 }
 
-// replicasUsage tells of the flag.
+// replicasUsage describes the flag.
 const replicasUsage = "`N` or node: compute on N equal shares of the CPUs, or on each NUMA node, with threads that stay there; default: 1 without such bounds"
 
 // to sets the options of a pipeline.

@@ -44,7 +44,7 @@ func TestServeReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasFlag: vectors are the same with a replica, and what is no number of replicas is refused.
+// TestReplicasFlag: vectors are the same with a replica, and a value that is not a number of replicas is refused.
 func TestReplicasFlag(t *testing.T) {
 	_, want, _ := call(t, "hello world\n", "embed", testdata+"embed")
 	if code, got, stderr := call(t, "hello world\n", "embed", "-replicas", "1", testdata+"embed"); code != exitOK || got != want {
