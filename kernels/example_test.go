@@ -150,6 +150,31 @@ func ExampleGemmGrouped() {
 }
 
 // SwiGLU, the gate before what it is multiplied with.
+// A feed-forward network of int8: 2 features, 3 hidden ones, no gate.
+func ExampleFeedForward() {
+	pack := func(n, k int, rows ...float32) *kernels.PackedB {
+		return kernels.PackBRows(kernels.FormatInt8, n, k, func(j int, dst []float32) { copy(dst, rows[j*k:]) })
+	}
+	up := pack(3, 2, // rows of Up transposed
+		1, 0,
+		0, 1,
+		1, 1)
+	down := pack(2, 3,
+		1, 0, 1,
+		0, 1, 1)
+	x, y := []float32{1, -2, 3, 4}, make([]float32, 4) // two rows
+	kernels.FeedForward(kernels.FeedForwardParams{
+		Rows: 2, X: x, LdX: 2,
+		Up: up, Activation: kernels.ActReLU, Down: down,
+		Residual: x, LdResidual: 2,
+		Dst: y, LdDst: 2,
+	})
+	fmt.Printf("%.0f\n%.0f\n", y[:2], y[2:])
+	// Output:
+	// [2 -2]
+	// [13 15]
+}
+
 func ExampleGLU() {
 	dst := make([]float32, 2)
 	kernels.GLU(kernels.GLUParams{Rows: 1, Cols: 2, Dst: dst, X: []float32{1, -1, 3, 3}, Activation: kernels.ActSiLU})

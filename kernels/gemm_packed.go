@@ -85,11 +85,6 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 // Bytes is the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
-// Exact is b. Rows of every product have the same bits whatever their number, so that nothing remains for it to do.
-func (b *PackedB) Exact() *PackedB {
-	return b
-}
-
 // Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are as the format rounded them.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.matrix.N {

@@ -62,9 +62,6 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if o.hasPrompts() {
 		c.Loader.PackMany(o.prompts)
 	}
-	if o.Exact {
-		c.Loader.Exact()
-	}
 	var err error
 	if c.doc, err = c.doc.AccountFor(c.Config.ModelType); err != nil {
 		return nil, err

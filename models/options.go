@@ -39,8 +39,8 @@ type Options struct {
 	// blocks makes a copy of weights in float32 and 16 bits, FormatBF16Fast of those in blocks too. The number of rows of a product depends on what else is
 	// computed, so PromptFormat cannot be combined with Exact.
 	PromptFormat kernels.Format
-	// Exact gives each sequence the same bits whatever else is computed with it: with float32 and 16-bit weights,
-	// one row is then multiplied as several are, which takes more time. With other formats it always is.
+	// Exact refuses what lets the bits of a sequence depend on what else is computed with it, which is PromptFormat.
+	// Without it, products give each row the bits that it has alone anyway.
 	Exact bool
 	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading states them: more are an
 	// error that matches ErrMemory, before the memory is taken. 0: no limit.

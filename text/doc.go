@@ -31,8 +31,7 @@
 // with its texts is being computed; a call that generates returns between two tokens.
 // A text that fails makes only its own call fail.
 //
-// Results have the same bits for any number of threads. The other texts in a batch, which
-// may come from concurrent calls, change results by rounding (within 1e-5 for vectors of
-// length 1), and with Exact of [models.Options] not at all. A call that runs alone gives the same bits every
-// time.
+// Results have the same bits for any number of threads, and for any other texts in a batch, which
+// may come from concurrent calls, unless PromptFormat of [models.Options] is given. Exact of [models.Options] refuses
+// that. Chats are an exception: how much of a prompt is in the cache changes results by rounding.
 package text

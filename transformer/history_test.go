@@ -105,7 +105,6 @@ func advance(t *testing.T, s *tf.Stack, ws *tf.Workspace, r *rand.Rand, mask *tf
 // TestHistoryAlone: a sequence gets the same bits alone and among others, fed in the same pieces.
 func TestHistoryAlone(t *testing.T) {
 	l := tf.NewLoader(tf.Random(4))
-	l.Exact()
 	s := l.Stack(tf.StackConfig{Layers: 2, Layer: twinLayers()["rotary neighbours"]}, tf.StackNames{Layers: "%d.", Layer: layerNames})
 	tftest.NoError(t, l.Finish())
 	for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8} {

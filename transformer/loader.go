@@ -53,8 +53,8 @@ func (l *Loader) Transposed() *Loader {
 	return &t
 }
 
-// RowByRow is l for linear layers whose results decide something: they give each row the bits that it has alone, whatever
-// [Loader.Exact] says, and [Loader.Pack]'s function is asked about them as about tables.
+// RowByRow is l for linear layers whose results decide something: [Loader.Pack]'s function is asked about them
+// as about tables, and they have no second copy.
 func (l *Loader) RowByRow() *Loader {
 	r := *l
 	r.at.RowByRow = true
@@ -85,10 +85,6 @@ func (l *Loader) PackMany(choose Chooser) { l.at.PackMany(choose) }
 
 // ManyRows is from how many rows on products are with the copy of [Loader.PackMany].
 const ManyRows = checkpoint.ManyRows
-
-// Exact has the linear layers of l, and of all loaders made from the same checkpoint, give each row the bits that
-// it has alone; see [kernels.PackedB.Exact].
-func (l *Loader) Exact() { l.at.Exact() }
 
 // Rename makes l and all loaders made from the same checkpoint look up what f
 // makes of a name.

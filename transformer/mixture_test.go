@@ -91,7 +91,6 @@ func TestMixture(t *testing.T) {
 					}
 					return f
 				})
-				l.Exact()
 				m := l.Mixture(c, mixtureNames)
 				tftest.NoError(t, l.Finish())
 				for _, rows := range []int{0, 1, 2, 29} {

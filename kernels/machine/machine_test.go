@@ -57,3 +57,21 @@ func TestAllowAffinityChanges(t *testing.T) {
 		t.Error("AllowAffinityChanges does not return what it was before")
 	}
 }
+
+func ExampleBind() {
+	done := make(chan []float32)
+	go func() {
+		release, ok := machine.Bind([]int{0, 1})
+		if ok { // otherwise it computes on any CPUs, with the same result
+			defer release()
+		}
+		fmt.Println("bound:", ok == (machine.Bound() != nil))
+		c := make([]float32, 1)
+		kernels.Threads(2).Gemm(kernels.NoTrans, kernels.NoTrans, 1, 1, 2, 1, []float32{1, 2}, 2, []float32{3, 4}, 1, 0, c, 1)
+		done <- c
+	}()
+	fmt.Println(<-done)
+	// Output:
+	// bound: true
+	// [11]
+}

@@ -143,16 +143,9 @@ func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
 	for i, w := range all {
 		encodings[i] = w.encoding()
 	}
-	if len(all) == 1 && all[0].tokens() == 1 {
-		// A product of one row may round otherwise than one of several, and what else is in a batch is to change nothing.
-		encodings = append(encodings, encodings[0])
-	}
 	err = caught(func() error {
 		defer ws.Release(ws.Mark())
 		return all[0].call.Compute(ws, windows.Tokens(encodings), func(i int, x []float32) {
-			if i == len(all) {
-				return
-			}
 			w := all[i]
 			if err := check.Finite(x); err != nil {
 				ended = append(ended, outcome{w.call, w.in.Number, &InputError{w.in.Number, err}})

@@ -21,7 +21,7 @@ import (
 type Scope struct {
 	Prefix     string
 	Transposed bool   // weights of linear layers are stored [in, out]
-	RowByRow   bool   // linear layers multiply one row as several, and are held as they are stored
+	RowByRow   bool   // linear layers are held as they are stored, without a copy for many rows
 	Integers   bool   // tensors of integers are numbers too
 	read       *Scope // whose tensor weight this one's is; nil: its own
 	together   []Part // of linear layers that multiply the same rows; see Together
@@ -41,7 +41,6 @@ type account struct {
 	replaced map[string]Replacement // by the names of src
 	choose   func(name string, stored kernels.Format, table bool) kernels.Format
 	many     func(name string, stored kernels.Format, table bool) kernels.Format // of second copies; nil: none
-	exact    bool                                                                // linear layers multiply one row as several
 	tables   []*unread                                                           // embeddings that Finish fills
 	cut      bool                                                                // the model was not made to its end
 	jobs     []job                                                               // what Finish does on all threads
@@ -84,9 +83,6 @@ func (s Scope) Pack(choose func(name string, stored kernels.Format, table bool) 
 func (s Scope) PackMany(choose func(name string, held kernels.Format, table bool) kernels.Format) {
 	s.many = choose
 }
-
-// Exact has the linear layers of the checkpoint multiply one row as several.
-func (s Scope) Exact() { s.account.exact = true }
 
 // packed is the format to hold a weight in. A table of 16 bits to which something was added counts as
 // one of float32: its vectors are what a model with the adapter beside it computes.

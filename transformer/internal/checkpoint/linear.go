@@ -163,7 +163,7 @@ func (s Scope) Packed(in, out int, weight []float32) *Matrix {
 	s.noneBeside("weight")
 	format := s.packed("weight", false)
 	s.memory.taken += int64(kernels.PackedBytes(format, out, in)) - int64(4*len(weight)) // in the place of what Tensor gave
-	return &Matrix{PackedB: s.alike(kernels.PackBRows(format, out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
+	return &Matrix{PackedB: kernels.PackBRows(format, out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })}
 }
 
 // pack has weight made of the rows of the parts, data being what find gave for each, in pieces: from what the
@@ -176,7 +176,7 @@ func (s Scope) pack(weight *Matrix, format kernels.Format, in int, parts []Part,
 	if s.Transposed {
 		s.later(out*in, func(*jobBuffers) {
 			next := s.columns(in, parts, data)
-			weight.PackedB = s.alike(kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) }))
+			weight.PackedB = kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) })
 		})
 		return
 	}
@@ -230,7 +230,7 @@ func (p *packing) piece(buf *jobBuffers, from, rows int) {
 		if p.balanced {
 			p.packer.Balance(p.sample())
 		}
-		p.weight.PackedB = p.s.alike(p.packer.Packed())
+		p.weight.PackedB = p.packer.Packed()
 	})
 	size := 4 * p.in
 	if p.stored {
@@ -365,14 +365,6 @@ func (s Scope) readRows(dst []float32, in, from int, parts []Part, data [][]floa
 		scale(x, parts[part].Scale)
 		return true
 	})
-}
-
-// alike is b as its products are wanted.
-func (s Scope) alike(b *kernels.PackedB) *kernels.PackedB {
-	if s.exact || s.RowByRow {
-		return b.Exact()
-	}
-	return b
 }
 
 // columns is a function that sets dst to one row of the parts after the other, where weights are stored transposed,

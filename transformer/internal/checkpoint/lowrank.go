@@ -110,8 +110,8 @@ func (d *LowRank) besideRows(in int, tensor string, parts []Part) Beside {
 		}
 		at += p.Rows
 	}
-	pack := func(rows, cols int, x []float32) *kernels.PackedB { // of which no row depends on the others
-		return kernels.PackBRows(format, rows, cols, func(j int, dst []float32) { copy(dst, x[j*cols:]) }).Exact()
+	pack := func(rows, cols int, x []float32) *kernels.PackedB {
+		return kernels.PackBRows(format, rows, cols, func(j int, dst []float32) { copy(dst, x[j*cols:]) })
 	}
 	return Beside{d.Beside, from, d.Rank, d.Scale, pack(d.Rank, in, d.Right), pack(to-from, d.Rank, left)}
 }
