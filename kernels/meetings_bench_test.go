@@ -27,7 +27,7 @@ func BenchmarkMeetings(b *testing.B) {
 	var none, some parts = 0, parts(10 * time.Microsecond)
 	for b.Loop() {
 		for _, n := range tftest.ThreadCounts() {
-			call := func(p *parts) { kernels.Threads(n).Run(n, 1<<40, p) }
+			call := func(p *parts) { kernels.Threads(n).Run(n, 1<<30, p) }
 			average := func(p *parts, unit string) {
 				const calls = 200
 				call(p)

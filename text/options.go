@@ -10,7 +10,6 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/internal/topology"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/vision"
@@ -190,9 +189,6 @@ func (o Options) settled(info KindInfo) (Options, error) {
 	}
 	return o, nil
 }
-
-// threads is Threads of options with their defaults.
-func (o *Options) threads() kernels.Threads { return kernels.Threads(o.Threads) }
 
 // folder is the file system whose root is a folder.
 func (o *Options) folder(dir string) (fs.FS, error) {
