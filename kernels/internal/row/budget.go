@@ -17,10 +17,12 @@ func BudgetOf(k simd.Kernel, isa simd.ISA) budget { return budget(k.On(isa).Elem
 // pieces cuts n elements into pieces of at most b, and yields the bounds of each.
 func (b budget) pieces(n int) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		for i := 0; i < n; i += int(b) {
-			if !yield(i, min(i+int(b), n)) {
+		for i := 0; i < n; {
+			size := min(int(b), n-i) // i+b may overflow: without assembly b is the largest int
+			if !yield(i, i+size) {
 				return
 			}
+			i += size
 		}
 	}
 }
@@ -29,10 +31,12 @@ func (b budget) pieces(n int) iter.Seq2[int, int] {
 func (b budget) Rows(from, to, cols int) iter.Seq2[int, int] {
 	step := max(1, int(b)/max(cols, 1))
 	return func(yield func(from, to int) bool) {
-		for r := from; r < to; r += step {
-			if !yield(r, min(r+step, to)) {
+		for r := from; r < to; {
+			size := min(step, to-r)
+			if !yield(r, r+size) {
 				return
 			}
+			r += size
 		}
 	}
 }

@@ -48,6 +48,8 @@ func TestBudget(t *testing.T) {
 		{"two rows at a time", bounds(budget(10).Rows(1, 6, 5), 9), [][2]int{{1, 3}, {3, 5}, {5, 6}}},
 		{"rows longer than the budget", bounds(budget(10).Rows(0, 3, 11), 9), [][2]int{{0, 1}, {1, 2}, {2, 3}}},
 		{"rows without elements", bounds(budget(2).Rows(0, 3, 0), 9), [][2]int{{0, 2}, {2, 3}}},
+		{"rows without a budget", bounds(budget(math.MaxInt).Rows(2, 5, 1), 9), [][2]int{{2, 5}}},
+		{"without a budget", bounds(budget(math.MaxInt).pieces(5), 9), [][2]int{{0, 5}}},
 		{"rows left early", bounds(budget(5).Rows(0, 9, 5), 1), [][2]int{{0, 1}}},
 	} {
 		if !slices.Equal(c.got, c.want) {

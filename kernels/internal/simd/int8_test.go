@@ -2,6 +2,7 @@ package simd
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -116,5 +117,28 @@ func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quan
 	}
 	if top := slices.Max(want.q); top != 127 {
 		t.Errorf("largest integer %d, want 127", top)
+	}
+}
+
+// TestBFloat16Rows: every tier rounds rows as the plain loop does, and clears what fills them. Products call it only where the machine
+// has tiles.
+func TestBFloat16Rows(t *testing.T) {
+	const rows, cols, filled, lddst, ldx = 3, 43, 64, 70, 45
+	r := rand.New(rand.NewPCG(7, 8))
+	x := make([]float32, rows*ldx)
+	for i := range x {
+		x[i] = math.Float32frombits(r.Uint32()&^0x7f800000 | uint32(1+r.IntN(253))<<23)
+		if i%3 == 0 { // halfway between two numbers
+			x[i] = math.Float32frombits(math.Float32bits(x[i])&^0xffff | 0x8000)
+		}
+	}
+	want := slices.Repeat([]uint16{1}, rows*lddst)
+	bfloat16RowsGeneric(want, x, rows, cols, filled, lddst, ldx)
+	for _, isa := range Supported() {
+		got := slices.Repeat([]uint16{1}, rows*lddst)
+		BFloat16Rows(isa, got, x, rows, cols, filled, lddst, ldx)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: other numbers than a plain loop's", isa)
+		}
 	}
 }
