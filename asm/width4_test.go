@@ -25,6 +25,7 @@ func narrow(name, file string) arch.Tier {
 	t.Width, t.Strip, t.Gemm = 4, 4, arch.Tile{MR: 6, NR: 8}
 	t.Features = append(slices.Clone(t.Features), "F16C")
 	t.Blocking.SoftmaxRows = 4
+	t.Blocking.DotRows, t.Blocking.GemvRows = 1, 2 // a dot product has four vectors of lanes
 	return t
 }
 

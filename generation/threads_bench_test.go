@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -49,7 +50,7 @@ func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim
 // the bytes that steps read, in GB a second, and what a read by all threads reaches.
 func BenchmarkThreads(b *testing.B) {
 	const depth, length, streams = 512, 16, 16
-	counts := tftest.ThreadCounts()
+	counts := testenv.ThreadCounts()
 	most := slices.Max(counts)
 	counts = slices.DeleteFunc(counts, func(n int) bool { return n < most && (n == 2 || n == 8) })
 	weights := sameLayers{tf.Random(1), map[string][]float32{}}
@@ -95,7 +96,7 @@ func BenchmarkThreads(b *testing.B) {
 			for range streams {
 				texts = append(texts, fill(&filler))
 			}
-			samples := tftest.Samples{}
+			samples := testenv.Samples{}
 			round := 0
 			for b.Loop() {
 				samples.Add(readBandwidth(most), "read-GB/s")
@@ -116,9 +117,9 @@ func BenchmarkThreads(b *testing.B) {
 			}
 			samples.Report(b)
 			if c.format == kernels.FormatQ4_0 {
-				tftest.Profile(b, "/generate", func() { steps(most, length, texts[:1]) })
-				tftest.Profile(b, "/streams", func() { steps(most, length, texts) })
-				tftest.Profile(b, "/prompt", func() { fill(stepper[most]).Release() })
+				testenv.Profile(b, "/generate", func() { steps(most, length, texts[:1]) })
+				testenv.Profile(b, "/streams", func() { steps(most, length, texts) })
+				testenv.Profile(b, "/prompt", func() { fill(stepper[most]).Release() })
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -23,10 +23,10 @@ func (p *parts) Do(from, to int) {
 // BenchmarkMeetings hands out as many parts as threads, on 1, 2, 4 and more threads in turn. It reports the microseconds of a call without
 // work, of a call whose parts take 10 µs each, and of such a call after a pause of 1 ms, in which workers fall asleep.
 func BenchmarkMeetings(b *testing.B) {
-	samples := tftest.Samples{}
+	samples := testenv.Samples{}
 	var none, some parts = 0, parts(10 * time.Microsecond)
 	for b.Loop() {
-		for _, n := range tftest.ThreadCounts() {
+		for _, n := range testenv.ThreadCounts() {
 			call := func(p *parts) { kernels.Threads(n).Run(n, 1<<30, p) }
 			average := func(p *parts, unit string) {
 				const calls = 200
@@ -75,9 +75,9 @@ func BenchmarkProductThreads(b *testing.B) {
 			w := numbers(c.n * c.k)
 			packed := kernels.PackBRows(c.format, c.n, c.k, func(j int, dst []float32) { copy(dst, w[j*c.k:]) })
 			x, y := numbers(c.m*c.k), make([]float32, c.m*c.n)
-			samples := tftest.Samples{}
+			samples := testenv.Samples{}
 			for b.Loop() {
-				for _, t := range tftest.ThreadCounts() {
+				for _, t := range testenv.ThreadCounts() {
 					calls := 0
 					begin := time.Now()
 					for ; calls < 3 || time.Since(begin) < 4*time.Millisecond; calls++ {

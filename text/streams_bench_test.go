@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -35,7 +36,7 @@ func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
 // what as many as threads reach, and the most memory that the process had resident with one caller and with many.
 func BenchmarkOneCaller(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
-	counts := tftest.ThreadCounts()
+	counts := testenv.ThreadCounts()
 	most := slices.Max(counts)
 	for _, c := range []struct {
 		name        string
@@ -54,11 +55,11 @@ func BenchmarkOneCaller(b *testing.B) {
 					together(b, embedders[threads], callers, texts)
 					return float64(callers*tokens) / time.Since(begin).Seconds() / 1e3
 				}
-				samples := tftest.Samples{}
+				samples := testenv.Samples{}
 				runtime.GC()
-				tftest.PeakMemory()
+				testenv.PeakMemory()
 				rate(most, 1)
-				samples.Add(tftest.PeakMemory(), "one-MiB")
+				samples.Add(testenv.PeakMemory(), "one-MiB")
 				for b.Loop() {
 					for _, n := range counts {
 						one := []float64{rate(n, 1)}
@@ -76,10 +77,10 @@ func BenchmarkOneCaller(b *testing.B) {
 						}
 					}
 				}
-				samples.Add(tftest.PeakMemory(), "many-MiB")
+				samples.Add(testenv.PeakMemory(), "many-MiB")
 				samples.Report(b)
 				if weights == kernels.FormatInt8 {
-					tftest.Profile(b, "", func() { rate(most, 1) })
+					testenv.Profile(b, "", func() { rate(most, 1) })
 				}
 			})
 		}
@@ -88,7 +89,7 @@ func BenchmarkOneCaller(b *testing.B) {
 
 // BenchmarkOneText embeds single texts of 8 to 512 tokens on 1, 2, 4 and more threads in turn, and reports the medians in milliseconds.
 func BenchmarkOneText(b *testing.B) {
-	counts := tftest.ThreadCounts()
+	counts := testenv.ThreadCounts()
 	for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
 		m := bert(b, 384, 6, weights)
 		for _, tokens := range []int{8, 16, 32, 64, 128, 256, 512} {
@@ -101,7 +102,7 @@ func BenchmarkOneText(b *testing.B) {
 				for _, n := range counts {
 					embedders = append(embedders, meansOf(b, m, 384, n))
 				}
-				samples := tftest.Samples{}
+				samples := testenv.Samples{}
 				for b.Loop() {
 					for i, n := range counts {
 						embed(embedders[i])
@@ -112,7 +113,7 @@ func BenchmarkOneText(b *testing.B) {
 				}
 				samples.Report(b)
 				if tokens == 256 {
-					tftest.Profile(b, "", func() { embed(embedders[len(embedders)-1]) })
+					testenv.Profile(b, "", func() { embed(embedders[len(embedders)-1]) })
 				}
 			})
 		}

@@ -33,8 +33,8 @@ func gemmDotX86(x *x86.Machine) {
 	}
 	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
 	for _, cols := range []int{4, 3, 2, 1} {
-		if cols == 3 && g.chains > 1 {
-			continue
+		if cols == 3 && g.chains > 1 || cols == 4 && g.chains > 2 {
+			continue // their sums need more registers than there are
 		}
 		rowsOf := maxRows
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)

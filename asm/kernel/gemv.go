@@ -234,7 +234,8 @@ func GemvDot(m vec.Machine) {
 		}
 	}
 	m.IfLE(ahead, 0, func() {
-		m.Loop(n, 4, func() { dots(4, false) })
+		few := min(4, together)
+		m.Loop(n, few, func() { dots(few, false) })
 	}, func() {
 		m.Loop(n, together, func() { dots(together, true) })
 	})

@@ -211,10 +211,15 @@ func (x *Machine) Halved(v reg.VecVirtual) reg.Register {
 func (x *Machine) DotSums(sums [][]vec.V) vec.V {
 	ys := make([]reg.Register, len(sums), 4)
 	for i, chains := range sums {
-		if len(chains) == 1 {
+		switch len(chains) {
+		case 1:
 			ys[i] = x.Halved(vector(chains[0]))
-		} else {
+		case 2:
 			ys[i] = vector(x.Add(chains[0], chains[1])).AsY()
+		default:
+			low, high, both := x.Add(chains[0], chains[2]), x.Add(chains[1], chains[3]), x.YMM()
+			x.VINSERTF128(operand.U8(1), vector(high).AsX(), vector(low).AsY(), both)
+			ys[i] = both
 		}
 	}
 	for len(ys) < 4 {

@@ -1,4 +1,4 @@
-package tftest
+package testenv
 
 import (
 	"fmt"
@@ -57,13 +57,20 @@ func Profile(b *testing.B, name string, f func()) {
 	}
 	b.StopTimer()
 	name = strings.NewReplacer("/", "-", "=", "").Replace(strings.TrimPrefix(b.Name(), "Benchmark") + name)
-	file := Must(os.Create(filepath.Join(folder, name+".pprof")))(b)
-	NoError(b, pprof.StartCPUProfile(file))
+	file, err := os.Create(filepath.Join(folder, name+".pprof"))
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 	for begin := time.Now(); time.Since(begin) < 2*time.Second; {
 		f()
 	}
 	pprof.StopCPUProfile()
-	NoError(b, file.Close())
+	if err := file.Close(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // PeakMemory is the most memory, in MiB, that the process had resident since the last call; 0 where the system does not tell.
