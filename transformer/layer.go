@@ -162,9 +162,6 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		return check.Errorf(fault.ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
-	if n := l.strips(ws, &in); n > 1 {
-		return l.forwardStrips(ws, dst, in, cache, n)
-	}
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 
 	x, to, err := l.enter(ws, h, in.X, norm, l.SelfNorm)
@@ -198,23 +195,17 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		ws.ReportRows(l.name, "after_cross", h, in.Batch, l.Dim)
 	}
 
-	if err := l.feed(ws, dst, h, norm); err != nil {
-		return err
-	}
-	ws.ReportRows(l.name, "", dst, in.Batch, l.Dim)
-	return nil
-}
-
-// feed sets dst to what the feed-forward part, with its normalization, makes of h. norm is scratch memory of their size.
-func (l *Layer) feed(ws *Workspace, dst, h, norm []float32) error {
-	x, to, err := l.enter(ws, dst, h, norm, l.FeedNorm)
-	if err != nil {
+	if x, to, err = l.enter(ws, dst, h, norm, l.FeedNorm); err != nil {
 		return err
 	}
 	if err := l.Feed.Forward(ws, to, x, h); err != nil {
 		return err
 	}
-	return l.leave(ws, dst, norm, l.FeedNorm)
+	if err := l.leave(ws, dst, norm, l.FeedNorm); err != nil {
+		return err
+	}
+	ws.ReportRows(l.name, "", dst, in.Batch, l.Dim)
+	return nil
 }
 
 // enter begins a part of the layer, which adds the rows before to what it makes of in and writes the sum to
@@ -233,79 +224,4 @@ func (l *Layer) leave(ws *Workspace, dst, norm []float32, n *Norm) error {
 		return nil
 	}
 	return n.Forward(ws, dst, norm)
-}
-
-// A layer in strips of rows. Only attention mixes rows. Everything before it and everything after it works on each row for
-// itself, so a thread can take some rows through all of that and wait for the others once. Where all threads share each
-// product and normalization, they wait after every one. The thread also finds in its caches what it wrote.
-
-// stripRows is the least that a strip of a thread has. Each strip reads all weights of the layer, and cores share the cache or the
-// memory that these come from: on 16 CPUs, strips of 16 rows took up to 1.4 times as long as shared products, and strips of 256
-// rows 0.9 times. Tests take less.
-var stripRows = 256
-
-// longRows is how many rows a thread has to have for several strips, of which other threads can take some if it falls behind.
-const longRows = 64
-
-// strips is how many strips the rows of a pass are cut into; 1: threads share each operation.
-func (l *Layer) strips(ws *Workspace, in *LayerInput) int {
-	t, rows := int(ws.Threads), in.Batch.Rows()
-	if t <= 1 || ws.Trace != nil || len(ws.adapted) > 0 || l.Cross != nil {
-		return 1
-	}
-	a := l.Self
-	if f, ok := l.Feed.(*FeedForward); !ok || f.Chunk != 0 || a == nil || a.Heads == 0 || a.Out == nil || a.OutDim != l.Dim || l.SelfNorm.size != l.Dim || l.FeedNorm.size != l.Dim {
-		return 1
-	}
-	if rows < t*stripRows {
-		return 1
-	}
-	return t * max(1, min(4, rows/(longRows*t)))
-}
-
-// forwardStrips is Forward of checked arguments in n strips.
-func (l *Layer) forwardStrips(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache, n int) error {
-	a, rows, width := l.Self, in.Batch.Rows(), l.Self.Out.In
-	if err := a.openPlaces(in.Batch, cache); err != nil {
-		return err
-	}
-	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
-	p := a.room(ws, rows, cache)
-	placing := placing{a, in.Batch, p, cache}
-	err := ws.strips.run(ws, n, rows, func(ws *Workspace, from, to int) error {
-		i, j := from*l.Dim, to*l.Dim
-		x, _, err := l.enter(ws, dst[i:j], in.X[i:j], norm[i:j], l.SelfNorm)
-		if err != nil {
-			return err
-		}
-		if err := a.projectRows(ws, p, x, from, to); err != nil {
-			return err
-		}
-		if a.places(cache) {
-			placing.Do(from, to)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	context := ws.Alloc(rows * width) // [rows, heads*hd]
-	self := AttentionInput{Batch: in.Batch, KeyBatch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask}
-	if err := a.scores(ws, context, p, self); err != nil {
-		return err
-	}
-	return ws.strips.run(ws, n, rows, func(ws *Workspace, from, to int) error {
-		i, j := from*l.Dim, to*l.Dim
-		sum := norm[i:j]
-		if l.NormFirst {
-			sum = h[i:j]
-		}
-		if err := a.Out.ForwardAdd(ws, sum, context[from*width:to*width], in.X[i:j]); err != nil {
-			return err
-		}
-		if err := l.leave(ws, h[i:j], norm[i:j], l.SelfNorm); err != nil {
-			return err
-		}
-		return l.feed(ws, dst[i:j], h[i:j], norm[i:j])
-	})
 }

@@ -240,7 +240,9 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 	if a.Out != nil {
 		context = ws.Alloc(rows * a.Heads * a.HeadDim)
 	}
-	if err := a.scores(ws, context, p, in); err != nil {
+	core := a.core()
+	core.Sinks, core.Int8 = a.Sinks, a.hasInt8()
+	if err := core.attend(ws, context, p, in, a.Relative); err != nil {
 		return err
 	}
 	a.trace(ws, in, p, context)
@@ -249,13 +251,6 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 		return nil
 	}
 	return a.Out.forward(ws, dst, context, 0, in.Residual) // [rows, out]
-}
-
-// scores sets context, [rows, heads*hd], to what the heads give for the projections.
-func (a *MultiHeadAttention) scores(ws *Workspace, context []float32, p projected, in AttentionInput) error {
-	core := a.core()
-	core.Sinks, core.Int8 = a.Sinks, a.hasInt8()
-	return core.attend(ws, context, p, in, a.Relative)
 }
 
 // hasInt8 reports whether the projections are of int8. Then what is between them is too, where it may.
@@ -268,48 +263,33 @@ func (a *MultiHeadAttention) hasInt8() bool {
 }
 
 // projectSelf projects rows that attend to each other and to those in the cache.
-func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *LayerCache) (projected, error) {
-	rows := in.Batch.Rows()
+func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
+	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	in.KeyBatch = in.Batch
-	p := a.room(ws, rows, cache)
-	if err := a.projectRows(ws, p, in.Query, 0, rows); err != nil {
-		return p, err
-	}
-	return p, a.place(ws, in.Batch, p, cache)
-}
-
-// room is memory for the projections of rows that attend to each other and to those in the cache.
-func (a *MultiHeadAttention) room(ws *Workspace, rows int, cache *LayerCache) (p projected) {
-	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
-	p.cache = cache
+	var k, v []float32 // the new keys and values
 	if a.QKV != nil {
-		p.q = ws.Alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
-		p.qRow, p.kRow, p.vRow = a.QKV.Out, a.QKV.Out, a.QKV.Out
+		qkv := ws.Alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
+		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
+			return p, err
+		}
+		p.q, p.qRow, p.kRow = qkv, a.QKV.Out, a.QKV.Out
 		if rows > 0 {
-			p.k, p.v = p.q[dim:], p.q[dim+kvDim:]
+			k, v = qkv[dim:], qkv[dim+kvDim:]
 		}
-		return p
-	}
-	p.q, p.k, p.v = ws.Alloc(rows*dim), ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim)
-	p.qRow, p.kRow, p.vRow = dim, kvDim, kvDim
-	return p
-}
-
-// projectRows projects the rows x, which become rows [from, to) of p.
-func (a *MultiHeadAttention) projectRows(ws *Workspace, p projected, x []float32, from, to int) error {
-	if a.QKV != nil {
-		return a.QKV.Forward(ws, p.q[from*p.qRow:to*p.qRow], x)
-	}
-	for _, l := range []struct {
-		*Linear
-		dst []float32
-		ld  int
-	}{{a.Query, p.q, p.qRow}, {a.Key, p.k, p.kRow}, {a.Value, p.v, p.vRow}} {
-		if err := l.Forward(ws, l.dst[from*l.ld:to*l.ld], x); err != nil {
-			return err
+	} else {
+		p.q, k, v = ws.Alloc(rows*dim), ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim)
+		p.qRow, p.kRow = dim, kvDim
+		for _, l := range []struct {
+			*Linear
+			dst []float32
+		}{{a.Query, p.q}, {a.Key, k}, {a.Value, v}} {
+			if err := l.Forward(ws, l.dst, in.Query); err != nil {
+				return p, err
+			}
 		}
 	}
-	return nil
+	p.k, p.v, p.vRow, p.cache = k, v, p.kRow, cache
+	return p, a.place(ws, in.Batch, p, cache)
 }
 
 // projectCross projects rows that attend to others: to in.Key and in.Value, or

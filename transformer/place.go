@@ -21,28 +21,20 @@ type placing struct {
 // place normalizes and rotates the queries and keys of p, and copies keys and values to the pages of cache, which may
 // be nil.
 func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cache *LayerCache) error {
-	if err := a.openPlaces(batch, cache); err != nil {
+	if err := a.checkPlaces(batch, cache); err != nil {
 		return err
 	}
-	if rows := batch.Rows(); rows > 0 && a.places(cache) {
+	if cache != nil {
+		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
+			return err
+		}
+	}
+	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
 		ws.placing = placing{a, batch, p, cache}
 		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), &ws.placing)
 		ws.placing = placing{}
 	}
 	return nil
-}
-
-// openPlaces makes room in cache, which may be nil. It returns an error if some row cannot be placed.
-func (a *MultiHeadAttention) openPlaces(batch Batch, cache *LayerCache) error {
-	if err := a.checkPlaces(batch, cache); err != nil || cache == nil {
-		return err
-	}
-	return cache.open(a.KVHeads, a.HeadDim)
-}
-
-// places reports whether there is anything to do between the projections and the scores.
-func (a *MultiHeadAttention) places(cache *LayerCache) bool {
-	return a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil
 }
 
 // checkPlaces returns an error if some row cannot be placed.

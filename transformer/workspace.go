@@ -30,7 +30,6 @@ type Workspace struct {
 	sequences []kernels.AttentionSequence
 	lookup    lookup // of an embedding
 	placing   placing
-	strips    strips // of the layer that is running
 	routes    routes // of the mixture of experts that is running
 	// Of the pass that is running:
 	adapted []adaptedRows
@@ -111,34 +110,4 @@ func (w *Workspace) ReportRows(part, name string, rows []float32, batch Batch, w
 	if w != nil && w.Trace != nil {
 		w.Report(part, name, rows, batch.Shape(width)...)
 	}
-}
-
-// strips are runs of rows that threads take through several operations. It is a kernels.Task whose parts are strips.
-type strips struct {
-	n, rows int
-	do      func(ws *Workspace, from, to int) error // the rows [from, to)
-	room    []*Workspace                            // of each strip: no other thread uses it meanwhile
-	errs    []error                                 // of each strip
-}
-
-// run has do take rows, in n strips, on the threads of a workspace, and returns an error that some strip ended with.
-func (s *strips) run(ws *Workspace, n, rows int, do func(ws *Workspace, from, to int) error) error {
-	for len(s.room) < n {
-		s.room, s.errs = append(s.room, new(Workspace)), append(s.errs, nil)
-	}
-	clear(s.errs)
-	s.n, s.rows, s.do = n, rows, do
-	defer func() { s.do = nil }()
-	ws.Threads.Run(n, 1<<30, s)
-	for _, err := range s.errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Do takes the rows of the strips [from, to) through the operations.
-func (s *strips) Do(from, to int) {
-	s.errs[from] = s.do(s.room[from], s.rows*from/s.n, s.rows*to/s.n)
 }
