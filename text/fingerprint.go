@@ -14,6 +14,8 @@ import (
 
 	"github.com/avoformer/avoformer/internal/fingerprint"
 	"github.com/avoformer/avoformer/internal/modelfiles"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
@@ -44,7 +46,7 @@ func identify(fsys fs.FS, o *Options) *identity {
 		adapters, id.failed = modelfiles.Adapters(paths...)
 		id.files = append(id.files, adapters...)
 	}
-	id.format = o.format()
+	id.format = o.format(hasTiles)
 	return &id
 }
 
@@ -65,13 +67,27 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 
 // neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
 // leave the windows of a text as they are.
-var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
+var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
-// format is that of the weights, with a checksum of the other options that change results, if there are any.
-func (o *Options) format() string {
+// isFast reports whether weights are held in bf16_fast, the format whose results depend on whether the machine has tiles.
+func (o *Options) isFast() bool {
+	m := &o.Model
+	return m.WeightFormat == kernels.FormatBF16Fast || m.PromptFormat == kernels.FormatBF16Fast ||
+		slices.ContainsFunc(m.WeightFormats, func(f models.NamedFormat) bool { return f.Format == kernels.FormatBF16Fast })
+}
+
+// hasTiles reports whether kernels use tiles, which asks the system for them.
+func hasTiles() bool {
+	used, _ := kernels.Features()
+	return slices.Contains(used, "amx")
+}
+
+// format is that of the weights, with a checksum of the other options that change results, if there are any, and of whether products
+// of bf16_fast are computed by tiles.
+func (o *Options) format(tiles func() bool) string {
 	m := &o.Model
 	var further []string
-	for _, g := range append(o.some(), given{"Exact", "", m.Exact}, given{"TokenizerAsWritten", "", o.TokenizerAsWritten}) {
+	for _, g := range append(o.some(), given{"TokenizerAsWritten", "", o.TokenizerAsWritten}) {
 		if g.set && !slices.Contains(neutral, g.name) {
 			further = append(further, fmt.Sprintf("%s %v", g.name, g.value))
 		}
@@ -81,6 +97,9 @@ func (o *Options) format() string {
 	}
 	for _, a := range m.Adapters {
 		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1)))
+	}
+	if o.isFast() && tiles() {
+		further = append(further, "tiles")
 	}
 	format := m.WeightFormat.String()
 	if len(further) > 0 {

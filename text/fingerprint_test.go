@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestFingerprint: options that change results change the fingerprint, further ones do not.
+// TestFingerprint: the options that change results change the fingerprint, and no other ones.
 func TestFingerprint(t *testing.T) {
 	const dir = "testdata/embed"
 	of := func(o Options) string {
@@ -28,7 +28,8 @@ func TestFingerprint(t *testing.T) {
 	}
 	ignore := func(string) {}
 	if got := of(Options{
-		Threads: 1, BatchTokens: 99, OnBatch: func(int, int) {}, Long: LongRefuse, Model: models.Options{MemoryLimit: 1 << 30, HeadersOnly: true, Warn: ignore},
+		Threads: 1, BatchTokens: 99, OnBatch: func(int, int) {}, Long: LongRefuse, Replicas: 1, machine: twoNodes,
+		Model: models.Options{Exact: true, MemoryLimit: 1 << 30, HeadersOnly: true, Warn: ignore},
 	}); got != plain {
 		t.Errorf("%q, want %q", got, plain)
 	}
@@ -49,7 +50,6 @@ func TestFingerprint(t *testing.T) {
 		"a weight in bf16":   in("encoder.layer.0.*"),
 		"another in bf16":    in("encoder.layer.1.*"),
 		"both":               in("encoder.layer.0.*", "encoder.layer.1.*"),
-		"exact":              held(models.Options{Exact: true}),
 		"dim":                {Dim: 8},
 		"another dim":        {Dim: 9},
 		"length":             {MaxLength: 9},
@@ -66,6 +66,48 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s: the fingerprint of %s, %q", name, before, got)
 		}
 		seen[got] = name
+	}
+}
+
+// TestFingerprintOfGenerator: neither copies of the weights nor a draft, room for keys and values, or a name of an adapter change the
+// fingerprint; the formats of the cache and of prompts do.
+func TestFingerprintOfGenerator(t *testing.T) {
+	t.Parallel()
+	const dir = "testdata/generate"
+	of := func(o Options) string {
+		t.Helper()
+		o.Model.HeadersOnly = true
+		return tftest.Must(tftest.Must(OpenGenerator(dir, o))(t).Fingerprint(t.Context()))(t)
+	}
+	plain := of(Options{})
+	if got := of(Options{ReplicaPerNode: true, CopyWeights: true, CacheMemory: 1 << 20, Draft: dir, machine: twoNodes}); got != plain {
+		t.Errorf("%q, want %q", got, plain)
+	}
+	cache, prompts := of(Options{Model: models.Options{CacheFormat: kernels.FormatInt8}}), of(Options{Model: models.Options{PromptFormat: kernels.FormatInt8}})
+	if cache == plain || prompts == plain || cache == prompts {
+		t.Errorf("%q, with another cache %q, with other prompts %q", plain, cache, prompts)
+	}
+}
+
+// TestFingerprintOfTiles: results of bf16_fast depend on whether the machine has tiles, those of other formats do not, and only
+// bf16_fast asks for tiles.
+func TestFingerprintOfTiles(t *testing.T) {
+	asked := false
+	yes, no := func() bool { asked = true; return true }, func() bool { return false }
+	all := []models.NamedFormat{{Pattern: "*", Format: kernels.FormatBF16Fast}}
+	for name, c := range map[string]struct {
+		o    models.Options
+		fast bool
+	}{
+		"weights": {models.Options{WeightFormat: kernels.FormatBF16Fast}, true}, "some weights": {models.Options{WeightFormats: all}, true},
+		"prompts": {models.Options{PromptFormat: kernels.FormatBF16Fast}, true},
+		"none":    {models.Options{}, false}, "bf16": {models.Options{WeightFormat: kernels.FormatBF16, PromptFormat: kernels.FormatInt8}, false},
+	} {
+		asked = false
+		o := Options{Model: c.o}
+		if with, without := o.format(yes), o.format(no); (with != without) != c.fast || asked != c.fast {
+			t.Errorf("%s: %q with tiles, %q without; asked for them: %v", name, with, without, asked)
+		}
 	}
 }
 
