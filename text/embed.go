@@ -126,11 +126,20 @@ func (e *Embedder) Prompts() []string {
 	return slices.Sorted(maps.Keys(e.pool.Prompts))
 }
 
-// Tokens is the number of tokens of texts as Embed computes with.
-func (e *Embedder) Tokens(texts []string) (int, error) {
-	c := &queue.Call{Finish: func(*queue.Input, [][]float32) {}}
-	n, err := e.serveInputs(context.Background(), c, Texts(texts...), "", e.limit, e.encoding(), InputOptions{})
-	return n.Sum(), err
+// Tokens returns the number of tokens that Embed computes with for texts: the folder's default prompt is included, and what is
+// cut off is not. An error of a text is an [InputError].
+func (e *Embedder) Tokens(texts []string) (n int, err error) {
+	splitter := e.splitter(e.limit, e.encoding())
+	for i, t := range texts {
+		parts, err := splitter.Split(i, windows.Text{First: e.pool.DefaultPrompt + t})
+		if err != nil {
+			return 0, &InputError{i, err}
+		}
+		for _, p := range parts {
+			n += len(p.IDs)
+		}
+	}
+	return n, nil
 }
 
 // Scale is the length of an Embedder's vectors.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
@@ -105,5 +106,27 @@ func TestOptionsFS(t *testing.T) {
 	}
 	if f, err := FootprintOf(KindEmbedder, "embed", Options{FS: os.DirFS("testdata")}); err != nil || f != e.Footprint() {
 		t.Errorf("footprint %+v, %v, want %+v", f, err, e.Footprint())
+	}
+}
+
+// TestTokens: Tokens counts what Embed computes with, and Totals does not count Tokens.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	prompted := map[string]string{"config_sentence_transformers.json": `{"prompts": {"a": "the cat "}, "default_prompt_name": "a"}`}
+	texts := []string{"reads", "", strings.Repeat("the letter ", 9)}
+	for _, o := range []Options{{}, {MaxLength: 7}, {MaxLength: 7, Long: LongSplit, Stride: 2}} {
+		o.FS = overlay("embed", prompted)
+		e := tftest.Must(OpenEmbedder(".", o))(t)
+		n := tftest.Must(e.Tokens(texts))(t)
+		counted := e.Totals().Tokens
+		want := tftest.Must(e.Embed(t.Context(), Texts(texts...), EmbedOptions{}))(t).Sum()
+		if n != want || counted != 0 {
+			t.Errorf("%d tokens, of Embed %d; %d in the totals", n, want, counted)
+		}
+	}
+	e := tftest.Must(OpenEmbedder("testdata/embed", Options{MaxLength: 4, Long: LongRefuse}))(t)
+	_, err := e.Tokens(texts)
+	if input := (*InputError)(nil); !errors.As(err, &input) || input.Number != 2 || !errors.Is(err, fault.ErrTooLong) {
+		t.Errorf("error %v of a long text, want one of input 2", err)
 	}
 }

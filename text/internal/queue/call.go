@@ -20,7 +20,7 @@ type Call struct {
 	Between  func(*tokenizer.Encoding) *tokenizer.Encoding // changes each window; may be nil
 	Check    func(*Input) error                            // refuses a text; may be nil
 	Kind     int                                           // calls of a kind share batches
-	Compute  Computation                                   // nil: windows are not computed
+	Compute  Computation
 	// Finish takes a text's results, one for each window, nil for those without tokens; they are the workspace's. Several
 	// goroutines call it.
 	Finish func(in *Input, results [][]float32)
@@ -88,9 +88,6 @@ func (c *Call) input(number int, text windows.Text) (*Input, error) {
 		if err := c.Check(in); err != nil {
 			return nil, err
 		}
-	}
-	if c.Compute == nil {
-		return in, nil
 	}
 	for _, e := range in.Windows {
 		if len(e.IDs) > 0 {
