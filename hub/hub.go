@@ -3,7 +3,7 @@
 // download again.
 //
 //	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
-//	e, err := text.OpenEmbedder(dir)
+//	e, err := text.OpenEmbedder(dir, text.Options{})
 //
 // Only what a model needs is downloaded (see [Needed]). A download that was cut off goes on where
 // it ended. Each file is compared with the size and the hash that the hub states before it gets

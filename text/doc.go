@@ -7,7 +7,7 @@
 // Options are given where a pipeline is opened, and to each call; the zero value is the usual choice. A call takes its
 // context first, then its inputs, then its options, and returns [Results]: an output for each input, and the [Counts] of what
 // was computed. Inputs are [Input]s where a pair of texts or tokens may stand for a text, else texts; what is generated is
-// a stream of [Piece]s, which [Collect] joins.
+// a stream of [Piece]s, which [Collect] joins. Pipelines of images take files, and return only outputs.
 //
 // A pipeline does what transformers or sentence-transformers do with that
 // kind of model: [Embedder], [Reranker], [Classifier], [TokenClassifier],

@@ -21,7 +21,8 @@ import (
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
 // lengths that modules.json and the files beside it say. A folder without modules.json, or with one for
-// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless [Pooling] says how; one of a classifier is an error.
+// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless Pooling of
+// [Options] says how. A folder of a classifier without one is an error.
 type Embedder struct {
 	*base
 	pool       *models.SentenceEmbedder
@@ -127,13 +128,13 @@ func (e *Embedder) Prompts() []string {
 }
 
 // Tokens returns the number of tokens that Embed computes with for texts: the folder's default prompt is included, and what is
-// cut off is not. An error of a text is an [InputError].
+// cut off is not. A text that Embed refuses is the same error.
 func (e *Embedder) Tokens(texts []string) (n int, err error) {
 	splitter := e.splitter(e.limit, e.encoding())
 	for i, t := range texts {
 		parts, err := splitter.Split(i, windows.Text{First: e.pool.DefaultPrompt + t})
 		if err != nil {
-			return 0, &InputError{i, err}
+			return 0, err
 		}
 		for _, p := range parts {
 			n += len(p.IDs)

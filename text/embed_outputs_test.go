@@ -83,7 +83,7 @@ func TestEmbedSparse(t *testing.T) {
 				t.Errorf("Embed: error %v, want a fault.ErrInput", err)
 			}
 			if _, err := e.EmbedMultiVector(context.Background(), nil, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
-				t.Errorf("EmbedVectors: error %v, want a fault.ErrInput", err)
+				t.Errorf("EmbedMultiVector: error %v, want a fault.ErrInput", err)
 			}
 		})
 	}
@@ -92,8 +92,8 @@ func TestEmbedSparse(t *testing.T) {
 	}
 }
 
-// TestEmbedVectors compares with sentence-transformers' MultiVectorEncoder, which reads PyLate's folders too, on every tier.
-func TestEmbedVectors(t *testing.T) {
+// TestEmbedMultiVector compares with sentence-transformers' MultiVectorEncoder, which reads PyLate's folders too, on every tier.
+func TestEmbedMultiVector(t *testing.T) {
 	for _, folder := range []string{"embed-late", "embed-late-new"} {
 		var want struct {
 			Texts              []string

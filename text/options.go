@@ -23,7 +23,8 @@ type Options struct {
 	// Its Warn is called with the warnings of the pipeline too, such as those about the tokenizer. CacheFormat,
 	// PromptFormat and adapters with a Name apply to pipelines that generate.
 	Model models.Options
-	// FS, unless nil, is the file system that has the folder; "." is its root.
+	// FS, unless nil, is the file system that has the folder; "." is its root. Draft and the paths of adapters are in the file
+	// system of the operating system all the same.
 	FS fs.FS
 	// Threads is the most threads: of all calls together where whole texts are computed, and of each step where text is
 	// generated. 0: one for each physical core that the process may use, but no more than the quota of its cgroup, rounded

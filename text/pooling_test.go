@@ -87,7 +87,7 @@ func TestPooling(t *testing.T) {
 	}
 }
 
-// TestPromptNames: EmbedPrompt with query and document is EmbedQueries and EmbedDocuments, also where the folder has no such prompts.
+// TestPromptNames: query and document name a prompt and a length, also where the folder has no such prompts.
 func TestPromptNames(t *testing.T) {
 	t.Parallel()
 	ctx, texts := context.Background(), []string{"hello world", "the cat reads"}

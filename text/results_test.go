@@ -125,8 +125,8 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	e := tftest.Must(OpenEmbedder("testdata/embed", Options{MaxLength: 4, Long: LongRefuse}))(t)
-	_, err := e.Tokens(texts)
-	if input := (*InputError)(nil); !errors.As(err, &input) || input.Number != 2 || !errors.Is(err, fault.ErrTooLong) {
-		t.Errorf("error %v of a long text, want one of input 2", err)
+	_, refused := e.Embed(t.Context(), Texts(texts...), EmbedOptions{})
+	if _, err := e.Tokens(texts); !errors.Is(err, fault.ErrTooLong) || err.Error() != refused.Error() {
+		t.Errorf("error %v of a long text, of Embed %v", err, refused)
 	}
 }
