@@ -149,7 +149,6 @@ func ExampleGemmGrouped() {
 	// row 2: [165]
 }
 
-// SwiGLU, the gate before what it is multiplied with.
 // A feed-forward network of int8: 2 features, 3 hidden ones, no gate.
 func ExampleFeedForward() {
 	pack := func(n, k int, rows ...float32) *kernels.PackedB {
@@ -175,6 +174,7 @@ func ExampleFeedForward() {
 	// [13 15]
 }
 
+// SwiGLU: each row has the gate, and then the numbers that it multiplies.
 func ExampleGLU() {
 	dst := make([]float32, 2)
 	kernels.GLU(kernels.GLUParams{Rows: 1, Cols: 2, Dst: dst, X: []float32{1, -1, 3, 3}, Activation: kernels.ActSiLU})

@@ -5,7 +5,6 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/product"
-	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Feed-forward networks of int8 in one call.
@@ -41,7 +40,7 @@ func FeedForward(p FeedForwardParams) { Threads(1).FeedForward(p) }
 // FeedForward is the function [FeedForward] on up to t threads.
 func (t Threads) FeedForward(p FeedForwardParams) {
 	p.check()
-	if p.Rows == 0 || p.Down.N() == 0 {
+	if p.Rows == 0 {
 		return
 	}
 	f := product.FeedForward{
@@ -89,12 +88,12 @@ func (p *FeedForwardParams) check() {
 	}
 }
 
-// checkNetwork panics unless b is a matrix of int8 with elements.
+// checkNetwork panics unless b is a matrix of FormatInt8 that has elements.
 func checkNetwork(fn, name string, b *PackedB) {
 	if b == nil {
 		panic(fmt.Sprintf("kernels.%s: %s is nil, want a matrix of int8", fn, name))
 	}
-	if f := weights.Format(b.Format()); f != weights.Int8 || b.K() == 0 || b.N() == 0 {
+	if f := b.Format(); f != FormatInt8 || b.K() == 0 || b.N() == 0 {
 		panic(fmt.Sprintf("kernels.%s: %s is %dx%d of %v, want a matrix of int8 with elements", fn, name, b.K(), b.N(), f))
 	}
 }
