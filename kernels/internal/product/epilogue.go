@@ -73,9 +73,9 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, nr)
 }
 
-// finishInt8 writes m x n sums of integers, NR apart, to C at row i and column j of the block, with
-// all that is asked for besides the product. The sums may be lost.
-func (b *block) finishInt8(sums []float32, i, j, m, n int) {
+// finishSums writes m x n sums of products of integers or of bfloat16, in rows NR apart, to C at row i and column j of the block, with alpha,
+// beta and the epilogue. It may overwrite the sums.
+func (b *block) finishSums(sums []float32, i, j, m, n int) {
 	g := b.g
 	c := b.c[i*g.ldc+j:]
 	if g.alpha != 1 {

@@ -55,7 +55,7 @@ func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, pie
 		scales = scales[b.b.column+j:][:nr]
 		if g.k > simd.Int8Stretch {
 			b.int8Stretches(s, a, x, piece, j, scales)
-			b.finishInt8(s.sums, i, j, x.M, n)
+			b.finishSums(s.sums, i, j, x.M, n)
 			return
 		}
 		x.Scales = scales
@@ -65,7 +65,7 @@ func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, pie
 	}
 	b.int8Steps(a, x, piece, j, 0, g.k)
 	if !inC {
-		b.finishInt8(s.sums, i, j, x.M, n)
+		b.finishSums(s.sums, i, j, x.M, n)
 	}
 }
 

@@ -52,7 +52,6 @@ func (b *block) panels() {
 	}
 	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
 		l.n = min(l.nc, b.n-l.j)
-		l.source.n = l.n
 		for l.p = 0; l.p == 0 || l.p < g.k; l.p += g.slice { // once if k is 0
 			l.k = min(g.slice, g.k-l.p)
 			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
@@ -159,7 +158,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 		return f
 	case p+k < l.k:
 		f.next = k * s.ofStep
-	case q+w < s.n:
+	case q+w < l.n:
 		f.next = s.offset(q+w, 0) - s.offset(q, p)
 	case l.i+l.m < l.b.m:
 		f.next = -s.offset(q, p)
@@ -192,7 +191,7 @@ func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	switch {
 	case p+k < l.k:
 		p += k
-	case q+w < l.source.n:
+	case q+w < l.n:
 		p, j = 0, j+w
 	case l.i+l.m < l.b.m:
 		p, j = 0, l.j
@@ -225,7 +224,7 @@ func (l *nest) fetchesRows() bool {
 func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	b, nr := &l.b.b, l.b.g.nr
 	j, p := l.j+q, l.p
-	if q >= l.source.n {
+	if q >= l.n {
 		j, p = l.j, l.p+l.k
 	}
 	if p >= l.b.g.k || j >= l.b.n {

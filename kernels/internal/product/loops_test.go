@@ -20,7 +20,6 @@ func TestNextRows(t *testing.T) {
 	block := block{g: &g, m: 20, n: n, b: operand{B: pack.B{Data: g.b.Data, LD: ld, Trans: true}}}
 	panel := make([]float32, nr*slice)
 	l := nest{b: &block, k: slice, n: n}
-	l.source.n = n
 	if !l.fetchesRows() {
 		t.Error("does not fetch")
 	}
@@ -68,7 +67,6 @@ func TestNextRowsWithoutGaps(t *testing.T) {
 	for _, m := range []int{1, 6, 7, 20, 100} {
 		b := operand{B: pack.B{Data: make([]float32, n*k), LD: k, Trans: true}}
 		l := nest{b: &block{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
-		l.source.n = n
 		panel := make([]float32, nr*k)
 		f := l.nextRows(panel, nr, m)
 		at := 4*f.next - (int(uintptr(unsafe.Pointer(&b.Data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
@@ -86,8 +84,8 @@ func TestNextInPlace(t *testing.T) {
 	tune.Used.Gemm.Spread = 1
 	g := call{k: k, plan: plan{way: inPlace}, mr: mr, nr: nr}
 	for _, m := range []int{24, 29, 49, 70, 100} {
-		l := nest{b: &block{g: &g, m: m, n: 2 * nr}, k: k, m: m}
-		l.source.n, l.source.ofColumn, l.source.ofStep, l.source.ld = 2*nr, 1, ld, ld
+		l := nest{b: &block{g: &g, m: m, n: 2 * nr}, k: k, m: m, n: 2 * nr}
+		l.source.ofColumn, l.source.ofStep, l.source.ld = 1, ld, ld
 		f := l.next(0, 0, nr, k)
 		tiles := (m - f.rows + mr - 1) / mr
 		if got := tiles * k / f.steps * f.turn; f.next != nr || f.pace != 0 || f.rows%mr != 0 || got != 4*k*ld {

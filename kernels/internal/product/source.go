@@ -13,7 +13,6 @@ import (
 // column q and step p is offset(q, p) elements after first.
 type panelSource struct {
 	first    []float32
-	n        int // columns
 	ofColumn int // the distance of columns: a panel's, divided by NR
 	ofStep   int // the distance of steps of k; both distances are 0 if panels replace one another
 	ld       int // the distance of rows in a panel
@@ -35,7 +34,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	case g.way == packedHere && l.mc < b.m:
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
-	last := (l.source.n - 1) / g.nr * g.nr
+	last := (l.n - 1) / g.nr * g.nr
 	b.s.b = mem.Grow(b.s.b, last*ofColumn+min(l.k, g.kc)*g.nr)
 	return b.s.b, ofColumn, ofStep, g.nr
 }
@@ -46,7 +45,7 @@ func (l *nest) width(q int) int {
 	if g.way == near { // as much as other calls do
 		return min(max(2*nr, tune.Used.Gemm.MC*order.Stretch*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
-	if (g.wideTiles || l.pairs) && l.source.n-q >= 2*nr {
+	if (g.wideTiles || l.pairs) && l.n-q >= 2*nr {
 		return 2 * nr
 	}
 	return min(nr, l.n-q)

@@ -47,7 +47,7 @@ func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, fi
 		b.multiplyTiles(s, a, first, j+whole, m, filled, nil, s.strip, filled)
 		for q := whole; q < n; q += nr {
 			simd.CopyRows(g.isa, s.sums, s.strip[q-whole:], m, nr, nr, filled)
-			b.finishInt8(s.sums, i, j+q, m, min(nr, n-q))
+			b.finishSums(s.sums, i, j+q, m, min(nr, n-q))
 		}
 	}
 }
