@@ -7,6 +7,20 @@ var Stretch = 1024
 // DotStretch is Stretch for dot products.
 var DotStretch = 1 << 16
 
+// A product with B^T in place has elements [Dots] up to FewRows rows of A, and up to mostRows rows if k is long and A has at most mostElements
+// elements. See [IsDots].
+const (
+	FewRows      = 12
+	mostRows     = 64
+	mostElements = 1 << 16
+)
+
+// IsDots reports whether the elements of a product of m rows with B^T in place are [Dots], and not a [Chain]. Up to an eighth of k rows they are:
+// adding up the lanes takes the same time for any k (doc/measurements/products.md#ways).
+func IsDots(m, k int) bool {
+	return m <= FewRows || m <= mostRows && m <= k/8 && m*k <= mostElements
+}
+
 // StretchOf is the length of the stretches of a product of k steps. The stretches of one product have nearly the same
 // length, and all but the last have a multiple of eight steps.
 func StretchOf(k int) int {
@@ -63,6 +77,21 @@ func DotOf(x, y []float32) float32 {
 		s[i] += s[i+DotLanes/2]
 	}
 	return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+}
+
+// Dots is an element of alpha*A*B + beta*C of dot products: x is a row of A, y a row of B^T, and c the element of C. The sum of each stretch is
+// multiplied by alpha, and added to beta*c or to the sums before it. Each of these steps is rounded.
+func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
+	length := Evenly(len(x), DotStretch, 8)
+	for p := 0; p < len(x); p += length {
+		end := min(p+length, len(x))
+		sum := alpha * DotOf(x[p:end], y[p:end])
+		if beta != 0 {
+			sum += float32(beta * c)
+		}
+		c, beta = sum, 1
+	}
+	return c
 }
 
 // AddProducts adds x*y[j] to sums[j] for every j of sums, as FMA does.

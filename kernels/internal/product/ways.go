@@ -43,8 +43,7 @@ var ways = [...]struct {
 	},
 	dots: {
 		name: "dot products", runs: dotsOfRows,
-		reads: "DotRowsMin DotRowsMax DotElements",
-		why:   "rows of A and of B^T lie as dot products want them; packing B^T would not pay for few rows",
+		why: "rows of A and of B^T lie as dot products want them; packing B^T would not pay for few rows",
 	},
 	near: {
 		name: "near in place", runs: panelsOfB,
@@ -95,7 +94,7 @@ func wayOf(a left, b right) way {
 	switch {
 	case a.m == 1 && !b.trans && (!a.trans || a.ld == 1):
 		return rowByRows
-	case b.trans && !a.trans && fewForDots(a):
+	case b.trans && !a.trans && order.IsDots(a.m, a.k):
 		return dots
 	case !b.trans && isNear(a, b) && (inPlacePays(a, b) || readsNear(a, b)):
 		return near
@@ -128,7 +127,7 @@ func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	case rowByRows:
 		return isSmall(a, b) && alpha == 1 && beta == 0 && !a.trans && a.k <= order.Stretch
 	case dots:
-		return isSmall(a, b) && beta == 0 && a.m <= tune.Order.DotRowsMin
+		return isSmall(a, b) && beta == 0 && a.m <= order.FewRows && a.k <= order.DotStretch
 	case near: // nothing is copied
 		return !a.trans && workOf(a, b) <= nearWork && a.k <= order.Stretch && !copiesA(a, b)
 	}
@@ -230,12 +229,4 @@ func copiesA(a left, b right) bool {
 func rowsCrowd(a left) bool {
 	mr, _ := simd.GemmTile(simd.Active())
 	return tune.Crowd(a.ld, min(a.m, mr))
-}
-
-// fewForDots reports whether the rows of A are few enough for dot products: up to an eighth of k, since adding up
-// the lanes at the end costs as much whatever k is; within limits, and as long as A stays in the
-// second-level cache.
-func fewForDots(a left) bool {
-	o := &tune.Order
-	return a.m <= o.DotRowsMin || a.m <= o.DotRowsMax && a.m <= a.k/8 && a.m*a.k <= o.DotElements
 }
