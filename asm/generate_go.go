@@ -104,10 +104,9 @@ func implementationTable(catalog []Kernel, tiers []arch.Tier) string {
 			if len(needs) > 0 {
 				fmt.Fprintf(&w, "Needs: %s, ", strings.Join(needs, "|"))
 			}
-			fmt.Fprintf(&w, "Width: %d, MR: %d, NR: %d, Strip: %d, Elements: %d},\n",
-				im.tier.Width, im.tier.Gemm.MR, im.tier.Gemm.NR, im.tier.Strip, im.elements())
+			fmt.Fprintf(&w, "Width: %d, MR: %d, NR: %d, Elements: %d},\n", im.tier.Width, im.tier.Gemm.MR, im.tier.Gemm.NR, im.elements())
 		}
-		fmt.Fprintf(&w, "{Name: \"generic\", ISA: Generic, Width: 1, MR: %d, NR: %d, Strip: 1, Elements: maxInt},\n},\n", genericTile.MR, genericTile.NR)
+		fmt.Fprintf(&w, "{Name: \"generic\", ISA: Generic, Width: 1, MR: %d, NR: %d, Elements: maxInt},\n},\n", genericTile.MR, genericTile.NR)
 	}
 	fmt.Fprintf(&w, "}\n")
 	return w.String()
@@ -166,9 +165,11 @@ const (
 	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
 	// TileSums is how many sums the tiles of Int8Tiles hold.
 	TileSums = %d
+	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
+	PanelsAtOnce = %d
 )
 `, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Stretch, kernel.WeightBlock, kernel.RotateBlock, kernel.RotateGroup, kernel.SignPanel,
-		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys, kernel.TileSums)
+		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys, kernel.TileSums, kernel.PanelsAtOnce)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

@@ -22,7 +22,7 @@ var narrowTiers = []arch.Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")
 func narrow(name, file string) arch.Tier {
 	t := arch.AVX2
 	t.Name, t.File = name, file
-	t.Width, t.Strip, t.Gemm = 4, 4, arch.Tile{MR: 6, NR: 8}
+	t.Width, t.Gemm = 4, arch.Tile{MR: 6, NR: 8}
 	t.Features = append(slices.Clone(t.Features), "F16C")
 	t.Blocking.SoftmaxRows = 4
 	t.Blocking.DotRows, t.Blocking.GemvRows = 1, 2 // a dot product has four vectors of lanes

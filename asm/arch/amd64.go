@@ -26,9 +26,9 @@ var AVX512 = Tier{
 	Leave: []string{"VZEROUPPER"}, State: XCR0EVX,
 	Features:   []string{"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX2", "AVX", "FMA3", "BMI2"},
 	Distrusted: bochs,
-	Gemm:       Tile{MR: 14, NR: 32}, Strip: 16,
-	Blocking: Blocking{Held: 8, ValueRows: 4, GemvPanels: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4},
-	Integers: Integers{Rows: 12, FetchC: true, FetchAhead: true},
+	Gemm:       Tile{MR: 14, NR: 32},
+	Blocking:   Blocking{Held: 8, ValueRows: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4},
+	Integers:   Integers{Rows: 12, FetchC: true, FetchAhead: true},
 }
 
 // AVX2 is the bundle of AVX2 and FMA, with vectors of 256 bits.
@@ -39,9 +39,9 @@ var AVX2 = Tier{
 	Leave: []string{"VZEROUPPER"}, State: XCR0AVX,
 	Features:   []string{"AVX2", "AVX", "FMA3"},
 	Distrusted: bochs,
-	Gemm:       Tile{MR: 6, NR: 16}, Strip: 8,
-	Blocking: Blocking{Held: 4, ValueRows: 2, GemvPanels: 4, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
-	Integers: Integers{Rows: 6, FetchNext: true},
+	Gemm:       Tile{MR: 6, NR: 16},
+	Blocking:   Blocking{Held: 4, ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
+	Integers:   Integers{Rows: 6, FetchNext: true},
 }
 
 // The features that implementations for amd64 may need.

@@ -38,7 +38,6 @@ type Tier struct {
 	Distrusted []string
 
 	Gemm     Tile
-	Strip    int // columns of the narrowest tile of gemmPanel
 	Blocking Blocking
 	Integers Integers
 }
@@ -77,8 +76,6 @@ type Blocking struct {
 	Held int
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
-	// GemvPanels is the number of panels of B that a product of one row reads at once, a power of two.
-	GemvPanels int
 	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
 	GemvRows int
 	// DotRows is the number of rows of A that use each load of a few rows of B.
@@ -130,13 +127,13 @@ func (t Tier) Check() error {
 	switch {
 	case t.Name == "" || t.File == "" || t.GOARCH == "":
 		return fmt.Errorf("arch: tier %q: Name, File and GOARCH must be given", t.Name)
-	case t.Width < 1 || t.Gemm.MR < 1 || t.Gemm.NR%t.Width != 0 || t.Strip < 1:
-		return fmt.Errorf("arch: tier %s: Width %d, Strip %d and the tile %+v do not go together", t.Name, t.Width, t.Strip, t.Gemm)
+	case t.Width < 1 || t.Gemm.MR < 1 || t.Gemm.NR%t.Width != 0:
+		return fmt.Errorf("arch: tier %s: Width %d and the tile %+v do not go together", t.Name, t.Width, t.Gemm)
 	case len(t.General) == 0 || len(t.Vectors) == 0:
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
 	case !slices.Contains(ofTiers, t.State):
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
-	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvPanels, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
+	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)
 	case t.Integers.Rows < 1:
 		return fmt.Errorf("arch: tier %s: Integers has no rows", t.Name)

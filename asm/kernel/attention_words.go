@@ -18,38 +18,8 @@ const (
 
 // RoundWords makes words of rows of floats, times a factor.
 func RoundWords(m vec.Machine) {
-	dst, x, factor := m.SlicePtr("dst"), m.SlicePtr("x"), m.FloatParam("factor")
-	cols, width := m.IntParam("cols"), m.Width()
-	tail := m.Tail(cols)
-	m.Loop(m.IntParam("rows"), 1, func() {
-		left, room := m.CopyInt(cols), m.IntParam("filled")
-		advance := func(vectors int) {
-			m.Bump(x, 4*vectors*width)
-			m.Bump(dst, 2*vectors*width)
-			m.Subtract(room, vectors*width)
-		}
-		for _, vectors := range []int{4, 1} {
-			m.Loop(left, vectors*width, func() {
-				for i := range vectors {
-					m.StoreNarrow(dst, 2*i*width, m.Horner(m.Load(x, 4*i*width), factor, roundBias), 2)
-				}
-				advance(vectors)
-			})
-		}
-		m.If(left, func() {
-			m.StoreNarrow(dst, 0, m.Horner(m.LoadTail(x, tail, 0), factor, roundBias), 2)
-			m.BumpBy(x, left)
-			m.Bump(dst, 2*width)
-			m.Subtract(room, width)
-		})
-		zero := m.Zero()
-		m.Loop(room, width, func() {
-			m.StoreNarrow(dst, 0, zero, 2)
-			m.Bump(dst, 2*width)
-		})
-		nextRow(m, x, "x", "cols", 4)
-		nextRow(m, dst, "dst", "filled", 2)
-	})
+	factor := m.FloatParam("factor")
+	narrowRows(m, 4, func(x vec.V) vec.V { return m.Horner(x, factor, roundBias) })
 }
 
 // WordColumns makes words of columns of floats, two rows side by side, each column with a scale.

@@ -82,32 +82,39 @@ const (
 
 // BFloat16Rows rounds rows of float32 to bfloat16, and fills them up with zeros.
 var BFloat16Rows = Only(func(m vec.Tiler) {
-	dst, x, cols, width := m.SlicePtr("dst"), m.SlicePtr("x"), m.IntParam("cols"), m.Width()
-	tail := m.Tail(cols)
-	store := func(v vec.V, i int) {
-		rounded := m.And(m.ShiftRight(v, 16), lowestBit)
+	narrowRows(m, 2, func(x vec.V) vec.V {
+		rounded := m.And(m.ShiftRight(x, 16), lowestBit)
 		m.AddInt32To(rounded, nearlyHalf)
-		m.AddInt32To(rounded, v)
-		quiet := m.Or(v, quietNaN)
-		m.StoreNarrow(dst, 2*i*width, m.ShiftRight(m.Select(m.Unordered(v, v), quiet, rounded), 16), 2)
-	}
+		m.AddInt32To(rounded, x)
+		quiet := m.Or(x, quietNaN)
+		return m.ShiftRight(m.Select(m.Unordered(x, x), quiet, rounded), 16)
+	})
+})
+
+// narrowRows sets rows of dst to rows of x, of which convert makes the lower 16 bits of each lane, some vectors together. It fills them up with zeros.
+func narrowRows(m vec.Machine, together int, convert func(x vec.V) vec.V) {
+	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	cols, width := m.IntParam("cols"), m.Width()
+	tail := m.Tail(cols)
 	m.Loop(m.IntParam("rows"), 1, func() {
 		left, room := m.CopyInt(cols), m.IntParam("filled")
-		for _, vectors := range []int{2, 1} {
+		advance := func(vectors int) {
+			m.Bump(dst, 2*vectors*width)
+			m.Subtract(room, vectors*width)
+		}
+		for _, vectors := range []int{together, 1} {
 			m.Loop(left, vectors*width, func() {
 				for i := range vectors {
-					store(m.Load(x, 4*i*width), i)
+					m.StoreNarrow(dst, 2*i*width, convert(m.Load(x, 4*i*width)), 2)
 				}
 				m.Bump(x, 4*vectors*width)
-				m.Bump(dst, 2*vectors*width)
-				m.Subtract(room, vectors*width)
+				advance(vectors)
 			})
 		}
 		m.If(left, func() {
-			store(m.LoadTail(x, tail, 0), 0)
+			m.StoreNarrow(dst, 0, convert(m.LoadTail(x, tail, 0)), 2)
 			m.BumpBy(x, left)
-			m.Bump(dst, 2*width)
-			m.Subtract(room, width)
+			advance(1)
 		})
 		zero := m.Zero()
 		m.Loop(room, width, func() {
@@ -117,4 +124,4 @@ var BFloat16Rows = Only(func(m vec.Tiler) {
 		nextRow(m, x, "x", "cols", 4)
 		nextRow(m, dst, "dst", "filled", 2)
 	})
-})
+}

@@ -2,6 +2,9 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
+// PanelsAtOnce is the number of panels that GemvPanels multiplies side by side, a power of two.
+const PanelsAtOnce = 4
+
 // GemvPanels multiplies a vector with packed panels of NR columns. Each element is one chain of multiply-adds, which
 // wait for one another: so several panels go side by side, each a run of memory, which is fetched ahead where that is
 // asked for.
@@ -20,7 +23,7 @@ func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) fu
 		g.c, g.a, g.b = m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
 		g.alpha = m.FloatParam("alpha")
 		n := m.IntParam("panels")
-		for panels := m.Tier().Blocking.GemvPanels; panels >= 1; panels /= 2 {
+		for panels := PanelsAtOnce; panels >= 1; panels /= 2 {
 			m.Loop(n, panels, func() { g.panels(panels) })
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
-	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Products of one row of A. They are bound by reading B: what counts is that it
@@ -37,7 +36,7 @@ func (b *block) row() {
 func (b *block) rowOfPanels(c []float32) {
 	g, nr := b.g, b.g.nr
 	for from, panels := 0, len(c)/nr; from < panels; {
-		apart, together := max((panels-from)/weights.GemvPanels, 1), min(panels-from, weights.GemvPanels)
+		apart, together := max((panels-from)/simd.PanelsAtOnce, 1), min(panels-from, simd.PanelsAtOnce)
 		for i := range apart {
 			j, beta := (from+i)*nr, g.beta
 			for p := 0; p < g.k; p += g.kc {

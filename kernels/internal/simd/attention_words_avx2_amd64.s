@@ -7,9 +7,9 @@
 // func roundWordsAVX2(dst []int16, x []float32, factor float32, rows int, cols int, filled int, lddst int, ldx int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·roundWordsAVX2(SB), NOSPLIT, $0-96
+	VBROADCASTSS factor+48(FP), Y0
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS factor+48(FP), Y0
 	MOVQ         cols+64(FP), DX
 	MOVQ         DX, BX
 	ANDQ         $+7, BX

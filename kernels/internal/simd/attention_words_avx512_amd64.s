@@ -7,9 +7,9 @@
 // func roundWordsAVX512(dst []int16, x []float32, factor float32, rows int, cols int, filled int, lddst int, ldx int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·roundWordsAVX512(SB), NOSPLIT, $0-96
+	VBROADCASTSS factor+48(FP), Z0
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS factor+48(FP), Z0
 	MOVQ         cols+64(FP), DX
 	MOVQ         DX, BX
 	ANDQ         $+15, BX

@@ -19,7 +19,6 @@ type Implementation struct {
 	Needs  Features // what it needs beyond the tier
 	Width  int      // elements of a vector
 	MR, NR int      // rows and columns of the register tile of products
-	Strip  int      // columns of its narrowest tile: fewer take as long
 	// Elements is how many elements a call may take, so that it is over in 100 µs:
 	// assembly cannot be preempted.
 	Elements int

@@ -203,6 +203,8 @@ const (
 	WeightBits, ValueTop, MostWordKeys = 13, 511, 509
 	// TileSums is how many sums the tiles of Int8Tiles hold.
 	TileSums = 1024
+	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
+	PanelsAtOnce = 4
 )
 
 // The layouts of weights in blocks, by kernel.

@@ -18,13 +18,10 @@ func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx 
 	}
 }
 
-// GemvPanels is how many panels Gemv is best given at once.
-const GemvPanels = 4
-
-// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B, and for as many panels as are given: the first one begins
-// at column j, and the others follow apart panels after one another. Their parts of c are as far apart.
+// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B, and for some panels, best simd.PanelsAtOnce of them: the first one begins
+// at column j, and each next one is apart panels after it. Their parts of c are as far apart.
 func (b *Matrix) Gemv(panels, apart int, alpha float32, x []float32, j, p int, beta float32, c []float32) {
-	f, first, ahead := b.Record, b.Panel(j, p), tune.Used.Gemm.Ahead/GemvPanels
+	f, first, ahead := b.Record, b.Panel(j, p), tune.Used.Gemm.Ahead/simd.PanelsAtOnce
 	panel, ldc := apart*b.K*f.NR, apart*f.NR
 	switch f.Format {
 	case F32:
