@@ -18,13 +18,16 @@ func New(digest, format string) string {
 	return fmt.Sprintf("%s-%s-%s", digest[:digits], format, Numerics())
 }
 
-// Numerics is the version of the numerics, and the tier, as long as products of float32 and attention differ between tiers.
-func Numerics() string {
+// Numerics is the version of the numerics, and the tier, as long as attention differs between tiers.
+func Numerics() string { return fmt.Sprintf("%d.%s", kernels.Numerics, Tier()) }
+
+// Tier names the active tier, and without assembly the processor too: compilers fuse multiplications and additions on some.
+func Tier() string {
 	tier := kernels.Active().String()
-	if kernels.Active() == kernels.Generic { // compilers fuse multiplications and additions on some processors
+	if kernels.Active() == kernels.Generic {
 		tier += "/" + runtime.GOARCH
 	}
-	return fmt.Sprintf("%d.%s", kernels.Numerics, tier)
+	return tier
 }
 
 // Difference says in words how two fingerprints differ, "" if they do not. The first one is that of stored results.

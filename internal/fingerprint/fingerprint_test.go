@@ -2,6 +2,7 @@ package fingerprint
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,8 +15,11 @@ func TestNew(t *testing.T) {
 	if len(got) != 3 || got[0] != "0123456789abcdef0123" || got[1] != "int8+12345678" || got[2] != Numerics() {
 		t.Errorf("%q", got)
 	}
-	if want := fmt.Sprint(kernels.Numerics); !strings.HasPrefix(Numerics(), want+".") {
-		t.Errorf("numerics %q, want version %s", Numerics(), want)
+	if want := fmt.Sprintf("%d.%v", kernels.Numerics, kernels.Active()); !strings.HasPrefix(Numerics(), want) {
+		t.Errorf("numerics %q, want %s", Numerics(), want)
+	}
+	if _, processor, _ := strings.Cut(Numerics(), "/"); kernels.Active() == kernels.Generic && processor != runtime.GOARCH {
+		t.Errorf("numerics %q do not name the processor", Numerics())
 	}
 }
 

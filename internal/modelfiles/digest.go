@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -63,7 +64,7 @@ func (f File) sum(ctx context.Context) (string, error) {
 		return "", check.InFile(f.Name, fault.ErrFolder, err)
 	}
 	if n != f.Info.Size() || !now.ModTime().Equal(f.Info.ModTime()) {
-		return "", check.InFile(f.Name, fault.ErrFolder, fmt.Errorf("it has changed since the model was opened"))
+		return "", check.InFile(f.Name, fault.ErrFolder, errors.New("it has changed since the model was opened"))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

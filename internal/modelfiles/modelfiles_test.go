@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -28,9 +30,12 @@ func TestDigest(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	want := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%x  config.json\n%x  model.safetensors\n", sha256.Sum256([]byte("{}")), sha256.Sum256([]byte("weights")))))
-	for range 2 {
+	for _, sorted := range []bool{true, false} {
 		if got, err := Digest(t.Context(), files); got != want || err != nil {
 			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+		if slices.IsSortedFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) != sorted {
+			t.Error("the caller's files are in another order")
 		}
 		files[0], files[1] = files[1], files[0]
 	}

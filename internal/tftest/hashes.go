@@ -11,12 +11,12 @@ import (
 	"maps"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/fingerprint"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -67,20 +67,12 @@ func OpenHashes(t *testing.T, path string) *Hashes {
 	return h
 }
 
-// tierName is the active tier in the table. Compilers fuse multiplications and additions of the generic tier on some processors.
-func tierName() string {
-	if kernels.Active() == kernels.Generic {
-		return "generic/" + runtime.GOARCH
-	}
-	return kernels.Active().String()
-}
-
 // Check compares the hash of a name and a format, "" for no result, with the table's. A line without the active tier says nothing.
 func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash string) {
 	t.Helper()
 	line := fmt.Sprintf("%s %v", name, f)
 	of := h.lines[line]
-	want, known := of[tierName()]
+	want, known := of[fingerprint.Tier()]
 	if !known {
 		want, known = of[""]
 	}
@@ -95,7 +87,7 @@ func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash string)
 	if h.seen[line] == nil {
 		h.seen[line] = map[string]string{}
 	}
-	h.seen[line][tierName()] = hash
+	h.seen[line][fingerprint.Tier()] = hash
 }
 
 // Close ends the comparison. If all results were computed, there may be no further lines, and -update-hashes writes the table.

@@ -43,9 +43,9 @@ func (r reader) cgroups() (g groups) {
 	return g
 }
 
-// limit takes a quota into account. One below a hundredth of a CPU, which Linux does not permit, does not count.
+// limit takes a quota into account, unless it is 0.
 func (g *groups) limit(quota float64) {
-	if quota >= 0.01 && quota <= most && (g.quota == 0 || quota < g.quota) {
+	if quota > 0 && (g.quota == 0 || quota < g.quota) {
 		g.quota = quota
 	}
 }

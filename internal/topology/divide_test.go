@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-
 	"testing"
 )
 
@@ -38,6 +37,9 @@ func TestDivide(t *testing.T) {
 	shares, err := turned.Divide(2, 4)
 	if got := told(shares); err != nil || got != "[2-3]:2@0 [0-1]:2@1" {
 		t.Errorf("%s, %v", got, err)
+	}
+	if shares, err := turned.Divide(1, 4); told(shares) != "[0-3]:4@0" || err != nil {
+		t.Errorf("%s, %v", told(shares), err)
 	}
 }
 

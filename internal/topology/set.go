@@ -31,7 +31,7 @@ func parseSet(list string) (s Set, ok bool) {
 		if err == nil && isRange {
 			to, err = strconv.Atoi(last)
 		}
-		if err != nil || from < 0 || to < from || to >= most || len(s)+to-from >= most {
+		if err != nil || to < from || to >= most || len(s)+to-from >= most {
 			return nil, false
 		}
 		for cpu := from; cpu <= to; cpu++ {

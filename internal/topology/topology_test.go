@@ -74,16 +74,24 @@ func TestRead(t *testing.T) {
 			"0-15", "16 CPUs on 8 cores, quota 2", 2},
 		"version 2, more than cores": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "1200000 100000"),
 			"0-15", "16 CPUs on 8 cores, quota 12", 8},
-		"version 2, cpuset": {with(machine(2, 4), proc, "0::/a/b\n", mounts, mount2, "sys/fs/cgroup/a/cpuset.cpus.effective", "4-7"),
+		"version 2, no period": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "100000 0"), "0-15", "16 CPUs on 8 cores", 8},
+		"version 2, cpuset": {with(machine(2, 4), proc, "0::/a/b\n", mounts, mount2, "sys/fs/cgroup/a/cpuset.cpus.effective", "4-7", "sys/fs/cgroup/cpuset.cpus.effective", "0-15"),
 			"0-15", "4 CPUs on 4 cores", 4},
 		"version 2 below a container's root": {with(machine(1, 8), proc, "0::/docker/x/job\n", mounts, "30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
 			"sys/fs/cgroup/job/cpu.max", "100000 100000"), "0-15", "16 CPUs on 8 cores, quota 1", 1},
-		"version 2 outside of a container's root": {with(machine(1, 8), proc, "0::/../x\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "100000 100000"),
-			"0-15", "16 CPUs on 8 cores, quota 1", 1},
+		"version 2 outside of a container's root": {with(machine(1, 8), proc, "0::/../x\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "200000 100000",
+			"sys/fs/x/cpu.max", "100000 100000"), "0-15", "16 CPUs on 8 cores, quota 2", 2},
+		"version 2 beside a container's root": {with(machine(1, 8), proc, "0::/docker/xy/job\n", mounts, "30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+			"sys/fs/cgroup/cpu.max", "200000 100000", "sys/fs/cgroup/y/cpu.max", "100000 100000", "sys/fs/cgroup/docker/xy/cpu.max", "100000 100000"),
+			"0-15", "16 CPUs on 8 cores, quota 2", 2},
+		"a mount with a blank": {with(machine(1, 8), proc, "0::/\n", mounts, "30 23 0:26 / /a\\040b rw - cgroup2 cgroup rw\n", "a b/cpu.max", "200000 100000"),
+			"0-15", "16 CPUs on 8 cores, quota 2", 2},
 		"version 1": {with(machine(1, 8), proc, "4:cpuset:/set\n3:cpu,cpuacct:/jobs/a\n0::/\n", mounts, mount1,
 			"sys/fs/cgroup/cpu,cpuacct/jobs/a/cpu.cfs_quota_us", "-1\n", "sys/fs/cgroup/cpu,cpuacct/jobs/a/cpu.cfs_period_us", "100000\n",
 			"sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "125000\n", "sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "50000\n",
 			"sys/fs/cgroup/cpuset/set/cpuset.effective_cpus", "0-5\n"), "0-15", "6 CPUs on 6 cores, quota 2.5", 3},
+		"version 1, older name": {with(machine(1, 8), proc, "4:cpuset:/set\n", mounts, mount1, "sys/fs/cgroup/cpuset/set/cpuset.cpus", "0-5\n"),
+			"0-15", "6 CPUs on 6 cores", 6},
 		"a mask outside of the cpuset": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpuset.cpus.effective", "12-15"),
 			"0-3", "4 CPUs on 4 cores", 4}, // the files tell of another process
 	} {
@@ -94,6 +102,20 @@ func TestRead(t *testing.T) {
 				t.Errorf("%s, %d threads, want %s, %d", got, m.Threads(), c.want, c.threads)
 			}
 		})
+	}
+}
+
+// TestParseSet reads lists in any order, and refuses what is not one or has more CPUs than Linux has.
+func TestParseSet(t *testing.T) {
+	for list, want := range map[string]string{"0-3,8\n": "0-3,8", "5,3,3-4": "3-5", "8191": "8191"} {
+		if s, ok := parseSet(list); s.String() != want || !ok {
+			t.Errorf("%q: %v, %t", list, s, ok)
+		}
+	}
+	for _, list := range []string{"", "-1", "3-0", "0-", "1,", "8192", "0-8192", "0-8191,0-8191"} {
+		if s, ok := parseSet(list); len(s) > 0 || ok {
+			t.Errorf("%q: %v, %t", list, s, ok)
+		}
 	}
 }
 
@@ -116,9 +138,9 @@ func TestSeparate(t *testing.T) {
 // TestHostileFiles reads trees that make no sense: nothing fails, takes much memory or says nonsense.
 func TestHostileFiles(t *testing.T) {
 	for _, text := range []string{
-		"", "\n", "-", ",", "0-", "-1", "3-0", "0-4294967295", "0-8191,0-8191", "99999999999999999999", "a", "0,,1", "0 1", "0x1", "1-2-3", "\x00\xff", strings.Repeat("0,", 1<<19),
+		"", "\n", "0", "5-7", "-", ",", "0-", "-1", "3-0", "0-4294967295", "0-8191,0-8191", "99999999999999999999", "a", "0,,1", "0 1", "0x1", "1-2-3", "\x00\xff", strings.Repeat("0,", 1<<19),
 		"max", "max max", "0 0", "1 0", "-1 100000", "1e9 1", "9223372036854775807 1", "1 9223372036854775807", "100000", "NaN 1", "0::", "0::/\n", "::/", "1:cpu:/\n",
-		"0::/" + strings.Repeat("a/", 100_000), "30 23 0:26 / /sys/fs/cgroup rw - cgroup2", " - ", "- - - - - - cgroup2 a b", strings.Repeat("x", 2<<20),
+		"0::/" + strings.Repeat("a/", 100_000), "30 23 0:26 / /sys/fs/cgroup rw - cgroup2", "30 23 0:26 / /a rw - cgroup", " - ", "- - - - - - cgroup2 a b", strings.Repeat("x", 2<<20),
 	} {
 		files := machine(2, 2)
 		for name := range files {
