@@ -77,6 +77,11 @@ func TestDigestChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	at := func(when time.Time) {
+		if err := os.Chtimes(path, time.Time{}, when); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write("{}")
 	files, err := List(dir)
 	if err != nil {
@@ -88,8 +93,8 @@ func TestDigestChanged(t *testing.T) {
 		t.Errorf("%v, want an interrupt's error", err)
 	}
 	for what, change := range map[string]func(){
-		"size": func() { write("{ }") },
-		"time": func() { write("{}"); os.Chtimes(path, time.Time{}, files[0].Info.ModTime().Add(time.Second)) },
+		"size": func() { write("{ }"); at(files[0].Info.ModTime()) },
+		"time": func() { write("{}"); at(files[0].Info.ModTime().Add(time.Second)) },
 		"gone": func() { os.Remove(path) },
 	} {
 		change()

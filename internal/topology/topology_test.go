@@ -63,6 +63,9 @@ func TestRead(t *testing.T) {
 		"older name": {map[string]string{
 			"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0-1", "sys/devices/system/cpu/cpu1/topology/thread_siblings_list": "0-1",
 		}, "0-1", "2 CPUs on 1 core", 1},
+		"cores of other CPUs": {map[string]string{
+			"sys/devices/system/cpu/cpu0/topology/core_cpus_list": "1", "sys/devices/system/cpu/cpu1/topology/core_cpus_list": "1",
+		}, "0-1", "2 CPUs on 2 cores", 2},
 		"version 2": {with(machine(1, 8), proc, "0::/kubepods/pod\n", mounts, mount2, "sys/fs/cgroup/kubepods/pod/cpu.max", "350000 100000\n"),
 			"0-15", "16 CPUs on 8 cores, quota 3.5", 4},
 		"version 2, rounded down": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "249000 100000\n"),

@@ -147,6 +147,29 @@ func TestBoardHandshake(t *testing.T) {
 	looking.Wait()
 }
 
+// TestBoardSeen has each worker of a team take part in a job once, and no other worker, as long as it is on the board.
+func TestBoardSeen(t *testing.T) {
+	p := newPool()
+	all := []*worker{{number: 0}, {number: 1}, {number: 2}}
+	p.setAll(all)
+	for _, w := range all {
+		w.mail.Store(idle)
+	}
+	j := &job{done: make(chan struct{}, 1), task: each(func(int) {})}
+	for range 2 {
+		j.divide(3, 3)
+		if !p.post(j, 2) {
+			t.Fatal("the board is not free")
+		}
+		for _, w := range all {
+			if member := w.number < 2; p.calls(w) != member || p.assist(w) != member || p.calls(w) || p.assist(w) || w.mail.Load() != idle {
+				t.Errorf("worker %d of a team of two takes part twice, or not as it is called", w.number)
+			}
+		}
+		p.clear(j)
+	}
+}
+
 // TestBoardEnds has parts of a job from the board end by a panic and by runtime.Goexit, on workers.
 func TestBoardEnds(t *testing.T) {
 	withProcs(t, 4)
