@@ -41,10 +41,9 @@ func texts(n int) []string {
 	return out
 }
 
-// open opens the embedder, exact.
+// open opens the embedder.
 func open(t testing.TB, o text.Options) *text.Embedder {
 	t.Helper()
-	o.Model.Exact = true
 	e, err := text.OpenEmbedder(model, o)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func open(t testing.TB, o text.Options) *text.Embedder {
 	return e
 }
 
-// embedding is the task of an embedder that is exact.
+// embedding is the task of an embedder.
 func embedding(t testing.TB, v bulk.Vectors, o text.Options) bulk.Task {
 	t.Helper()
 	task, err := bulk.Embed(open(t, o), "", v)

@@ -1,6 +1,6 @@
 // Package bulk takes files of texts to files of vectors, scores or labels, each row exactly once.
 //
-//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Options{Model: models.Options{Exact: true}})
+//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Options{})
 //	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 //	report, err := bulk.Run(ctx, task, bulk.Options{Inputs: files, Out: "vectors", Format: "parquet"})
 //
@@ -23,6 +23,6 @@
 //
 // # Bytes
 //
-// A pipeline opened with models.Options.Exact gives each text the same bits whatever is computed beside it, so results depend
-// neither on the order of shards nor on threads, chunks or interruptions.
+// A pipeline gives each text the same bits whatever else is in its batch, so results depend neither on the order of shards
+// nor on threads, chunks or interruptions. The exception is a pipeline opened with PromptFormat of models.Options.
 package bulk

@@ -15,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/avoformer/avoformer/bulk"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -36,7 +35,7 @@ func ExampleRun() {
 	lines := filepath.Join(dir, "lines.txt")
 	must(os.WriteFile(lines, []byte("My bread did not rise.\nThe train was late.\n"), 0o666))
 
-	e, err := text.OpenEmbedder(tiny+"embed", text.Options{Model: models.Options{Exact: true}})
+	e, err := text.OpenEmbedder(tiny+"embed", text.Options{})
 	must(err)
 	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)

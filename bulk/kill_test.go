@@ -17,7 +17,6 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/testenv"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -35,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many it made.
 func process(dir string) error {
-	e, err := text.OpenEmbedder(model, text.Options{Model: models.Options{Exact: true}})
+	e, err := text.OpenEmbedder(model, text.Options{})
 	if err != nil {
 		return err
 	}

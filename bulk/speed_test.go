@@ -44,7 +44,7 @@ type alone struct {
 }
 
 func newAlone(b *testing.B, dir string, weights kernels.Format, ids [][]int) *alone {
-	m, err := models.Open(dir, models.Options{WeightFormat: weights, Exact: true})
+	m, err := models.Open(dir, models.Options{WeightFormat: weights})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func BenchmarkFiles(b *testing.B) {
 	threads := runtime.GOMAXPROCS(0)
 	for _, weights := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8} {
 		b.Run(weights.String(), func(b *testing.B) {
-			e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{Exact: true, WeightFormat: weights}})
+			e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{WeightFormat: weights}})
 			if err != nil {
 				b.Fatal(err)
 			}

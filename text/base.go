@@ -58,8 +58,8 @@ func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model
 func (f *base) MaxTokens() int { return f.limit }
 
 // Fingerprint is a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
-// 3b6a27bcceb6a42d62a3-int8-2.avx2: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
-// the weights, followed by a checksum of all further options that change results; and the version of the numerics.
+// 3b6a27bcceb6a42d62a3-int8-4.avx2: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
+// the weights, followed by a checksum of everything else that changes results; and the version of the numerics.
 // Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
 //
 // The first call reads every byte of the files, at 1 to 2 GB/s for each file and processor, and returns an error that

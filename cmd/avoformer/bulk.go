@@ -86,7 +86,6 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 	if err != nil {
 		return task, err
 	}
-	o.Model.Exact = true
 	switch name {
 	case "embed":
 		e, err := openModel(a, text.OpenEmbedder, dir, o)

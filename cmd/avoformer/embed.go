@@ -85,7 +85,6 @@ func (a *app) embedArrow(e *embedding, rest []string, o text.Options, field stri
 	if len(rest) > 1 {
 		return usagef("-stream reads the standard input, not %s", rest[1])
 	}
-	o.Model.Exact = true
 	m, err := openModel(a, text.OpenEmbedder, rest[0], o)
 	if err != nil {
 		return err

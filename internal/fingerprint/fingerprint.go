@@ -1,5 +1,5 @@
 // Package fingerprint composes and compares the short strings that stand for everything that a result depends on
-// beside its input: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-2.avx2.
+// beside its input: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-4.avx2.
 package fingerprint
 
 import (

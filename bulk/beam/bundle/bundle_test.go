@@ -21,7 +21,6 @@ import (
 	"github.com/avoformer/avoformer/bulk/beam/classify"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
 	"github.com/avoformer/avoformer/bulk/beam/rank"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -181,7 +180,7 @@ func TestEmbed(t *testing.T) {
 	const n = 1500
 	dir := folder(t, "embed")
 	want := func(alive []string) []any {
-		e, err := text.OpenEmbedder(dir, text.Options{Model: models.Options{Exact: true}})
+		e, err := text.OpenEmbedder(dir, text.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +214,7 @@ func TestRank(t *testing.T) {
 		return rank.Texts(s, rank.Model{Dir: dir}, query, col)
 	})
 	check(t, n, good, bad, counts, func(alive []string) []any {
-		r, err := text.OpenReranker(dir, text.Options{Model: models.Options{Exact: true}})
+		r, err := text.OpenReranker(dir, text.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +245,7 @@ func TestClassify(t *testing.T) {
 		good[i] = l
 	}
 	check(t, n, good, bad, counts, func(alive []string) []any {
-		c, err := text.OpenClassifier(dir, text.Options{Model: models.Options{Exact: true}})
+		c, err := text.OpenClassifier(dir, text.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,12 +9,11 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
-// A Model says which model is used, and how. Vectors, scores and labels are those of package text with models.Options.Exact: they
-// depend neither on bundles nor on threads.
+// A Model says which model is used, and how. Vectors, scores and labels are those of package text: they depend
+// neither on bundles nor on threads.
 type Model struct {
 	Dir          string // the folder of the model, on every worker
 	WeightFormat string // format of the weights, such as "int8"; "": as the folder has them
@@ -29,7 +28,7 @@ type Model struct {
 
 // options are those of package text.
 func (m Model) options() (text.Options, error) {
-	o := text.Options{Threads: m.Threads, MaxLength: m.MaxLength, Model: models.Options{Exact: true}}
+	o := text.Options{Threads: m.Threads, MaxLength: m.MaxLength}
 	if m.Refuse {
 		o.Long = text.LongRefuse
 	}

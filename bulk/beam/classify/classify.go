@@ -43,7 +43,7 @@ var kind = bundle.Register("classify", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Label>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Labels are those of text.Classifier opened with models.Options.Exact.
+// PCollection<KV<key, Dead>> of the texts that have none. Labels are those of text.Classifier.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (labels, dead beam.PCollection) {
 	return bundle.Apply[Label](s, kind, "", m, col)
 }

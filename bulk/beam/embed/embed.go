@@ -44,8 +44,8 @@ var kind = bundle.Register("embed", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Vector>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Vectors are those of text.Embedder opened with models.Options.Exact, to the
-// bit on one instruction set.
+// PCollection<KV<key, Dead>> of the texts that have none. Vectors have the bits of text.Embedder
+// on the same instruction set.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (vectors, dead beam.PCollection) {
 	return Prompted(s, m, "", col)
 }

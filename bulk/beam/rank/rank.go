@@ -39,7 +39,7 @@ var kind = bundle.Register("rank", bundle.Kind{
 })
 
 // Texts makes a PCollection<KV<key, Score>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker opened with models.Options.Exact.
+// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker.
 func Texts(s beam.Scope, m Model, query string, col beam.PCollection) (scores, dead beam.PCollection) {
 	return bundle.Apply[Score](s, kind, query, m, col)
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -113,7 +112,7 @@ func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	all := texts(*rows)
 	names, sizes := shards(t, filepath.Join(dir, "in"), all)
-	e, err := text.OpenEmbedder(*model, text.Options{Model: models.Options{Exact: true}})
+	e, err := text.OpenEmbedder(*model, text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	for _, threads := range []int{1, 2, 3} {
-		one, err := text.OpenEmbedder(*model, text.Options{Threads: threads, Model: models.Options{Exact: true}})
+		one, err := text.OpenEmbedder(*model, text.Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
