@@ -224,7 +224,7 @@ func (s *serving) nameAdapters(a *app) error {
 		if i < 0 {
 			return usagef("-named-adapter %s: want MODEL/NAME=DIR with the name of a model", v)
 		}
-		one, err := a.adapter(value)
+		one, err := a.adapter("named-adapter", value)
 		if err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (f *flags) adapters() *adapters {
 // list returns the adapters that the flags name. Those of the hub are pulled.
 func (a *adapters) list() (list []models.Adapter, err error) {
 	for _, name := range a.names {
-		one, err := a.app.adapter(name)
+		one, err := a.app.adapter("adapter", name)
 		if err != nil {
 			return nil, err
 		}
@@ -97,13 +97,13 @@ func (a *adapters) list() (list []models.Adapter, err error) {
 	return list, nil
 }
 
-// adapter returns the adapter that DIR[=SCALE] describes. One of the hub is pulled.
-func (a *app) adapter(name string) (one models.Adapter, err error) {
+// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. One of the hub is pulled.
+func (a *app) adapter(flag, name string) (one models.Adapter, err error) {
 	if at := strings.LastIndexByte(name, '='); at >= 0 {
 		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
 			name, one.Scale = name[:at], float32(n)
 			if one.Scale == 0 {
-				return one, usagef("-adapter %s: want a scale other than 0", name)
+				return one, usagef("-%s %s: want a scale other than 0", flag, name)
 			}
 		}
 	}
