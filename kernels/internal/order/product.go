@@ -85,7 +85,7 @@ func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	length := Evenly(len(x), DotStretch, 8)
 	for p := 0; p < len(x); p += length {
 		end := min(p+length, len(x))
-		sum := alpha * DotOf(x[p:end], y[p:end])
+		sum := float32(alpha * DotOf(x[p:end], y[p:end]))
 		if beta != 0 {
 			sum += float32(beta * c)
 		}
