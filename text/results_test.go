@@ -58,8 +58,8 @@ func TestResultsCount(t *testing.T) {
 
 // TestJoinedCounts: the counts of a text are those of all its hypotheses.
 func TestJoinedCounts(t *testing.T) {
-	got := Counts{Tokens: []int{1, 2, 3, 4}, Windows: []int{1, 1, 1, 2}, Cut: []bool{false, false, true, false}}.joined(2)
-	if !slices.Equal(got.Tokens, []int{3, 7}) || !slices.Equal(got.Windows, []int{1, 2}) || !slices.Equal(got.Cut, []bool{false, true}) {
+	got := Counts{Tokens: []int{1, 2, 3, 4}, Windows: []int{1, 1, 1, 2}, Cut: []bool{false, false, true, false}, Wait: 5}.joined(2)
+	if !slices.Equal(got.Tokens, []int{3, 7}) || !slices.Equal(got.Windows, []int{1, 2}) || !slices.Equal(got.Cut, []bool{false, true}) || got.Wait != 5 {
 		t.Errorf("%+v", got)
 	}
 }

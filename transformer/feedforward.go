@@ -171,11 +171,12 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return nil
 }
 
-// inOneRows is from how many rows for each thread on [kernels.FeedForward] computes the network. Threads share out the columns of fewer rows.
+// inOneRows is the least number of rows for each thread with which [kernels.FeedForward] computes the network. With fewer rows threads share the columns of each
+// product.
 const inOneRows = 64
 
-// inOne reports whether the network is one call of [kernels.FeedForward], which has the bits of its products: where all weights are of int8,
-// and no adapter adds to them.
+// inOne reports whether one call of [kernels.FeedForward] computes the network, with the bits of single products: if all weights are of int8, and
+// no adapter adds to them.
 func (f *FeedForward) inOne(ws *Workspace, rows int) bool {
 	if f.Chunk != 0 || rows < inOneRows*max(int(ws.Threads), 1) {
 		return false

@@ -15,28 +15,22 @@ type budget int
 func BudgetOf(k simd.Kernel, isa simd.ISA) budget { return budget(k.On(isa).Elements) }
 
 // pieces cuts n elements into pieces of at most b, and yields the bounds of each.
-func (b budget) pieces(n int) iter.Seq2[int, int] {
+func (b budget) pieces(n int) iter.Seq2[int, int] { return cut(0, n, int(b)) }
+
+// Rows cuts the rows [from, to) into runs that have at most b elements together, or one row, and yields the bounds of each.
+func (b budget) Rows(from, to, cols int) iter.Seq2[int, int] {
+	return cut(from, to, max(1, int(b)/max(cols, 1)))
+}
+
+// cut cuts [from, to) into runs of at most step, and yields the bounds of each.
+func cut(from, to, step int) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		for i := 0; i < n; {
-			size := min(int(b), n-i) // i+b may overflow: without assembly b is the largest int
+		for i := from; i < to; {
+			size := min(step, to-i) // i+step may overflow: without assembly a budget is the largest int
 			if !yield(i, i+size) {
 				return
 			}
 			i += size
-		}
-	}
-}
-
-// Rows cuts the rows [from, to) into runs that have at most b elements together, or one row, and yields the bounds of each.
-func (b budget) Rows(from, to, cols int) iter.Seq2[int, int] {
-	step := max(1, int(b)/max(cols, 1))
-	return func(yield func(from, to int) bool) {
-		for r := from; r < to; {
-			size := min(step, to-r)
-			if !yield(r, r+size) {
-				return
-			}
-			r += size
 		}
 	}
 }
