@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -27,16 +28,6 @@ func TestCompare(t *testing.T) {
 		}
 		fmt.Printf("@%s\n", answer)
 	}
-}
-
-// reporter is what a comparison needs of a *testing.T.
-type reporter interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-	Cleanup(f func())
-	Context() context.Context
 }
 
 // comparison is what came of a folder.
@@ -86,6 +77,6 @@ func compareOne(dir string) (c *comparison) {
 	if adapted {
 		dir = with
 	}
-	openExpected(c, dir).all(m)
+	modelstest.OpenExpected(c, dir).All(m)
 	return c
 }

@@ -5,7 +5,9 @@
 //
 // There is a file per architecture: its configuration with the names that
 // config.json has, its composition of the layers of package transformer, the names
-// of its weights, and a pass that reads like its paper. [Register] adds one.
+// of its weights, and a pass that reads like its paper. [Register] adds one. All other files
+// are checkpoint.go, config.go, gguf.go, model.go, open.go, options.go and use.go: from a folder to
+// a Model, and what the model is for.
 //
 // config.json decides. A value that is unknown, or that contradicts another, is
 // never guessed: it is an error that names the file, the field and the value. A

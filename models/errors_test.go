@@ -1,15 +1,12 @@
 package models_test
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -70,7 +67,7 @@ func TestConfigErrors(t *testing.T) {
 		{"lfm2-hub", "block_multiple_of", `0`},
 		{"lfm2-hub", "block_ffn_dim_multiplier", `1e9`},
 	} {
-		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value), models.Options{})
+		_, err := models.OpenFS(modelstest.WithField(t, c.folder, c.field, c.value), models.Options{})
 		if !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s with %s = %s: error %v, want ErrConfig", c.folder, c.field, c.value, err)
 			continue
@@ -125,7 +122,7 @@ func TestWarnings(t *testing.T) {
 		{"bart", "dropout", `0.9`, ""},
 		{"bert", "no_repeat_ngram_size", `3`, ""},
 	} {
-		m, err := models.OpenFS(withField(t, c.folder, c.field, c.value), models.Options{})
+		m, err := models.OpenFS(modelstest.WithField(t, c.folder, c.field, c.value), models.Options{})
 		if err != nil {
 			t.Errorf("%s with %s = %s: %v", c.folder, c.field, c.value, err)
 			continue
@@ -134,38 +131,4 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s with %s = %s: warnings %q, want one with %q", c.folder, c.field, c.value, m.Warnings, c.want)
 		}
 	}
-}
-
-// refusesFields opens a folder with each of some fields changed to a text of JSON, and wants errors that name the field.
-func refusesFields(t *testing.T, folder string, fields map[string]string) {
-	t.Helper()
-	for field, value := range fields {
-		_, err := models.OpenFS(withField(t, folder, field, value), models.Options{})
-		if e := new(fault.Error); !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%s with %s = %s: %v, want an error of this field", folder, field, value, err)
-		}
-	}
-}
-
-// withField is a folder with one field of config.json changed.
-func withField(t *testing.T, folder, field, value string) fstest.MapFS {
-	t.Helper()
-	dir := filepath.Join(own, folder)
-	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config map[string]json.RawMessage
-	if err := json.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
-	config[field] = json.RawMessage(value)
-	if text, err = json.Marshal(config); err != nil {
-		t.Fatal(err)
-	}
-	weights, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fstest.MapFS{"config.json": {Data: text}, "model.safetensors": {Data: weights}}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -186,10 +187,10 @@ func TestFootprintOfCaches(t *testing.T) {
 				}
 				break
 			}
-			e := openExpected(t, dir)
+			e := modelstest.OpenExpected(t, dir)
 			ws := new(models.Workspace)
 			var memory *models.Memory
-			if _, each := e.memory(ws, m); each != nil {
+			if _, each := e.Memory(ws, m); each != nil {
 				memory = &each[0]
 			}
 			pages := m.LM.NewPages(0)

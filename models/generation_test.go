@@ -1,135 +1,23 @@
 package models_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"slices"
-	"sort"
-	"strings"
-
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/modelstest"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
+	tf "github.com/avoformer/avoformer/transformer"
 )
-
-// generation compares logits and greedy tokens of language models.
-func (e *expected) generation(ws *models.Workspace, m *models.Model) {
-	if m.LM == nil {
-		return
-	}
-	memory, memories := e.memory(ws, m)
-	ids, mask := "input_ids", "attention_mask"
-	if memory != nil {
-		ids, mask = "decoder_input_ids", "decoder_attention_mask"
-	}
-	in := e.tokens(ids, mask, "")
-	if e.has("last_hidden_state") {
-		x := make([]float32, len(in.IDs)*m.LM.Dim())
-		e.ok(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
-		e.check("last_hidden_state", in.pad(x))
-	}
-	if e.has("logits") {
-		e.check("logits", in.pad(e.logits(ws, m, in, memory)))
-	}
-	e.sentence(ws, m, in)
-	e.greedy(ws, m, memories)
-}
-
-// logits is those of the token after each token of in.
-func (e *expected) logits(ws *models.Workspace, m *models.Model, in batch, memory *models.Memory) []float32 {
-	e.t.Helper()
-	x := make([]float32, len(in.IDs)*m.LM.Dim())
-	e.ok(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
-	y := make([]float32, len(in.IDs)*m.LM.Vocab())
-	e.ok(m.LM.Logits(ws, y, x))
-	return y
-}
-
-// prompts is the prompts, and what greedy decoding makes of each.
-func (e *expected) prompts(m *models.Model) (prompts, want [][]int) {
-	var names []string
-	for _, name := range e.file.Names() {
-		if strings.HasPrefix(name, "greedy_") {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		prompt := []int{m.Config.DecoderStart}
-		if own := "prompt_" + strings.TrimPrefix(name, "greedy_"); e.has("decoder_prompt") {
-			prompt = e.ints("decoder_prompt")
-		} else if e.has(own) {
-			prompt = e.ints(own)
-		}
-		prompts, want = append(prompts, prompt), append(want, e.ints(name))
-	}
-	return prompts, want
-}
-
-// greedy decodes each prompt on its own, given its memory if there are any.
-func (e *expected) greedy(ws *models.Workspace, m *models.Model, memories []models.Memory) {
-	e.t.Helper()
-	prompts, want := e.prompts(m)
-	for i, prompt := range prompts {
-		var memory *models.Memory
-		if memories != nil {
-			memory = &memories[i]
-		}
-		got, err := generation.Collect(generation.Generate(e.t.Context(), generation.StartLM(ws, m.LM, memory, 1), prompt,
-			generation.SamplerConfig{}, generation.Limits{MaxTokens: len(want[i])}))
-		e.ok(err)
-		if e.collect != nil {
-			e.collect(fmt.Sprintf("greedy_%d", i), floatsOf(got))
-			continue
-		}
-		e.outputs++
-		if !slices.Equal(got, want[i]) {
-			e.t.Errorf("greedy_%d: %v, want %v", i, got, want[i])
-		}
-	}
-}
-
-// floatsOf are tokens as numbers.
-func floatsOf(tokens []int) []float32 {
-	x := make([]float32, len(tokens))
-	for i, token := range tokens {
-		x[i] = float32(token)
-	}
-	return x
-}
-
-// memory is the output of the encoder, if there is one: of all sequences, and of each.
-func (e *expected) memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
-	var all models.Memory
-	dim := 0
-	switch {
-	case m.Audio != nil:
-		features, shape := e.floats("input_features"), e.shape("input_features")
-		n, frames := shape[0], shape[2]
-		rows := m.Audio.Rows(frames)
-		dim = m.Audio.Dim()
-		all = models.Memory{X: make([]float32, n*rows*dim), Batch: transformer.Uniform(n, rows)}
-		e.ok(m.Audio.EncodeAudio(ws, all.X, features, n, frames))
-		e.check("encoder_last_hidden_state", all.X)
-	case m.Encoder != nil:
-		in := e.tokens("input_ids", "attention_mask", "")
-		dim = m.Encoder.Dim()
-		all = models.Memory{X: make([]float32, len(in.IDs)*dim), Batch: in.Batch}
-		e.ok(m.Encoder.Encode(ws, all.X, in.Tokens))
-		e.check("encoder_last_hidden_state", in.pad(all.X))
-	default:
-		return nil, nil
-	}
-	var each []models.Memory
-	for i := range all.Batch.Len() {
-		each = append(each, models.Memory{X: all.X[all.Batch.Start(i)*dim : all.Batch.Start(i+1)*dim], Batch: transformer.Uniform(1, all.Batch.Length(i))})
-	}
-	return &all, each
-}
 
 // TestCache feeds the prompts of every language model as a batch of sequences of
 // different lengths, token by token with a cache, and as continuations of one prompt:
@@ -150,8 +38,8 @@ func TestCache(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := openExpected(t, dir)
-			if m.LM == nil || !e.has("greedy_0") {
+			e := modelstest.OpenExpected(t, dir)
+			if m.LM == nil || !e.Has("greedy_0") {
 				t.Skip("no language model")
 			}
 			compared++
@@ -163,18 +51,18 @@ func TestCache(t *testing.T) {
 	}
 }
 
-func compareCache(t *testing.T, m *models.Model, e *expected) {
+func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 	ws := new(models.Workspace)
-	prompts, greedy := e.prompts(m)
+	prompts, greedy := e.Prompts(m)
 	var memory *models.Memory // one that all sequences share
-	if _, each := e.memory(ws, m); each != nil {
+	if _, each := e.Memory(ws, m); each != nil {
 		memory = &each[0]
 	}
 	// whole is the logits after ids, computed at once.
 	whole := func(ids []int) []float32 {
 		x, y := make([]float32, len(ids)*m.LM.Dim()), make([]float32, m.LM.Vocab())
-		e.ok(m.LM.Hidden(ws, x, ids, transformer.Uniform(1, len(ids)), memory, nil))
-		e.ok(m.LM.Logits(ws, y, x[len(x)-m.LM.Dim():]))
+		e.NoError(m.LM.Hidden(ws, x, ids, transformer.Uniform(1, len(ids)), memory, nil))
+		e.NoError(m.LM.Logits(ws, y, x[len(x)-m.LM.Dim():]))
 		return y
 	}
 	near := func(what string, got, want []float32) {
@@ -215,7 +103,7 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 			break
 		}
 		logits, err := d.Feed(feed)
-		e.ok(err)
+		e.NoError(err)
 		for i, end := range ends {
 			near(fmt.Sprintf("step %d of sequence %d", step, i), logits[i*vocab:(i+1)*vocab], whole(texts[i][:end]))
 		}
@@ -224,12 +112,12 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 	last := len(prompts) - 1
 	one := generation.StartLM(ws, m.LM, memory, 1)
 	_, err := one.Feed([][]int{prompts[last]})
-	e.ok(err)
+	e.NoError(err)
 	both, err := one.Continue(ws, 0, 2)
-	e.ok(err)
+	e.NoError(err)
 	tails := [][]int{greedy[last][:5], greedy[0][:2]}
 	logits, err := both.Feed(tails)
-	e.ok(err)
+	e.NoError(err)
 	for i, tail := range tails {
 		near(fmt.Sprintf("continuation %d", i), logits[i*vocab:(i+1)*vocab], whole(slices.Concat(prompts[last], tail)))
 	}
@@ -245,10 +133,10 @@ func TestGenerateBatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, ws := openExpected(t, dir), new(models.Workspace)
-			prompts, want := e.prompts(m)
+			e, ws := modelstest.OpenExpected(t, dir), new(models.Workspace)
+			prompts, want := e.Prompts(m)
 			var memory *models.Memory
-			if all, each := e.memory(ws, m); all != nil { // of the sequences that are decoded
+			if all, each := e.Memory(ws, m); all != nil { // of the sequences that are decoded
 				rows, lengths := 0, []int{}
 				for _, one := range each[:len(prompts)] {
 					rows, lengths = rows+len(one.X), append(lengths, one.Batch.Length(0))
@@ -261,11 +149,11 @@ func TestGenerateBatch(t *testing.T) {
 					own := s
 					own.Vocab, own.Seed = m.LM.Vocab(), s.Seed+uint64(i)
 					sampler, err := generation.NewSampler(own)
-					e.ok(err)
+					e.NoError(err)
 					requests = append(requests, generation.Request{Prompt: prompt, Sampler: sampler, Limits: limits})
 				}
 				got, err := generation.CollectBatch(len(prompts), generation.GenerateBatch(t.Context(), generation.StartLM(ws, m.LM, memory, len(prompts)), requests))
-				e.ok(err)
+				e.NoError(err)
 				return got
 			}
 			stop := want[0][3]
@@ -289,7 +177,7 @@ func TestGenerateBatch(t *testing.T) {
 			}
 			if m.Encoder == nil && m.Audio == nil {
 				alone, err := generation.Collect(generation.Generate(t.Context(), generation.StartLM(ws, m.LM, nil, 1), prompts[0], drawn, generation.Limits{MaxTokens: n}))
-				e.ok(err)
+				e.NoError(err)
 				if !slices.Equal(alone, first[0]) {
 					t.Errorf("drawn alone %v, in a batch %v", alone, first[0])
 				}
@@ -318,6 +206,97 @@ func TestWindowsBoundCaches(t *testing.T) {
 		rows := len(d.Cache().Keys(layer, 0)) / rowSize
 		if rows > most || rows < min(window, most) || most == tokens && rows != tokens {
 			t.Errorf("layer %d keeps %d rows, want at most %d", layer, rows, most)
+		}
+	}
+}
+
+// TestNarrowCaches generates with keys and values in each format, with windows and capped scores
+// too, and compares logits with those of a float32 cache. The numbers are rounded once, so that
+// tokens fed one by one, in other sequences, or after others that are given up, see the same.
+func TestNarrowCaches(t *testing.T) {
+	const rows = ` "vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96`
+	configs := map[string]string{
+		"llama":   `{"model_type": "llama", "architectures": ["LlamaForCausalLM"],` + rows + `}`,
+		"mistral": `{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 5,` + rows + `}`,
+		"gemma2": `{"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "sliding_window": 5, "query_pre_attn_scalar": 16,
+			"attn_logit_softcapping": 30, "final_logit_softcapping": 20,` + rows + `}`,
+	}
+	prompt := []int{3, 14, 15, 9, 2, 6, 5, 35, 8, 9, 7, 9, 32, 38, 46, 26, 43, 38, 32}
+	for name, config := range configs {
+		feed := func(d *generation.Decoding, tokens ...[]int) []float32 {
+			return slices.Clone(tftest.Must(d.Feed(tokens))(t))
+		}
+		start := func(f kernels.Format, sequences int) *generation.Decoding {
+			m := tftest.Must(models.New([]byte(config), transformer.Random(6), models.Options{CacheFormat: f}))(t)
+			return generation.Start(&models.Workspace{Threads: 2}, m, sequences)
+		}
+		exact := feed(start(kernels.FormatF32, 1), prompt)
+		for f, bound := range map[kernels.Format]float64{kernels.FormatBF16: 0.01, kernels.FormatF16: 0.001, kernels.FormatInt8: 0.02} {
+			t.Run(fmt.Sprintf("%s/%v", name, f), func(t *testing.T) {
+				d := start(f, 1)
+				whole := feed(d, prompt)
+				off := modelstest.Distance(whole, exact)
+				t.Logf("%.2g off", off)
+				if !(off <= bound) || off == 0 {
+					t.Errorf("%.3g of the logits off, want at most %g, and more than 0", off, bound)
+				}
+				same := func(what string, got []float32) {
+					t.Helper()
+					if off := modelstest.Distance(got, whole); !(off <= 1e-3) { // a sum in another order may round to another number
+						t.Errorf("%s: %.3g of the logits off", what, off)
+					}
+				}
+				pieces := start(f, 2)
+				feed(pieces, prompt[:2], []int{1, 2, 3})
+				for _, token := range prompt[2:6] {
+					feed(pieces, []int{token}, []int{4})
+				}
+				tftest.NoError(t, pieces.Reorder([]int{1, 0}))
+				same("piece by piece", feed(pieces, []int{5}, prompt[6:])[60:])
+				part := start(f, 1)
+				feed(part, prompt[:12])
+				copies := tftest.Must(part.Continue(&models.Workspace{}, 0, 3))(t)
+				same("continued", feed(copies, nil, []int{1, 2}, prompt[12:])[120:])
+			})
+		}
+	}
+	for _, o := range []models.Options{{CacheFormat: kernels.FormatQ8_0}, {CacheFormat: 99}} {
+		if _, err := models.New([]byte(configs["llama"]), transformer.Random(6), o); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%v: %v, want ErrOption", o, err)
+		}
+	}
+}
+
+// llama is a language model with made-up weights.
+func llama(t *testing.T, vocab int) *models.Model {
+	t.Helper()
+	config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": 16,
+		"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}`, vocab)
+	return tftest.Must(models.New([]byte(config), tf.Random(3), models.Options{}))(t)
+}
+
+// TestLogitsLength: logits of a wrong length leave the cache as it was.
+func TestLogitsLength(t *testing.T) {
+	m := llama(t, 7)
+	cache := tf.NewCache(1)
+	err := m.Logits(new(tf.Workspace), make([]float32, 6), []int{1}, tf.Uniform(1, 1), nil, cache)
+	if !errors.Is(err, fault.ErrShape) || cache.Len(0) != 0 {
+		t.Errorf("%v, and %d tokens in the cache", err, cache.Len(0))
+	}
+}
+
+// TestLogitsErrors passes what does not fit.
+func TestLogitsErrors(t *testing.T) {
+	model, ws := llama(t, 9), new(tf.Workspace)
+	for name, c := range map[string]struct{ err, want error }{
+		"token":            {model.Logits(ws, make([]float32, 9), []int{9}, tf.Uniform(1, 1), nil, nil), fault.ErrToken},
+		"negative token":   {model.Logits(ws, make([]float32, 9), []int{-1}, tf.Uniform(1, 1), nil, nil), fault.ErrToken},
+		"tokens and batch": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 2), nil, nil), fault.ErrShape},
+		"cache of another": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, tf.NewCache(2)), fault.ErrShape},
+		"nil workspace":    {model.Logits(nil, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, nil), fault.ErrConfig},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, c.err, c.want)
 		}
 	}
 }

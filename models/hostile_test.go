@@ -4,150 +4,20 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
-	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
-	"github.com/avoformer/avoformer/models"
-	tf "github.com/avoformer/avoformer/transformer"
 )
-
-// folder is a model folder in memory.
-func folder(t testing.TB, name string) fstest.MapFS {
-	m := fstest.MapFS{}
-	root := filepath.Join(own, name)
-	tftest.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "expected.safetensors" {
-			return err
-		}
-		data, err := os.ReadFile(file)
-		rel, _ := filepath.Rel(root, file)
-		m[filepath.ToSlash(rel)] = &fstest.MapFile{Data: data}
-		return err
-	}))
-	return m
-}
-
-// folders are the project's folders that have a model.
-func folders(t testing.TB) []string {
-	var names []string
-	for _, e := range tftest.Must(os.ReadDir(own))(t) {
-		if _, err := os.Stat(filepath.Join(own, e.Name(), "config.json")); err == nil {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
-
-// with is the folder with another file.
-func with(m fstest.MapFS, name string, data []byte) fstest.MapFS {
-	m = maps.Clone(m)
-	m[name] = &fstest.MapFile{Data: data}
-	return m
-}
-
-// alone is held for writing by what measures memory with nothing beside it.
-var alone sync.RWMutex
-
-// open loads a folder that may be anything, and uses what it gets. No panic, and no
-// memory beyond what the files have, some times over: what seems to take more, beside other tests, is measured alone.
-func open(t testing.TB, what string, m fstest.MapFS) error {
-	t.Helper()
-	size := 0
-	for _, f := range m {
-		size += len(f.Data)
-	}
-	most := uint64(16<<20 + 20*size)
-	alone.RLock()
-	allocated, err := opened(t, what, m)
-	alone.RUnlock()
-	if allocated > most {
-		alone.Lock()
-		allocated, err = opened(t, what, m)
-		alone.Unlock()
-	}
-	if allocated > most {
-		t.Errorf("%s: %d bytes allocated for files of %d, error %v", what, allocated, size, err)
-	}
-	if err != nil && !slices.ContainsFunc(sentinels, func(s error) bool { return errors.Is(err, s) }) {
-		t.Errorf("%s: error %v matches none of the package's", what, err)
-	}
-	return err
-}
-
-// opened is the error of loading and using a folder, and the bytes that all goroutines allocated meanwhile.
-func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err error) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err = func() (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				t.Errorf("%s: panic: %v", what, p)
-			}
-		}()
-		model, err := models.OpenFS(m, models.Options{})
-		if err == nil {
-			use(model)
-		}
-		return err
-	}()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc, err
-}
-
-// sentinels are what errors of Open match.
-var sentinels = []error{
-	fault.ErrConfig, fault.ErrFolder, fault.ErrModelType, fault.ErrConfig, fault.ErrShape, fault.ErrTooLong,
-	fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrFormat, fault.ErrType,
-}
-
-// use passes a little through a model. Errors are as good as results.
-func use(m *models.Model) {
-	ws := new(models.Workspace)
-	in := models.Tokens{IDs: []int{1, 2, 3}, Batch: tf.Ragged(2, 1)}
-	if m.Encoder != nil {
-		x := make([]float32, 3*m.Encoder.Dim())
-		m.Encoder.Encode(ws, x, in)
-		for h, results := range map[models.Head]int{m.Heads[models.HeadPooler]: 2, m.Heads[models.HeadClassifier]: 2, m.Heads[models.HeadTokenClassifier]: 3, m.Heads[models.HeadMaskedLM]: 3, m.Heads[models.HeadNextSentence]: 2, m.Heads[models.HeadAnswer]: 3} {
-			if h != nil {
-				h.Forward(ws, make([]float32, results*h.Out()), x, in)
-			}
-		}
-		if m.Embedders.Sentence != nil {
-			m.Embedders.Sentence.Embed(ws, make([]float32, 2*m.Embedders.Sentence.Dim()), in)
-		}
-		if m.Embedders.Sparse != nil {
-			m.Embedders.Sparse.Weigh(ws, x, in, func(int, models.SparseVector) {})
-		}
-		if m.Embedders.Tokens != nil {
-			m.Embedders.Tokens.Project(ws, make([]float32, 3*m.Embedders.Tokens.Dim()), x, 3)
-		}
-	}
-	if m.Image != nil {
-		h, w := m.Image.Size()
-		if rows, err := m.Image.Rows(h, w); err == nil && h < 100 {
-			m.Image.EncodeImages(ws, make([]float32, rows*m.Image.Dim()), make([]float32, m.Image.Channels()*h*w), 1, h, w)
-		}
-	}
-	if m.LM != nil {
-		m.Logits(ws, make([]float32, 3*m.LM.Vocab()), in.IDs, in.Batch, nil, m.LM.NewPages(0).Cache(2))
-	}
-}
 
 // read lists the files of a folder that Open reads.
 func read(m fstest.MapFS) []string {
@@ -174,10 +44,10 @@ func chosen(i int) bool {
 
 // eachFolder runs a test for each folder, side by side. Cases are counted from n on.
 func eachFolder(t *testing.T, test func(t *testing.T, name string, m fstest.MapFS, n int)) {
-	for i, name := range folders(t) {
+	for i, name := range modelstest.Folders(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, name, folder(t, name), i)
+			test(t, name, modelstest.Folder(t, name), i)
 		})
 	}
 }
@@ -188,7 +58,7 @@ func TestTruncatedFiles(t *testing.T) {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
 	eachFolder(t, func(t *testing.T, name string, m fstest.MapFS, n int) {
-		tftest.NoError(t, open(t, name, m))
+		tftest.NoError(t, modelstest.Open(t, name, m))
 		for _, file := range read(m) {
 			data := m[file].Data
 			for _, length := range []int{0, 1, 7, 9, len(data) / 2, len(data) - 1} {
@@ -196,7 +66,7 @@ func TestTruncatedFiles(t *testing.T) {
 					continue
 				}
 				what := fmt.Sprintf("%s: %s of %d bytes instead of %d", name, file, length, len(data))
-				if err := open(t, what, with(m, file, data[:length])); err == nil || !strings.Contains(err.Error(), file) {
+				if err := modelstest.Open(t, what, modelstest.With(m, file, data[:length])); err == nil || !strings.Contains(err.Error(), file) {
 					t.Errorf("%s: error %v, want one that names the file", what, err)
 				}
 			}
@@ -205,7 +75,7 @@ func TestTruncatedFiles(t *testing.T) {
 			}
 			without := maps.Clone(m)
 			delete(without, file)
-			if err := open(t, name, without); err == nil || !strings.Contains(err.Error(), file) {
+			if err := modelstest.Open(t, name, without); err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s without %s: error %v, want one that names it", name, file, err)
 			}
 		}
@@ -243,7 +113,7 @@ func TestOtherTypes(t *testing.T) {
 					set(v)
 					text := tftest.Must(json.Marshal(doc))(t)
 					what := fmt.Sprintf("%s: %s = %v", name, at, v)
-					if err := open(t, what, with(m, file, text)); err != nil && !strings.Contains(err.Error(), ".json") && !strings.Contains(err.Error(), ".safetensors") {
+					if err := modelstest.Open(t, what, modelstest.With(m, file, text)); err != nil && !strings.Contains(err.Error(), ".json") && !strings.Contains(err.Error(), ".safetensors") {
 						t.Errorf("%s: error %v names no file", what, err)
 					}
 				}
@@ -327,7 +197,7 @@ func TestContradictingShapes(t *testing.T) {
 					text := tftest.Must(json.Marshal(other))(t)
 					file2 := slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text, data)
 					what := fmt.Sprintf("%s: %s of %s %s", name, tensor, file, what)
-					err := open(t, what, with(m, file, file2))
+					err := modelstest.Open(t, what, modelstest.With(m, file, file2))
 					same := bytes.Equal(tftest.Must(json.Marshal(other[tensor]))(t), tftest.Must(json.Marshal(entry))(t))
 					_, axes := change["shape"]
 					scalar := axes && strings.HasSuffix(tensor, ".weight_scale") && len(shape) == 1 && shape[0] == 1.0 // with any axes of 1
@@ -344,7 +214,7 @@ func TestContradictingShapes(t *testing.T) {
 // TestIndexes spoils the index of shards.
 func TestIndexes(t *testing.T) {
 	const index = "model.safetensors.index.json"
-	m := folder(t, "llama-rope3-new")
+	m := modelstest.Folder(t, "llama-rope3-new")
 	var doc map[string]any
 	tftest.NoError(t, json.Unmarshal(m[index].Data, &doc))
 	right := doc["weight_map"].(map[string]any)
@@ -360,7 +230,7 @@ func TestIndexes(t *testing.T) {
 		spoilt := maps.Clone(right)
 		maps.Copy(spoilt, change)
 		text := tftest.Must(json.Marshal(map[string]any{"weight_map": spoilt}))(t)
-		if err := open(t, what, with(m, index, text)); err == nil || !strings.Contains(err.Error(), "safetensors") {
+		if err := modelstest.Open(t, what, modelstest.With(m, index, text)); err == nil || !strings.Contains(err.Error(), "safetensors") {
 			t.Errorf("%s: error %v, want one that names the file", what, err)
 		}
 	}
@@ -370,13 +240,13 @@ func TestIndexes(t *testing.T) {
 			shards = append(shards, file)
 		}
 	}
-	double := with(m, shards[1], m[shards[0]].Data)
-	if err := open(t, "a shard twice", double); err == nil || !strings.Contains(err.Error(), "another shard") {
+	double := modelstest.With(m, shards[1], m[shards[0]].Data)
+	if err := modelstest.Open(t, "a shard twice", double); err == nil || !strings.Contains(err.Error(), "another shard") {
 		t.Errorf("a shard twice: error %v", err)
 	}
 	for _, layers := range []string{"1000000000000000000", "2147483647"} {
 		config := bytes.Replace(m["config.json"].Data, []byte(`"num_hidden_layers": 2`), []byte(`"num_hidden_layers": `+layers), 1)
-		if err := open(t, layers+" layers", with(m, "config.json", config)); err == nil || bytes.Equal(config, m["config.json"].Data) {
+		if err := modelstest.Open(t, layers+" layers", modelstest.With(m, "config.json", config)); err == nil || bytes.Equal(config, m["config.json"].Data) {
 			t.Errorf("%s layers: error %v", layers, err)
 		}
 	}
@@ -384,12 +254,12 @@ func TestIndexes(t *testing.T) {
 
 // FuzzFolder changes some bytes of one of the files of a folder.
 func FuzzFolder(f *testing.F) {
-	names := folders(f)
+	names := modelstest.Folders(f)
 	for i := range names {
 		f.Add(uint16(i), uint64(i), uint8(1+i%4))
 	}
 	f.Fuzz(func(t *testing.T, which uint16, seed uint64, changes uint8) {
-		m := folder(t, names[int(which)%len(names)])
+		m := modelstest.Folder(t, names[int(which)%len(names)])
 		r := rand.New(rand.NewPCG(seed, 0))
 		files := read(m)
 		file := files[r.IntN(len(files))]
@@ -410,6 +280,6 @@ func FuzzFolder(f *testing.F) {
 				break
 			}
 		}
-		open(t, file, with(m, file, data))
+		modelstest.Open(t, file, modelstest.With(m, file, data))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -27,7 +28,7 @@ func TestWaveLengths(t *testing.T) {
 
 // TestWaveConfigs refuses configurations that make no model.
 func TestWaveConfigs(t *testing.T) {
-	refusesFields(t, "wav2vec2", map[string]string{
+	modelstest.RefusesFields(t, "wav2vec2", map[string]string{
 		"conv_stride": "[5, 0, 2]", "conv_kernel": "[10, 3]", "conv_dim": "[]", "num_conv_pos_embedding_groups": "5", "num_attention_heads": "3",
 		"feat_extract_norm": `"batch"`, "add_adapter": "true", "adapter_attn_dim": "16", "feat_extract_activation": `"sine"`, "num_conv_pos_embeddings": "1048576",
 	})

@@ -9,7 +9,7 @@ go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join 
 	kernels='' callers='' tests=''
 	while read -r package dir; do
 		case $package in
-		*/kernels | */kernels/* | */internal/*)
+		*/kernels | */kernels/* | */transformer/internal/* | */avoformer/internal/*)
 			kernels+=" $package" ;;
 		*)
 			names=$(awk '/^func / { name = $2; sub(/\(.*/, "", name) }

@@ -1,4 +1,4 @@
-package models_test
+package llamacpp_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -42,7 +43,7 @@ func TestGGUFMemory(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("no kernel runs")
 	}
-	whole := tftest.Must(os.ReadFile("testdata/gguf/llama/q4_0.gguf"))(t)
+	whole := tftest.Must(os.ReadFile(modelstest.Testdata("gguf/llama/q4_0.gguf")))(t)
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	open := func(data []byte, o models.Options) (warned, kept []string, err error) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -60,7 +61,7 @@ func TestGGUFMemory(t *testing.T) {
 	wide := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
 	narrow := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatQ8_0}}}
 
-	file := tftest.Must(gguf.Open("testdata/gguf/llama/q4_0.gguf"))(t)
+	file := tftest.Must(gguf.Open(modelstest.Testdata("gguf/llama/q4_0.gguf")))(t)
 	defer file.Close()
 	elements := 0
 	for _, name := range names {

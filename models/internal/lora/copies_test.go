@@ -1,4 +1,4 @@
-package models_test
+package lora_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -55,7 +56,7 @@ func TestEnsureWeightTying(t *testing.T) {
 		var got [2][]float32
 		for i := range got {
 			c.fields["ensure_weight_tying"] = i == 1
-			m := tftest.Must(models.Open(filepath.Join(own, c.model), models.Options{Adapters: []models.Adapter{{Path: lora(t, c.fields, c.tensors)}}}))(t)
+			m := tftest.Must(models.Open(filepath.Join(modelstest.Own, c.model), models.Options{Adapters: []models.Adapter{{Path: lora(t, c.fields, c.tensors)}}}))(t)
 			got[i] = make([]float32, 4*m.LM.Vocab())
 			tftest.NoError(t, m.Logits(new(models.Workspace), got[i], []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
 		}

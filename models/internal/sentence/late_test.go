@@ -1,4 +1,4 @@
-package models_test
+package sentence_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -17,7 +18,7 @@ import (
 func TestScoreNames(t *testing.T) {
 	for name, want := range map[string]error{`"maxsim"`: nil, `"meanmaxsim"`: nil, "null": nil, `"cosine"`: fault.ErrConfig, "3": fault.ErrConfig} {
 		text := `{"model_type": "MultiVectorEncoder", "prompts": {}, "similarity_fn_name": ` + name + `}`
-		m, err := models.OpenFS(with(folder(t, "colbert"), "config_sentence_transformers.json", []byte(text)), models.Options{})
+		m, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "colbert"), "config_sentence_transformers.json", []byte(text)), models.Options{})
 		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "similarity_fn_name") {
 			t.Errorf("%s: error %v, want %v", name, err, want)
 		} else if err == nil && m.Embedders.Tokens.MeanScore != (name == `"meanmaxsim"`) {
@@ -33,7 +34,7 @@ func TestSparseEdges(t *testing.T) {
 		t.Errorf("without a head: error %v", err)
 	}
 	for _, name := range []string{"splade", "bge-m3"} {
-		m := tftest.Must(models.OpenFS(folder(t, name), models.Options{}))(t)
+		m := tftest.Must(models.OpenFS(modelstest.Folder(t, name), models.Options{}))(t)
 		empty := 0
 		tftest.NoError(t, m.Embedders.Sparse.Weigh(ws, nil, models.Tokens{Batch: tf.Uniform(2, 0)}, func(_ int, v models.SparseVector) { empty += 1 - len(v) }))
 		if empty != 2 {
@@ -70,14 +71,14 @@ func TestPyLateFields(t *testing.T) {
 		`{"do_query_expansion": false}`:                                       nil,
 	} {
 		text = `{"model_type": "ColBERT", ` + text[1:]
-		m := tftest.Must(models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text)), models.Options{}))(t)
+		m := tftest.Must(models.OpenFS(modelstest.With(modelstest.Folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text)), models.Options{}))(t)
 		if got := m.Embedders.Tokens.Expansion; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: expansion %+v, want %+v", text, got, want)
 		}
 	}
 	for _, value := range []string{"null", `{"strategy": "min", "length": 8}`} {
 		text := `{"model_type": "ColBERT", "query_expansion": ` + value + `}`
-		if _, err := models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text)), models.Options{}); !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "query_expansion") {
+		if _, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text)), models.Options{}); !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "query_expansion") {
 			t.Errorf("%s: error %v, want an ErrConfig that names query_expansion", text, err)
 		}
 	}

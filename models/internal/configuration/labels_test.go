@@ -1,4 +1,4 @@
-package models_test
+package configuration_test
 
 import (
 	"errors"

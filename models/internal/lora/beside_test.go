@@ -1,4 +1,4 @@
-package models_test
+package lora_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -18,12 +19,12 @@ import (
 func besideOf(t *testing.T, base string, o models.Options, names ...string) *models.Model {
 	t.Helper()
 	for _, name := range names {
-		o.Adapters = append(o.Adapters, models.Adapter{Path: filepath.Join(adapters, name), Name: name})
+		o.Adapters = append(o.Adapters, models.Adapter{Path: filepath.Join(modelstest.Adapters, name), Name: name})
 	}
 	return tftest.Must(models.Open(base, o))(t)
 }
 
-// withAdapters is the logits of sequences that have adapters, by their numbers, in one pass.
+// withAdapters is the logits of sequences that have modelstest.Adapters, by their numbers, in one pass.
 func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens []int, lengths []int, numbers []int) []float32 {
 	t.Helper()
 	pages := m.LM.NewPages(0)
@@ -43,15 +44,15 @@ func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens
 // those without one in the same pass with what the model alone gives them, on every tier.
 func TestAdaptersBeside(t *testing.T) {
 	for _, name := range []string{"llama-linear", "llama-patterns", "gpt2-conv", "phi3-layers"} {
-		dir := filepath.Join(adapters, name)
+		dir := filepath.Join(modelstest.Adapters, name)
 		t.Run(name, func(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
 				m := besideOf(t, baseOf(t, dir), models.Options{}, name)
 				if !slices.Equal(m.Adapters, []string{name}) {
 					t.Errorf("adapters %q", m.Adapters)
 				}
-				e := openExpected(t, dir)
-				in := e.tokens("input_ids", "attention_mask", "")
+				e := modelstest.OpenExpected(t, dir)
+				in := e.Tokens("input_ids", "attention_mask", "")
 				rows, vocab := len(in.IDs), m.LM.Vocab()
 				lengths, numbers := []int{}, []int{}
 				for adapter := range 2 { // all sequences without it, and all with it
@@ -60,8 +61,8 @@ func TestAdaptersBeside(t *testing.T) {
 					}
 				}
 				y := withAdapters(t, m, 2, slices.Concat(in.IDs, in.IDs), lengths, numbers)
-				e.check("logits", in.pad(y[rows*vocab:]))
-				plain := e.logits(new(models.Workspace), m, in, nil)
+				e.Check("logits", in.Pad(y[rows*vocab:]))
+				plain := e.Logits(new(models.Workspace), m, in, nil)
 				if text := tftest.Mismatch(y[:rows*vocab], plain, func(int, float64) float64 { return 1e-4 }); text != "" {
 					t.Errorf("without the adapter: %s", text)
 				}
@@ -70,14 +71,14 @@ func TestAdaptersBeside(t *testing.T) {
 	}
 }
 
-// TestAdaptersTogether: with several adapters, each sequence gets the bits that it gets alone, in weights of every kind of
+// TestAdaptersTogether: with several modelstest.Adapters, each sequence gets the bits that it gets alone, in weights of every kind of
 // format; an adapter changes them, and a scale of it does.
 func TestAdaptersTogether(t *testing.T) {
 	tokens, lengths := []int{5, 9, 77, 3, 1, 60, 14, 8, 2, 51, 33, 20}, []int{4, 1, 2, 3, 2}
 	numbers := []int{2, 0, 1, 2, 3}
 	for _, weights := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ8_0} {
-		o := models.Options{WeightFormat: weights, Exact: true, Adapters: []models.Adapter{{Path: filepath.Join(adapters, "llama-linear"), Name: "half", Scale: 0.5}}}
-		m := besideOf(t, filepath.Join(own, "llama"), o, "llama-linear", "llama-patterns")
+		o := models.Options{WeightFormat: weights, Exact: true, Adapters: []models.Adapter{{Path: filepath.Join(modelstest.Adapters, "llama-linear"), Name: "half", Scale: 0.5}}}
+		m := besideOf(t, filepath.Join(modelstest.Own, "llama"), o, "llama-linear", "llama-patterns")
 		vocab, from := m.LM.Vocab(), 0
 		together := withAdapters(t, m, 2, tokens, lengths, numbers)
 		for i, n := range lengths {
@@ -100,7 +101,7 @@ func TestAdaptersTogether(t *testing.T) {
 // TestAdaptersBesideRefused is what cannot stay beside the weights.
 func TestAdaptersBesideRefused(t *testing.T) {
 	at := func(adapter, name string) models.Adapter {
-		return models.Adapter{Path: filepath.Join(adapters, adapter), Name: name}
+		return models.Adapter{Path: filepath.Join(modelstest.Adapters, adapter), Name: name}
 	}
 	for name, c := range map[string]struct {
 		base string
@@ -111,7 +112,7 @@ func TestAdaptersBesideRefused(t *testing.T) {
 		"encoder":         {"bert-classify", []models.Adapter{at("bert-classify-saved", "a")}},
 		"encoder-decoder": {"t5", []models.Adapter{at("t5-attention", "a")}},
 	} {
-		base := filepath.Join(own, c.base)
+		base := filepath.Join(modelstest.Own, c.base)
 		if c.base != "llama" {
 			base = baseOf(t, c.list[0].Path)
 		}
@@ -119,7 +120,7 @@ func TestAdaptersBesideRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}
-	m := besideOf(t, filepath.Join(own, "llama"), models.Options{}, "llama-linear")
+	m := besideOf(t, filepath.Join(modelstest.Own, "llama"), models.Options{}, "llama-linear")
 	h := m.LM.NewPages(0).New()
 	tftest.NoError(t, h.Adapt(2))
 	y := make([]float32, m.LM.Vocab())

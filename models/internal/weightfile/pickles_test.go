@@ -1,4 +1,4 @@
-package models_test
+package weightfile_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -18,7 +19,7 @@ const pickled = "distilbert-classify"
 // compares it with what transformers computes for the same weights in safetensors.
 func TestPickles(t *testing.T) {
 	for _, name := range []string{"one", "shards"} {
-		t.Run(name, func(t *testing.T) { compareFolder(t, pickledFolder(t, name)) })
+		t.Run(name, func(t *testing.T) { modelstest.Compare(t, pickledFolder(t, name)) })
 	}
 }
 
@@ -29,19 +30,19 @@ func TestSafetensorsFirst(t *testing.T) {
 	if _, err := models.Open(dir, models.Options{}); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("a broken pytorch_model.bin: %v, want fault.ErrFormat", err)
 	}
-	weights, err := os.ReadFile(filepath.Join(own, pickled, "model.safetensors"))
+	weights, err := os.ReadFile(filepath.Join(modelstest.Own, pickled, "model.safetensors"))
 	tftest.NoError(t, err)
 	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors"), weights, 0o600))
-	compareFolder(t, dir)
+	modelstest.Compare(t, dir)
 }
 
 // pickledFolder is a folder with the weights in testdata/pickles/name.
 func pickledFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	tftest.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "pickles", name))))
+	tftest.NoError(t, os.CopyFS(dir, os.DirFS(modelstest.Testdata("pickles/"+name))))
 	for _, file := range []string{"config.json", "expected.safetensors"} {
-		data, err := os.ReadFile(filepath.Join(own, pickled, file))
+		data, err := os.ReadFile(filepath.Join(modelstest.Own, pickled, file))
 		tftest.NoError(t, err)
 		tftest.NoError(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 	}

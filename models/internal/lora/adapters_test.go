@@ -1,4 +1,4 @@
-package models_test
+package lora_test
 
 import (
 	"encoding/json"
@@ -6,13 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
-
-// adapters is the project's adapters, for the models in own.
-const adapters = "testdata/adapters"
 
 // baseOf is the folder of the model that an adapter is for.
 func baseOf(t *testing.T, dir string) string {
@@ -23,25 +21,25 @@ func baseOf(t *testing.T, dir string) string {
 		Base string `json:"base"`
 	}
 	tftest.NoError(t, json.Unmarshal([]byte(file.Metadata()["about"]), &about))
-	return filepath.Join(own, about.Base)
+	return filepath.Join(modelstest.Own, about.Base)
 }
 
 // TestAdapters compares models with adapters with what peft and transformers compute for them, on
 // every tier.
 func TestAdapters(t *testing.T) {
-	entries := tftest.Must(os.ReadDir(adapters))(t)
+	entries := tftest.Must(os.ReadDir(modelstest.Adapters))(t)
 	if len(entries) < 8 {
-		t.Fatalf("%d adapters in %s", len(entries), adapters)
+		t.Fatalf("%d adapters in %s", len(entries), modelstest.Adapters)
 	}
 	for _, entry := range entries {
-		dir := filepath.Join(adapters, entry.Name())
+		dir := filepath.Join(modelstest.Adapters, entry.Name())
 		t.Run(entry.Name(), func(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
 				m := tftest.Must(models.Open(baseOf(t, dir), models.Options{Adapters: []models.Adapter{{Path: dir}}}))(t)
 				if len(m.Warnings) > 0 {
 					t.Errorf("warnings: %q", m.Warnings)
 				}
-				openExpected(t, dir).all(m)
+				modelstest.OpenExpected(t, dir).All(m)
 			})
 		})
 	}

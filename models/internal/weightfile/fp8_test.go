@@ -1,4 +1,4 @@
-package models_test
+package weightfile_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -42,7 +43,7 @@ func TestFP8Refused(t *testing.T) {
 		{"llama-fp8", "version", `"0.12"`, "", nil},
 	} {
 		var config map[string]json.RawMessage
-		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, c.folder, "config.json")))(t), &config))
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(modelstest.Own, c.folder, "config.json")))(t), &config))
 		var scheme map[string]json.RawMessage
 		tftest.NoError(t, json.Unmarshal(config["quantization_config"], &scheme))
 		scheme[c.field] = json.RawMessage(c.value)
@@ -57,7 +58,7 @@ func TestFP8Refused(t *testing.T) {
 // TestFP8WithoutScheme: scales that nothing says how to read are left over, and FP8 without scales is an error where they belong to it.
 func TestFP8WithoutScheme(t *testing.T) {
 	var config map[string]json.RawMessage
-	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "qwen3-fp8", "config.json")))(t), &config))
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(modelstest.Own, "qwen3-fp8", "config.json")))(t), &config))
 	scheme := config["quantization_config"]
 	delete(config, "quantization_config")
 	if _, err := models.OpenFS(fp8Folder(t, "qwen3-fp8", config), models.Options{}); !errors.Is(err, fault.ErrWeights) || !strings.Contains(err.Error(), "weight_scale_inv") {
@@ -76,6 +77,6 @@ func TestFP8WithoutScheme(t *testing.T) {
 func fp8Folder(t *testing.T, folder string, config map[string]json.RawMessage) fstest.MapFS {
 	return fstest.MapFS{
 		"config.json":       {Data: tftest.Must(json.Marshal(config))(t)},
-		"model.safetensors": {Data: tftest.Must(os.ReadFile(filepath.Join(own, folder, "model.safetensors")))(t)},
+		"model.safetensors": {Data: tftest.Must(os.ReadFile(filepath.Join(modelstest.Own, folder, "model.safetensors")))(t)},
 	}
 }

@@ -1,4 +1,4 @@
-package models_test
+package llamacpp_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -27,11 +28,11 @@ func TestQuantizeGGUF(t *testing.T) {
 		changed string // a tensor that gets the format, and one that stays
 		stays   string
 	}{
-		{"testdata/gguf/llama/f32.gguf", []string{"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4", "bf16", "f16"}, "blk.1.ffn_down.weight", "token_embd.weight"},
-		{"testdata/gguf/qwen2/f32.gguf", []string{"q8_0"}, "blk.1.attn_q.weight", "token_embd.weight"},
-		{"testdata/gguf/qwen2/f32.gguf", []string{"bf16"}, "token_embd.weight", "blk.0.attn_q.bias"}, // tied to the head
-		{"testdata/gguf/k/q6_k.gguf", []string{"q4_k", "q5_k", "q8_0", "q6_k"}, "blk.0.attn_k.weight", "output_norm.weight"},
-		{"testdata/gguf-encoders/bert.gguf", []string{"bf16"}, "blk.1.ffn_up.weight", "position_embd.weight"},
+		{modelstest.Testdata("gguf/llama/f32.gguf"), []string{"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4", "bf16", "f16"}, "blk.1.ffn_down.weight", "token_embd.weight"},
+		{modelstest.Testdata("gguf/qwen2/f32.gguf"), []string{"q8_0"}, "blk.1.attn_q.weight", "token_embd.weight"},
+		{modelstest.Testdata("gguf/qwen2/f32.gguf"), []string{"bf16"}, "token_embd.weight", "blk.0.attn_q.bias"}, // tied to the head
+		{modelstest.Testdata("gguf/k/q6_k.gguf"), []string{"q4_k", "q5_k", "q8_0", "q6_k"}, "blk.0.attn_k.weight", "output_norm.weight"},
+		{modelstest.Testdata("gguf-encoders/bert.gguf"), []string{"bf16"}, "blk.1.ffn_up.weight", "position_embd.weight"},
 	} {
 		for _, name := range c.formats {
 			t.Run(filepath.Base(filepath.Dir(c.path))+"/"+name, func(t *testing.T) {
@@ -60,14 +61,14 @@ func TestQuantizeGGUF(t *testing.T) {
 			})
 		}
 	}
-	const file = "testdata/gguf/llama/f32.gguf"
+	file := modelstest.Testdata("gguf/llama/f32.gguf")
 	for _, o := range []models.Options{{}, {WeightFormat: kernels.FormatInt8}, {WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "nothing.*", Format: kernels.FormatF16}}},
 		{WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "output.*", Format: kernels.FormatInt8}}}, {WeightFormat: kernels.FormatQ8_0, WeightFormats: []models.NamedFormat{{Pattern: "[", Format: kernels.FormatF16}}}} {
 		if err := models.QuantizeGGUF(io.Discard, file, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: error %v, want ErrOption", o, err)
 		}
 	}
-	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", models.Options{WeightFormat: kernels.FormatQ8_0}); !errors.Is(err, fault.ErrFormat) {
+	if err := models.QuantizeGGUF(io.Discard, modelstest.Testdata("folders/bert/model.safetensors"), models.Options{WeightFormat: kernels.FormatQ8_0}); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("another format: error %v, want fault.ErrFormat", err)
 	}
 }
@@ -76,7 +77,7 @@ func TestQuantizeGGUF(t *testing.T) {
 // pattern: the file opens as the model with the formats that the weights have got.
 func TestQuantizeGGUFFallback(t *testing.T) {
 	t.Parallel()
-	const file = "testdata/gguf/llama/f32.gguf"
+	file := modelstest.Testdata("gguf/llama/f32.gguf")
 	named := []models.NamedFormat{{Pattern: "token_embd.*", Format: kernels.FormatQ8_0}, {Pattern: "output.*", Format: kernels.FormatQ6_K}}
 	for _, c := range []struct {
 		o     models.Options

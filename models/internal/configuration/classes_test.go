@@ -1,15 +1,16 @@
-package models
+package configuration_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
 // TestClasses demands a class for every model_type, in which all names lead somewhere.
 func TestClasses(t *testing.T) {
-	for _, kind := range ModelTypes() {
+	for _, kind := range models.ModelTypes() {
 		if configuration.Classes[kind] == nil && configuration.HandMade[kind] == nil {
 			t.Errorf("%s is not in classes.go; add it to MODEL_TYPES in scripts/configs/classes.py", kind)
 		}

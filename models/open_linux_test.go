@@ -1,13 +1,16 @@
 package models_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -16,6 +19,20 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
+
+// TestPipes opens a pipe that nobody writes to and a device without end, themselves and as
+// config.json.
+func TestPipes(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "config.json")
+	tftest.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	device := filepath.Join(t.TempDir(), "config.json")
+	tftest.NoError(t, os.Symlink("/dev/zero", device))
+	for _, path := range []string{pipe, filepath.Dir(pipe), device, filepath.Dir(device)} {
+		if _, err := models.Open(path, models.Options{}); !errors.Is(err, fault.ErrFolder) {
+			t.Errorf("%s: error %v, want ErrFolder", path, err)
+		}
+	}
+}
 
 // loadEnv names the folder that a child process of TestMemoryOfLoading loads, and the
 // format of its weights.

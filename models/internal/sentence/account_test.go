@@ -1,4 +1,4 @@
-package models_test
+package sentence_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -17,7 +18,7 @@ import (
 
 // withModules is the folder bert with modules of each kind after the encoder.
 func withModules(t *testing.T) fstest.MapFS {
-	f := folder(t, "bert")
+	f := modelstest.Folder(t, "bert")
 	tensor := func(shape ...int) safetensors.Tensor {
 		n := 1
 		for _, d := range shape {
@@ -38,14 +39,14 @@ func withModules(t *testing.T) fstest.MapFS {
 		{"Normalize", `{}`, nil},
 	} {
 		list = append(list, map[string]any{"idx": len(list), "name": m.kind, "path": m.kind, "type": "sentence_transformers.models." + m.kind})
-		f = with(f, m.kind+"/config.json", []byte(m.config))
+		f = modelstest.With(f, m.kind+"/config.json", []byte(m.config))
 		if m.tensors != nil {
 			var b bytes.Buffer
 			tftest.NoError(t, safetensors.Write(&b, m.tensors, nil))
-			f = with(f, m.kind+"/model.safetensors", b.Bytes())
+			f = modelstest.With(f, m.kind+"/model.safetensors", b.Bytes())
 		}
 	}
-	return with(f, "modules.json", tftest.Must(json.Marshal(list))(t))
+	return modelstest.With(f, "modules.json", tftest.Must(json.Marshal(list))(t))
 }
 
 // TestModulesAccount gives each field of each class of modules a value that no class has as its default: it is an error that
@@ -66,8 +67,8 @@ func TestModulesAccount(t *testing.T) {
 		"Dense":           {sentence, "Dense/config.json", "bias use_residual"},
 		"LayerNorm":       {sentence, "LayerNorm/config.json", ""},
 		"Normalize":       {sentence, "Normalize/config.json", ""},
-		"SpladePooling":   {folder(t, "splade"), "1_SpladePooling/config.json", "embedding_dimension word_embedding_dimension chunk_size"},
-		"MultiVectorMask": {folder(t, "colbert"), "2_MultiVectorMask/config.json", ""},
+		"SpladePooling":   {modelstest.Folder(t, "splade"), "1_SpladePooling/config.json", "embedding_dimension word_embedding_dimension chunk_size"},
+		"MultiVectorMask": {modelstest.Folder(t, "colbert"), "2_MultiVectorMask/config.json", ""},
 	} {
 		var was map[string]any
 		tftest.NoError(t, json.Unmarshal(c.in[c.file].Data, &was))
@@ -80,7 +81,7 @@ func TestModulesAccount(t *testing.T) {
 					fields["pooling_mode"] = "mean"
 				}
 			}
-			return models.OpenFS(with(c.in, c.file, tftest.Must(json.Marshal(fields))(t)), models.Options{})
+			return models.OpenFS(modelstest.With(c.in, c.file, tftest.Must(json.Marshal(fields))(t)), models.Options{})
 		}
 		for field := range account.Classes[class].Fields {
 			_, err := open(field, map[string]any{"a": 1})

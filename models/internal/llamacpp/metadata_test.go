@@ -1,4 +1,4 @@
-package models_test
+package llamacpp_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -38,7 +39,7 @@ func ggufPair(key string, value any) []byte {
 // layers without a window are divided by 8. What llama.cpp does with each form is in its function
 // that loads the hyperparameters.
 func TestGGUFMetadata(t *testing.T) {
-	const file = "testdata/gguf/gemma3/f32.gguf"
+	file := modelstest.Testdata("gguf/gemma3/f32.gguf")
 	whole := tftest.Must(os.ReadFile(file))(t)
 	scaling := append(ggufPair("gemma3.rope.scaling.type", "linear"), ggufPair("gemma3.rope.scaling.factor", float32(8))...)
 	if bytes.Count(whole, scaling) != 1 {
@@ -53,9 +54,9 @@ func TestGGUFMetadata(t *testing.T) {
 		tftest.NoError(t, os.WriteFile(path, changed, 0o600))
 		return models.Open(path, models.Options{})
 	}
-	e := openExpected(t, filepath.Dir(file))
-	in := e.tokens("input_ids", "attention_mask", "")
-	logits := func(m *models.Model) []float32 { return e.logits(new(models.Workspace), m, in, nil) }
+	e := modelstest.OpenExpected(t, filepath.Dir(file))
+	in := e.Tokens("input_ids", "attention_mask", "")
+	logits := func(m *models.Model) []float32 { return e.Logits(new(models.Workspace), m, in, nil) }
 	scaled := logits(tftest.Must(models.Open(file, models.Options{}))(t))
 	for _, c := range []struct {
 		key   string
@@ -97,7 +98,7 @@ func TestGGUFMetadata(t *testing.T) {
 // TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused; one group means no
 // groups.
 func TestGGUFExpertGroups(t *testing.T) {
-	whole := tftest.Must(os.ReadFile("testdata/gguf/qwen3moe/f32.gguf"))(t)
+	whole := tftest.Must(os.ReadFile(modelstest.Testdata("gguf/qwen3moe/f32.gguf")))(t)
 	for groups, want := range map[uint32]error{1: nil, 4: fault.ErrConfig} {
 		more := ggufPair("qwen3moe.expert_group_count", groups)
 		filler := ggufPair("filler", "")
@@ -130,7 +131,7 @@ func TestGGUFGuessed(t *testing.T) {
 		"an end by the token eot": {map[string]any{"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.eos_token_id": nil, "tokenizer.ggml.eot_token_id": uint32(7)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := tftest.Must(models.Open(tftest.RewriteGGUF(t, "testdata/gguf/llama/f32.gguf", c.change), models.Options{}))(t)
+			m := tftest.Must(models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/llama/f32.gguf"), c.change), models.Options{}))(t)
 			if c.want == "" && len(m.Warnings) > 0 || c.want != "" && (len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], c.want)) {
 				t.Errorf("warnings %q, want %q", m.Warnings, c.want)
 			}

@@ -1,4 +1,4 @@
-package models_test
+package lora_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -25,7 +26,7 @@ import (
 // tensors.
 func edited(t *testing.T, edit func(fields map[string]any, tensors map[string]safetensors.Tensor)) string {
 	t.Helper()
-	from := filepath.Join(adapters, "llama-linear")
+	from := filepath.Join(modelstest.Adapters, "llama-linear")
 	fields := map[string]any{}
 	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(from, "adapter_config.json")))(t), &fields))
 	file := tftest.Must(safetensors.Open(filepath.Join(from, "adapter_model.safetensors")))(t)
@@ -50,7 +51,7 @@ func written(t *testing.T, config, weights []byte) string {
 }
 
 func withAdapter(dir, model string) (*models.Model, error) {
-	return models.Open(filepath.Join(own, model), models.Options{Adapters: []models.Adapter{{Path: dir}}})
+	return models.Open(filepath.Join(modelstest.Own, model), models.Options{Adapters: []models.Adapter{{Path: dir}}})
 }
 
 const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
@@ -210,16 +211,16 @@ func TestAdapterTensors(t *testing.T) {
 
 // TestAdapterIsNoModel opens an adapter as a model.
 func TestAdapterIsNoModel(t *testing.T) {
-	if _, err := models.Open(filepath.Join(adapters, "llama-linear"), models.Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
+	if _, err := models.Open(filepath.Join(modelstest.Adapters, "llama-linear"), models.Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
 		t.Errorf("error %v, want one that says what it is", err)
 	}
 }
 
 // TestAdapterScale adds adapters up, and refuses scales that make no sense.
 func TestAdapterScale(t *testing.T) {
-	dir := filepath.Join(adapters, "llama-linear")
+	dir := filepath.Join(modelstest.Adapters, "llama-linear")
 	logits := func(list ...models.Adapter) []float32 {
-		m := tftest.Must(models.Open(filepath.Join(own, "llama"), models.Options{Adapters: list}))(t)
+		m := tftest.Must(models.Open(filepath.Join(modelstest.Own, "llama"), models.Options{Adapters: list}))(t)
 		y := make([]float32, 4*m.LM.Vocab())
 		tftest.NoError(t, m.Logits(new(models.Workspace), y, []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
 		return y
@@ -244,16 +245,16 @@ func TestAdapterScale(t *testing.T) {
 	for name, list := range map[string][]models.Adapter{
 		"infinite":       {{Path: dir, Scale: float32(math.Inf(1))}},
 		"NaN":            {{Path: dir, Scale: float32(math.NaN())}},
-		"replaced twice": {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 1}, {Path: filepath.Join(adapters, "llama-vectors"), Scale: 1}},
-		"replaced half":  {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 0.5}},
-		"replaces other": {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 0}, {Path: edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) {
+		"replaced twice": {{Path: filepath.Join(modelstest.Adapters, "llama-vectors"), Scale: 1}, {Path: filepath.Join(modelstest.Adapters, "llama-vectors"), Scale: 1}},
+		"replaced half":  {{Path: filepath.Join(modelstest.Adapters, "llama-vectors"), Scale: 0.5}},
+		"replaces other": {{Path: filepath.Join(modelstest.Adapters, "llama-vectors"), Scale: 0}, {Path: edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) {
 			maps.DeleteFunc(x, func(n string, _ safetensors.Tensor) bool { return true })
 		}), Scale: 1}, {Path: edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
 			x["base_model.model.lm_head.lora_A.weight"], x["base_model.model.lm_head.lora_B.weight"] = safetensors.Tensor{Shape: []int{3, 32}, Data: make([]float32, 96)}, safetensors.Tensor{Shape: []int{101, 3}, Data: make([]float32, 303)}
 			f["target_modules"] = ".*"
 		}), Scale: 1}},
 	} {
-		if _, err := models.Open(filepath.Join(own, "llama"), models.Options{Adapters: list}); !errors.Is(err, fault.ErrOption) {
+		if _, err := models.Open(filepath.Join(modelstest.Own, "llama"), models.Options{Adapters: list}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}
@@ -264,7 +265,7 @@ func TestHostileAdapter(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators, and no tier reads files")
 	}
-	from := filepath.Join(adapters, "bert-classify-saved")
+	from := filepath.Join(modelstest.Adapters, "bert-classify-saved")
 	config := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_config.json")))(t)
 	weights := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_model.safetensors")))(t)
 	for i := 0; i < len(config); i += 29 {

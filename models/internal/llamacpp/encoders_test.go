@@ -1,4 +1,4 @@
-package models_test
+package llamacpp_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -18,7 +19,7 @@ import (
 // TestGGUFEncoders opens files that Python's gguf package wrote from model folders: they give what transformers
 // computes from the folders and, in float32, the bits that the folders give.
 func TestGGUFEncoders(t *testing.T) {
-	files, err := filepath.Glob("testdata/gguf-encoders/*.gguf")
+	files, err := filepath.Glob(modelstest.Testdata("gguf-encoders/*.gguf"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, error %v", len(files), err)
 	}
@@ -26,21 +27,21 @@ func TestGGUFEncoders(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".gguf")
 		t.Run(name, func(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
-				folder := filepath.Join("testdata/folders", strings.TrimSuffix(name, "-older"))
-				e := openExpected(t, folder)
+				folder := filepath.Join(modelstest.Own, strings.TrimSuffix(name, "-older"))
+				e := modelstest.OpenExpected(t, folder)
 				m := tftest.Must(models.Open(path, models.Options{}))(t)
 				exact := models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
 				got, want := tftest.Must(models.Open(path, exact))(t), tftest.Must(models.Open(folder, exact))(t)
 				vectors := m.Embedders.Sentence
 				shorter := want.Embedders.Sentence != nil && !want.Embedders.Sentence.Normalized() // the folder's vectors have any length
 				if shorter {
-					m.Embedders.Sentence, e.used["sentence_embedding"] = nil, true
+					m.Embedders.Sentence, e.Used["sentence_embedding"] = nil, true
 				}
-				e.all(m)
+				e.All(m)
 				if len(m.Warnings) > 0 {
 					t.Errorf("warnings %q", m.Warnings)
 				}
-				in := e.tokens("input_ids", "attention_mask", "token_type_ids")
+				in := e.Tokens("input_ids", "attention_mask", "token_type_ids")
 				for _, h := range got.Holdings { // names are those of patterns, not those of the file's tensors
 					if h.Name == h.Tensor || h.Tensor == "" {
 						t.Errorf("holding %+v", h)
@@ -90,7 +91,7 @@ func unitLength(x []float32) {
 
 // TestGGUFPooling changes the metadata of an embedder.
 func TestGGUFPooling(t *testing.T) {
-	whole := tftest.Must(os.ReadFile("testdata/gguf-encoders/bert.gguf"))(t)
+	whole := tftest.Must(os.ReadFile(modelstest.Testdata("gguf-encoders/bert.gguf")))(t)
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	for _, c := range []struct {
 		old, new string

@@ -1,4 +1,4 @@
-package models_test
+package sentence_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -21,15 +22,15 @@ func TestModulesOfClassifiers(t *testing.T) {
 	const one, two = "[" + first + "]", "[" + first + `, {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]`
 	pooling := []byte(`{"word_embedding_dimension": 32, "pooling_mode_mean_tokens": true}`)
 
-	cross := tftest.Must(models.OpenFS(with(folder(t, "bert-classify"), "modules.json", []byte(one)), models.Options{}))(t)
+	cross := tftest.Must(models.OpenFS(modelstest.With(modelstest.Folder(t, "bert-classify"), "modules.json", []byte(one)), models.Options{}))(t)
 	if cross.Embedders.Sentence != nil || cross.Heads[models.HeadClassifier] == nil {
 		t.Error("a cross-encoder makes vectors of texts")
 	}
-	both := tftest.Must(models.OpenFS(with(with(folder(t, "bert-classify"), "modules.json", []byte(two)), "1_Pooling/config.json", pooling), models.Options{}))(t)
+	both := tftest.Must(models.OpenFS(modelstest.With(modelstest.With(modelstest.Folder(t, "bert-classify"), "modules.json", []byte(two)), "1_Pooling/config.json", pooling), models.Options{}))(t)
 	if both.Embedders.Sentence == nil {
 		t.Error("two modules beside a classifier make no vectors")
 	}
-	if _, err := models.OpenFS(with(folder(t, "bert"), "modules.json", []byte(one)), models.Options{}); !errors.Is(err, fault.ErrConfig) {
+	if _, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "bert"), "modules.json", []byte(one)), models.Options{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("one module beside no classifier: error %v, want an ErrConfig", err)
 	}
 }
@@ -37,7 +38,7 @@ func TestModulesOfClassifiers(t *testing.T) {
 // TestNormalizeSmall normalizes vectors that have no length, or hardly any: as in torch, what
 // is shorter than 1e-12 is divided by that.
 func TestNormalizeSmall(t *testing.T) {
-	m := tftest.Must(models.OpenFS(folder(t, "bert"), models.Options{}))(t)
+	m := tftest.Must(models.OpenFS(modelstest.Folder(t, "bert"), models.Options{}))(t)
 	dim := m.Embedders.Sentence.Dim()
 	x := make([]float32, 3*dim) // three texts of one token: zeros, and a number
 	x[dim], x[2*dim] = 1e-13, -5
@@ -70,13 +71,13 @@ func TestLayerNorm(t *testing.T) {
 	norm := weights(map[string]safetensors.Tensor{"norm.weight": {Shape: []int{32}, Data: scale}, "norm.bias": {Shape: []int{32}, Data: shift}})
 	layers := weights(map[string]safetensors.Tensor{"layer_weights": {Shape: []int{3}, Data: []float32{1, 2, 3}}})
 	open := func(dimension, layerWeights string) (*models.Model, error) {
-		f := folder(t, "bert")
+		f := modelstest.Folder(t, "bert")
 		for name, text := range map[string][]byte{
 			"modules.json": []byte(list), "2_Pooling/config.json": []byte(`{"word_embedding_dimension": 32, "pooling_mode": "cls"}`),
 			"3_LayerNorm/config.json": []byte(`{"dimension": ` + dimension + `}`), "3_LayerNorm/model.safetensors": norm,
 			"1_WeightedLayerPooling/config.json": []byte(layerWeights), "1_WeightedLayerPooling/model.safetensors": layers,
 		} {
-			f = with(f, name, text)
+			f = modelstest.With(f, name, text)
 		}
 		return models.OpenFS(f, models.Options{})
 	}
@@ -105,7 +106,7 @@ func TestLayerNorm(t *testing.T) {
 // TestLabelsBeyond has a label whose number is that of the labels, the first that there is
 // not.
 func TestLabelsBeyond(t *testing.T) {
-	_, err := models.OpenFS(withField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`), models.Options{})
+	_, err := models.OpenFS(modelstest.WithField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`), models.Options{})
 	if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "id2label") {
 		t.Errorf("error %v, want an ErrConfig that names id2label", err)
 	}

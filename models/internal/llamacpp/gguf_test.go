@@ -1,10 +1,9 @@
-package models_test
+package llamacpp_test
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -32,7 +32,7 @@ const integerError = 0.04
 // tier, and compares with what transformers computes from the weights as they are read
 // back: of a file in F32, the folder's own logits and greedy tokens.
 func TestGGUF(t *testing.T) {
-	files, err := filepath.Glob("testdata/gguf/*/*.gguf")
+	files, err := filepath.Glob(modelstest.Testdata("gguf/*/*.gguf"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, error %v", len(files), err)
 	}
@@ -40,23 +40,23 @@ func TestGGUF(t *testing.T) {
 		kind := strings.TrimSuffix(filepath.Base(path), ".gguf")
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+kind, func(t *testing.T) {
 			tftest.EachTier(t, func(t *testing.T) {
-				e := openExpected(t, filepath.Dir(path))
+				e := modelstest.OpenExpected(t, filepath.Dir(path))
 				ws := new(models.Workspace)
-				in := e.tokens("input_ids", "attention_mask", "")
+				in := e.Tokens("input_ids", "attention_mask", "")
 				exact := tftest.Must(models.Open(path, models.Options{WeightFormats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}))(t)
-				whole := in.pad(e.logits(ws, exact, in, nil))
-				e.check("logits_"+kind, whole)
+				whole := in.Pad(e.Logits(ws, exact, in, nil))
+				e.Check("logits_"+kind, whole)
 				most := cmp.Or(quantizationError[filepath.Base(filepath.Dir(path))+"/"+kind], quantizationError[kind])
-				if off := distance(whole, e.floats("logits_folder")); !(off <= most) {
+				if off := modelstest.Distance(whole, e.Floats("logits_folder")); !(off <= most) {
 					t.Errorf("%.3g of the folder's logits off, want at most %g", off, most)
 				}
 				m := tftest.Must(models.Open(path, models.Options{}))(t)
-				logits := in.pad(e.logits(ws, m, in, nil))
-				if off := distance(logits, e.floats("logits_"+kind)); !(off <= integerError) {
+				logits := in.Pad(e.Logits(ws, m, in, nil))
+				if off := modelstest.Distance(logits, e.Floats("logits_"+kind)); !(off <= integerError) {
 					t.Errorf("%.3g of the logits in float32 off, want at most %g", off, integerError)
 				}
 				if kind == "f32" {
-					e.greedy(ws, m, nil)
+					e.Greedy(ws, m, nil)
 				}
 				if len(m.Warnings) > 0 {
 					t.Errorf("warnings %q", m.Warnings)
@@ -69,23 +69,12 @@ func TestGGUF(t *testing.T) {
 	}
 }
 
-// distance is the quotient of the norms of x-want and want.
-func distance(x, want []float32) float64 {
-	var difference, norm float64
-	for i, w := range want {
-		difference, norm = difference+square(x[i]-w), norm+square(w)
-	}
-	return math.Sqrt(difference / norm)
-}
-
-func square(x float32) float64 { return float64(x) * float64(x) }
-
 // TestGGUFErrors opens files that lack something, or are not files of a model.
 func TestGGUFErrors(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
-	whole, err := os.ReadFile("testdata/gguf/llama/q8_0.gguf")
+	whole, err := os.ReadFile(modelstest.Testdata("gguf/llama/q8_0.gguf"))
 	if err != nil {
 		t.Fatal(err)
 	}

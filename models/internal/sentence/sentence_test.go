@@ -1,4 +1,4 @@
-package models_test
+package sentence_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -70,7 +71,7 @@ func TestSentenceRefused(t *testing.T) {
 		{"bert", "modules.json", first + module("1", "1", "sentence_transformers.models.Pooling") + ", " + module("2", "", "sentence_transformers.models.Pooling") + "]", "name"},
 		{"bert", "modules.json", first + module("1", "1", "my.Pooling") + "]", "type"},
 	} {
-		_, err := models.OpenFS(with(folder(t, c.folder), c.file, []byte(c.text)), models.Options{})
+		_, err := models.OpenFS(modelstest.With(modelstest.Folder(t, c.folder), c.file, []byte(c.text)), models.Options{})
 		if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: %s: error %v, want an ErrConfig that names the file and %s", c.file, c.text, err, c.field)
 		}
@@ -105,7 +106,7 @@ func TestSentenceAccepted(t *testing.T) {
 		{all, `{"truncate_dim": -2}`, 64, 30},
 		{all, `{"truncate_dim": true, "prompts": {"a": 5, "query": null}}`, 64, 1},
 	} {
-		m, err := models.OpenFS(with(folder(t, "bert"), c.file, []byte(c.text)), models.Options{})
+		m, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "bert"), c.file, []byte(c.text)), models.Options{})
 		if err != nil {
 			t.Errorf("%s: %s: %v", c.file, c.text, err)
 			continue
@@ -114,7 +115,7 @@ func TestSentenceAccepted(t *testing.T) {
 			t.Errorf("%s: %s: at most %d tokens, vectors of %d, normalized %v, want %d and %d", c.file, c.text, m.Embedders.Sentence.MaxLength, m.Embedders.Sentence.Dim(), m.Embedders.Sentence.Normalized(), want, c.dim)
 		}
 	}
-	if _, err := models.OpenFS(with(folder(t, "bert"), "sentence_roberta_config.json", []byte("{}")), models.Options{}); err != nil {
+	if _, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "bert"), "sentence_roberta_config.json", []byte("{}")), models.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -123,7 +124,7 @@ func TestSentenceAccepted(t *testing.T) {
 // sentence-transformers, which then does not ask for its modules.
 func TestSentenceOtherKind(t *testing.T) {
 	for _, kind := range []string{`"SparseEncoder"`, `"CrossEncoder"`, `""`, "null", "1", `"sentencetransformer"`} {
-		files := with(folder(t, "bert"), "config_sentence_transformers.json", []byte(`{"model_type": `+kind+`, "truncate_dim": 0}`))
+		files := modelstest.With(modelstest.Folder(t, "bert"), "config_sentence_transformers.json", []byte(`{"model_type": `+kind+`, "truncate_dim": 0}`))
 		m := tftest.Must(models.OpenFS(files, models.Options{}))(t)
 		fields := tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)
 		if m.Embedders.Sentence != nil || fields != nil {
@@ -144,7 +145,7 @@ func TestSentenceLengths(t *testing.T) {
 		{`{"query_length": 8, "processing_kwargs": {"common": {"max_length": 6}}}`, 0, 0, 6, ""},
 		{`{"query_length": 8, "max_seq_length": 20, "processing_kwargs": {"text": {"max_length": null}}}`, 0, 0, 20, "20"},
 	} {
-		files := with(folder(t, "bert"), "sentence_bert_config.json", []byte(c.text))
+		files := modelstest.With(modelstest.Folder(t, "bert"), "sentence_bert_config.json", []byte(c.text))
 		s := tftest.Must(models.OpenFS(files, models.Options{}))(t).Embedders.Sentence
 		field := string(tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)["model_max_length"])
 		if s.QueryLength != c.query || s.DocumentLength != c.doc || s.MaxLength != c.most || field != c.field {
@@ -160,7 +161,7 @@ func TestSentenceModules(t *testing.T) {
 	module := func(name, path, kind string) string {
 		return `{"name": "` + name + `", "path": "` + path + `", "type": "sentence_transformers.models.` + kind + `"}`
 	}
-	files := with(folder(t, "bert"), "4_Tokens/config.json", []byte(`{"module_input_name": "token_embeddings"}`))
+	files := modelstest.With(modelstest.Folder(t, "bert"), "4_Tokens/config.json", []byte(`{"module_input_name": "token_embeddings"}`))
 	first, pool, norm := module("0", "", "Transformer"), module("1", "1_Pooling", "Pooling"), module("2", "2_Normalize", "Normalize")
 	for _, c := range []struct {
 		name       string
@@ -174,7 +175,7 @@ func TestSentenceModules(t *testing.T) {
 		{"dropout", list(first, pool, module("drop", "3_Dropout", "Dropout"), norm), true},
 		{"dropout last", list(first, pool, norm, module("drop", "3_Dropout", "Dropout")), true},
 	} {
-		m, err := models.OpenFS(with(files, "modules.json", c.modules), models.Options{})
+		m, err := models.OpenFS(modelstest.With(files, "modules.json", c.modules), models.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if m.Embedders.Sentence.Normalized() != c.normalized {
@@ -182,7 +183,7 @@ func TestSentenceModules(t *testing.T) {
 		}
 	}
 	changed := list(first, pool, module("tokens", "4_Tokens", "Normalize"), module("again", "1_Pooling", "Pooling"))
-	if _, err := models.OpenFS(with(files, "modules.json", changed), models.Options{}); !errors.Is(err, fault.ErrConfig) {
+	if _, err := models.OpenFS(modelstest.With(files, "modules.json", changed), models.Options{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("error %v of pooling what a module changes, want an ErrConfig", err)
 	}
 }
@@ -196,12 +197,12 @@ func TestSentenceDense(t *testing.T) {
 	}
 	var file bytes.Buffer
 	tftest.NoError(t, safetensors.Write(&file, map[string]safetensors.Tensor{"linear.weight": {Shape: []int{dim, dim}, Data: weights}}, nil))
-	files := with(folder(t, "bert"), "2_Dense/model.safetensors", file.Bytes())
-	files = with(files, "modules.json", []byte(`[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+	files := modelstest.With(modelstest.Folder(t, "bert"), "2_Dense/model.safetensors", file.Bytes())
+	files = modelstest.With(files, "modules.json", []byte(`[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
 		{"name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}, {"name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]`))
 	embed := func(config string) (*models.Model, []float32) {
 		t.Helper()
-		m, err := models.OpenFS(with(files, "2_Dense/config.json", []byte(`{"in_features": 32, "out_features": 32, "bias": 0, `+config+`}`)), models.Options{})
+		m, err := models.OpenFS(modelstest.With(files, "2_Dense/config.json", []byte(`{"in_features": 32, "out_features": 32, "bias": 0, `+config+`}`)), models.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", config, err)
 		}
@@ -238,8 +239,8 @@ func TestSentenceDense(t *testing.T) {
 
 // TestDenseDefaults leaves out of a dense module what it has by default: a bias and tanh.
 func TestDenseDefaults(t *testing.T) {
-	whole := folder(t, "bert-pool-dense")
-	short := with(whole, "2_Dense/config.json", []byte(`{"in_features": 96, "out_features": 24}`))
+	whole := modelstest.Folder(t, "bert-pool-dense")
+	short := modelstest.With(whole, "2_Dense/config.json", []byte(`{"in_features": 96, "out_features": 24}`))
 	var vectors [2][]float32
 	for i, files := range []fstest.MapFS{whole, short} {
 		m := tftest.Must(models.OpenFS(files, models.Options{}))(t)

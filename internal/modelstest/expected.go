@@ -1,0 +1,223 @@
+// Package modelstest has what tests of models share: the folders of tiny models in models/testdata, comparisons with what
+// transformers computes for them, and files that go wrong.
+package modelstest
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// allowance is how many times the noise that a folder states for an output, the
+// difference between float32 and float64 there, may be the difference here.
+const allowance = 20
+
+// Reporter is what a comparison needs of a *testing.T.
+type Reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+	Context() context.Context
+}
+
+// Expected is what a folder's expected.safetensors holds.
+type Expected struct {
+	t       Reporter
+	File    *safetensors.File
+	noise   map[string]float64
+	Used    map[string]bool
+	outputs int
+	// Collect, unless nil, takes the outputs, which are not compared.
+	Collect func(name string, output []float32)
+}
+
+// Compare compares all outputs of a folder, and returns their number.
+func Compare(t *testing.T, dir string) int {
+	e := OpenExpected(t, dir)
+	var o models.Options
+	if strings.HasSuffix(dir, "-mxfp4") { // what stays in blocks is multiplied as integers
+		o.WeightFormats = []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
+	}
+	m, err := models.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Warnings) > 0 {
+		t.Errorf("warnings: %q", m.Warnings)
+	}
+	e.All(m)
+	return e.outputs
+}
+
+// Compute computes everything that is expected.
+func (e *Expected) Compute(m *models.Model) {
+	ws := new(models.Workspace)
+	e.text(ws, m)
+	e.image(ws, m)
+	e.joint(ws, m)
+	e.speech(ws, m)
+	e.generation(ws, m)
+}
+
+// All compares everything that is expected.
+func (e *Expected) All(m *models.Model) {
+	e.Compute(m)
+	for _, name := range e.File.Names() {
+		if !e.Used[name] {
+			e.t.Errorf("%s is not compared", name)
+		}
+	}
+	if e.outputs == 0 {
+		e.t.Errorf("nothing compared")
+	}
+}
+
+// OpenExpected opens the expected.safetensors of a folder until the test ends.
+func OpenExpected(t Reporter, dir string) *Expected {
+	file, err := safetensors.Open(filepath.Join(dir, "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	var about struct {
+		Noise map[string]string `json:"noise"`
+	}
+	if err := json.Unmarshal([]byte(file.Metadata()["about"]), &about); err != nil {
+		t.Fatalf("metadata: %v", err)
+	}
+	e := &Expected{t: t, File: file, noise: map[string]float64{}, Used: map[string]bool{}}
+	for name, text := range about.Noise {
+		if e.noise[name], err = strconv.ParseFloat(text, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+func (e *Expected) Has(name string) bool { _, ok := e.File.Info(name); return ok }
+
+// Floats is an input, or an output that is expected.
+func (e *Expected) Floats(name string) []float32 {
+	e.Used[name] = true
+	x, err := e.File.Float32(name)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return x
+}
+
+func (e *Expected) Ints(name string) []int {
+	e.Used[name] = true
+	x, err := e.File.Int64(name)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	y := make([]int, len(x))
+	for i, v := range x {
+		y[i] = int(v)
+	}
+	return y
+}
+
+func (e *Expected) Shape(name string) []int { info, _ := e.File.Info(name); return info.Shape }
+
+func (e *Expected) NoError(err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// Check compares an output. A shape of fewer rows than expected is filled by padded.
+func (e *Expected) Check(name string, got []float32) {
+	e.t.Helper()
+	if e.Collect != nil {
+		e.Collect(name, got)
+		return
+	}
+	want := e.Floats(name)
+	e.outputs++
+	noise, ok := e.noise[name]
+	if !ok || !(noise > 0) {
+		e.t.Errorf("%s: no noise stated", name)
+		return
+	}
+	if len(got) != len(want) {
+		e.t.Errorf("%s: %d elements, want %d", name, len(got), len(want))
+		return
+	}
+	worst, at := 0.0, 0
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) {
+			worst, at = d, i
+		}
+	}
+	if !(worst <= allowance*noise) {
+		e.t.Errorf("%s: element %d is %v, want %v: %.3g off, %.1f times the noise", name, at, got[at], want[at], worst, worst/noise)
+	}
+}
+
+// Batch is the rows of padded input, [sequences, length], that a mask admits.
+type Batch struct {
+	models.Tokens
+	rows   []int // of the padded input
+	padded int   // number of rows with padding
+}
+
+// Tokens is the named input without its padding.
+func (e *Expected) Tokens(ids, mask, types string) Batch {
+	b := Batch{}
+	all := e.Ints(ids)
+	b.padded = len(all)
+	keep := make([]int, len(all))
+	for i := range keep {
+		keep[i] = 1
+	}
+	if e.Has(mask) {
+		keep = e.Ints(mask)
+	}
+	var kinds []int
+	if e.Has(types) {
+		kinds = e.Ints(types)
+	}
+	shape := e.Shape(ids)
+	var lengths []int
+	for s := range shape[0] {
+		n := 0
+		for i := s * shape[1]; i < (s+1)*shape[1]; i++ {
+			if keep[i] == 0 {
+				continue
+			}
+			n++
+			b.rows = append(b.rows, i)
+			b.IDs = append(b.IDs, all[i])
+			if kinds != nil {
+				b.Types = append(b.Types, kinds[i])
+			}
+		}
+		lengths = append(lengths, n)
+	}
+	b.Batch = transformer.Ragged(lengths...)
+	return b
+}
+
+// Pad is x, [rows, width], with rows of 0 for padding.
+func (b Batch) Pad(x []float32) []float32 {
+	width := len(x) / max(len(b.rows), 1)
+	y := make([]float32, b.padded*width)
+	for r, to := range b.rows {
+		copy(y[to*width:(to+1)*width], x[r*width:(r+1)*width])
+	}
+	return y
+}

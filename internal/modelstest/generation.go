@@ -1,0 +1,127 @@
+package modelstest
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// generation compares logits and greedy tokens of language models.
+func (e *Expected) generation(ws *models.Workspace, m *models.Model) {
+	if m.LM == nil {
+		return
+	}
+	memory, memories := e.Memory(ws, m)
+	ids, mask := "input_ids", "attention_mask"
+	if memory != nil {
+		ids, mask = "decoder_input_ids", "decoder_attention_mask"
+	}
+	in := e.Tokens(ids, mask, "")
+	if e.Has("last_hidden_state") {
+		x := make([]float32, len(in.IDs)*m.LM.Dim())
+		e.NoError(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
+		e.Check("last_hidden_state", in.Pad(x))
+	}
+	if e.Has("logits") {
+		e.Check("logits", in.Pad(e.Logits(ws, m, in, memory)))
+	}
+	e.sentence(ws, m, in)
+	e.Greedy(ws, m, memories)
+}
+
+// Logits is those of the token after each token of in.
+func (e *Expected) Logits(ws *models.Workspace, m *models.Model, in Batch, memory *models.Memory) []float32 {
+	e.t.Helper()
+	x := make([]float32, len(in.IDs)*m.LM.Dim())
+	e.NoError(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
+	y := make([]float32, len(in.IDs)*m.LM.Vocab())
+	e.NoError(m.LM.Logits(ws, y, x))
+	return y
+}
+
+// Prompts is the prompts, and what greedy decoding makes of each.
+func (e *Expected) Prompts(m *models.Model) (prompts, want [][]int) {
+	var names []string
+	for _, name := range e.File.Names() {
+		if strings.HasPrefix(name, "greedy_") {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		prompt := []int{m.Config.DecoderStart}
+		if own := "prompt_" + strings.TrimPrefix(name, "greedy_"); e.Has("decoder_prompt") {
+			prompt = e.Ints("decoder_prompt")
+		} else if e.Has(own) {
+			prompt = e.Ints(own)
+		}
+		prompts, want = append(prompts, prompt), append(want, e.Ints(name))
+	}
+	return prompts, want
+}
+
+// Greedy decodes each prompt on its own, given its memory if there are any.
+func (e *Expected) Greedy(ws *models.Workspace, m *models.Model, memories []models.Memory) {
+	e.t.Helper()
+	prompts, want := e.Prompts(m)
+	for i, prompt := range prompts {
+		var memory *models.Memory
+		if memories != nil {
+			memory = &memories[i]
+		}
+		got, err := generation.Collect(generation.Generate(e.t.Context(), generation.StartLM(ws, m.LM, memory, 1), prompt,
+			generation.SamplerConfig{}, generation.Limits{MaxTokens: len(want[i])}))
+		e.NoError(err)
+		if e.Collect != nil {
+			e.Collect(fmt.Sprintf("greedy_%d", i), floatsOf(got))
+			continue
+		}
+		e.outputs++
+		if !slices.Equal(got, want[i]) {
+			e.t.Errorf("greedy_%d: %v, want %v", i, got, want[i])
+		}
+	}
+}
+
+// floatsOf are tokens as numbers.
+func floatsOf(tokens []int) []float32 {
+	x := make([]float32, len(tokens))
+	for i, token := range tokens {
+		x[i] = float32(token)
+	}
+	return x
+}
+
+// Memory is the output of the encoder, if there is one: of all sequences, and of each.
+func (e *Expected) Memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
+	var all models.Memory
+	dim := 0
+	switch {
+	case m.Audio != nil:
+		features, shape := e.Floats("input_features"), e.Shape("input_features")
+		n, frames := shape[0], shape[2]
+		rows := m.Audio.Rows(frames)
+		dim = m.Audio.Dim()
+		all = models.Memory{X: make([]float32, n*rows*dim), Batch: transformer.Uniform(n, rows)}
+		e.NoError(m.Audio.EncodeAudio(ws, all.X, features, n, frames))
+		e.Check("encoder_last_hidden_state", all.X)
+	case m.Encoder != nil:
+		in := e.Tokens("input_ids", "attention_mask", "")
+		dim = m.Encoder.Dim()
+		all = models.Memory{X: make([]float32, len(in.IDs)*dim), Batch: in.Batch}
+		e.NoError(m.Encoder.Encode(ws, all.X, in.Tokens))
+		e.Check("encoder_last_hidden_state", in.Pad(all.X))
+	default:
+		return nil, nil
+	}
+	var each []models.Memory
+	for i := range all.Batch.Len() {
+		each = append(each, models.Memory{X: all.X[all.Batch.Start(i)*dim : all.Batch.Start(i+1)*dim], Batch: transformer.Uniform(1, all.Batch.Length(i))})
+	}
+	return &all, each
+}
