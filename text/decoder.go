@@ -15,14 +15,17 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/internal/lanes"
 	"github.com/avoformer/avoformer/text/internal/settings"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // decoder is a folder with a model that generates tokens.
 type decoder struct {
 	*base
 	settings *settings.Settings
-	lanes    []*lane // one for each replica
+	lanes    lanes.Lanes // one for each replica
 	// vocabulary is made for the first grammar.
 	vocabulary func() (*grammar.Vocabulary, error)
 }
@@ -45,11 +48,8 @@ func newDecoder(f *base) (*decoder, error) {
 }
 
 // Stats says what the pipeline has done and does, if it generates.
-func (d *decoder) Stats() (s generation.Stats) {
-	for _, l := range d.lanes {
-		s = added(s, l.scheduler.Stats())
-	}
-	return s
+func (d *decoder) Stats() generation.Stats {
+	return d.lanes.Stats()
 }
 
 // decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps
@@ -76,7 +76,7 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 			yield(generation.Next{}, err)
 			return
 		}
-		d.laneOf(prompt).scheduler.Generate(ctx, r)(yield)
+		d.lanes.For(prompt).Scheduler.Generate(ctx, r)(yield)
 	}
 }
 
@@ -176,7 +176,7 @@ func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) 
 func (d *decoder) Replicas() []ReplicaInfo {
 	all := d.base.Replicas()
 	for i, l := range d.lanes {
-		s := l.scheduler.Stats()
+		s := l.Scheduler.Stats()
 		all[i].Busy, all[i].Batches, all[i].Tokens = s.Running, s.Steps, s.PromptTokens+s.Tokens
 	}
 	return all
@@ -196,46 +196,40 @@ func (d *decoder) openLanes(draft models.LanguageModel) error {
 		if err != nil {
 			return err
 		}
-		d.lanes = append(d.lanes, &lane{scheduler: scheduler})
+		d.lanes = append(d.lanes, &lanes.Lane{Scheduler: scheduler})
 	}
 	return nil
 }
 
-// laneOf is the replica for a prompt: the one with the fewest texts, of several the one that had the fewest prompts. One that had a
-// prompt which begins alike goes before it, if keys and values for more than half of this prompt may be there, and it has no more than
-// twice as many texts and one.
-func (d *decoder) laneOf(prompt []int) *lane {
-	if len(d.lanes) == 1 {
-		return d.lanes[0]
+// openDraft opens the model that the options name, nil if they name none.
+func (f *base) openDraft() (models.LanguageModel, error) {
+	if f.options.Draft == "" {
+		return nil, nil
 	}
-	var best, alike *lane
-	least, had, most := 0, 0, 0
-	texts := make([]int, len(d.lanes))
-	for i, l := range d.lanes {
-		s := l.scheduler.Stats()
-		texts[i] = s.Waiting + s.Running
-		if n := l.prompts(); best == nil || texts[i] < least || texts[i] == least && n < had {
-			best, least, had = l, texts[i], n
+	refused := func(format string, args ...any) error {
+		return check.Option("Draft", f.options.Draft, format, args...)
+	}
+	fsys, err := folder.FS(f.options.Draft)
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	t, err := folder.Tokenizer(fsys, tokenizer.Opening{AsWritten: f.options.TokenizerAsWritten})
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	for id := range max(t.Size(), f.tokenizer.Size()) {
+		want, known := f.tokenizer.Token(id)
+		if has, ok := t.Token(id); has != want || ok != known {
+			return nil, refused("its token %d is %q, the model's %q", id, has, want)
 		}
 	}
-	for i, l := range d.lanes {
-		if n := l.common(prompt); n > most && texts[i] <= 2*least+1 {
-			alike, most = l, n
-		}
+	how := f.options.Model
+	m, err := folder.Model(fsys, models.Options{WeightFormat: how.WeightFormat, CacheFormat: how.CacheFormat, MemoryLimit: how.MemoryLimit, HeadersOnly: how.HeadersOnly, Warn: how.Warn})
+	if err != nil {
+		return nil, refused("%w", err)
 	}
-	if 2*most > len(prompt) {
-		best = alike
+	if m.LM == nil || m.LM.Vocab() != f.model.LM.Vocab() {
+		return nil, refused("want a language model with logits for %d tokens", f.model.LM.Vocab())
 	}
-	best.remember(prompt)
-	return best
-}
-
-// added are the counts of two schedulers together.
-func added(a, b generation.Stats) generation.Stats {
-	return generation.Stats{
-		Waiting: a.Waiting + b.Waiting, Running: a.Running + b.Running, Prefixes: a.Prefixes + b.Prefixes, PageBytes: a.PageBytes + b.PageBytes,
-		Steps: a.Steps + b.Steps, PromptTokens: a.PromptTokens + b.PromptTokens, SharedTokens: a.SharedTokens + b.SharedTokens, Tokens: a.Tokens + b.Tokens,
-		DraftTokens: a.DraftTokens + b.DraftTokens, AcceptedTokens: a.AcceptedTokens + b.AcceptedTokens, DraftSteps: a.DraftSteps + b.DraftSteps,
-		ForcedTokens: a.ForcedTokens + b.ForcedTokens, Preempted: a.Preempted + b.Preempted,
-	}
+	return m.LM, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // sparseOf reads "index:value" and so on.
@@ -162,5 +163,101 @@ func TestUnited(t *testing.T) {
 	}
 	if got := a.Dot(b); got != 4 {
 		t.Errorf("inner product %v, want 4", got)
+	}
+}
+
+// TestEmbedTokens takes the mean of the tokens' vectors, which is what the folder's pooling is.
+func TestEmbedTokens(t *testing.T) {
+	e, err := OpenEmbedder("testdata/embed", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := Texts("hello world", "the cat reads", "Paris.")
+	want, wanted, err := counted(e.Embed(t.Context(), inputs, EmbedOptions{Scale: ScaleRaw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, counts, err := counted(e.EmbedTokens(t.Context(), inputs, EmbedOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, tokens := range got {
+		if len(tokens) != wanted.Tokens[i] || counts.Tokens[i] != wanted.Tokens[i] {
+			t.Fatalf("text %d has %d tokens, want %d", i, len(tokens), wanted.Tokens[i])
+		}
+		for j := range want[i] {
+			sum := float32(0)
+			for _, v := range tokens {
+				sum += v[j]
+			}
+			if d := sum/float32(len(tokens)) - want[i][j]; !(d > -1e-4 && d < 1e-4) {
+				t.Fatalf("text %d: the mean of element %d is %g off", i, j, d)
+			}
+		}
+	}
+	if _, err := e.EmbedTokens(t.Context(), inputs, EmbedOptions{Prompt: "none"}); !errors.Is(err, fault.ErrInput) {
+		t.Errorf("a prompt that the folder lacks: %v", err)
+	}
+	split, err := OpenEmbedder("testdata/embed", Options{MaxLength: 4, Long: LongSplit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := split.EmbedTokens(t.Context(), inputs, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
+		t.Errorf("several windows: %v", err)
+	}
+}
+
+// TestEmbedChunks compares the vectors of chunks with means of the hidden states that sentence-transformers gives.
+func TestEmbedChunks(t *testing.T) {
+	var want struct {
+		Text   string
+		Chunks [][2]int
+		Cases  []struct {
+			Folder, Prompt string
+			Vectors        [][]float32
+		}
+	}
+	readExpected(t, "late-chunks", &want)
+	var chunks []tokenizer.Offset
+	for _, c := range want.Chunks {
+		chunks = append(chunks, tokenizer.Offset{Start: c[0], End: c[1]})
+	}
+	for _, c := range want.Cases {
+		e, err := OpenEmbedder("testdata/"+c.Folder, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := outputs(e.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{Prompt: c.Prompt}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range c.Vectors {
+			for j, x := range v {
+				if d := float64(got[i][j] - x); !(math.Abs(d) < 2e-5) {
+					t.Fatalf("%s %s: element %d of chunk %d is %v, want %v", c.Folder, c.Prompt, j, i, got[i][j], x)
+				}
+			}
+		}
+		if got, err := outputs(e.EmbedChunks(t.Context(), want.Text, chunks[:1], EmbedOptions{Dim: 7, Scale: ScaleUnit})); err != nil || len(got[0]) != 7 {
+			t.Errorf("%s: cut to %d, %v", c.Folder, len(got[0]), err)
+		}
+		if got, err := outputs(e.EmbedChunks(t.Context(), "", []tokenizer.Offset{{}}, EmbedOptions{})); err != nil || len(got) != 1 || got[0][0] != 0 {
+			t.Errorf("%s: an empty text: %v, %v", c.Folder, got, err)
+		}
+		for _, bad := range []tokenizer.Offset{{Start: -1, End: 2}, {Start: 3, End: 2}, {Start: 0, End: 1000}} {
+			if _, err := e.EmbedChunks(t.Context(), want.Text, []tokenizer.Offset{bad}, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
+				t.Errorf("%v: %v", bad, err)
+			}
+		}
+		if _, err := e.EmbedChunks(t.Context(), strings.Repeat(want.Text, 40), chunks, EmbedOptions{}); !errors.Is(err, fault.ErrTooLong) {
+			t.Errorf("%s: a long text: %v", c.Folder, err)
+		}
+	}
+	last, err := OpenEmbedder("testdata/embed-last", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := last.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
+		t.Errorf("the last hidden state: %v", err)
 	}
 }

@@ -1,8 +1,11 @@
 package text
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -146,4 +149,88 @@ func infoOf(t *testing.T, pipeline string) KindInfo {
 	}
 	t.Fatalf("no kind has pipelines of the type %s", pipeline)
 	return KindInfo{}
+}
+
+// TestGenerationFields compares what fields of generation_config.json make of a text with what transformers 5.24 does.
+func TestGenerationFields(t *testing.T) {
+	for _, c := range []struct{ folder, fields, input, want string }{
+		// The prompt is what a decoder without an encoder has as its encoder's tokens.
+		{"generate", `{"max_new_tokens": 12, "encoder_repetition_penalty": 4.0}`, "My neighbour reads the long letter in the morning, and", " in in in reads letter reads in in reads in reads letter"},
+		{"summarize", `{"max_new_tokens": 14, "min_length": 5, "min_new_tokens": 0, "eos_token_id": [142, 32]}`, "Où est 東京?", ""},
+	} {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.fields), &fields); err != nil {
+			t.Fatal(err)
+		}
+		run, err := generating(overlay(c.folder, map[string]string{"generation_config.json": merged(t, c.folder, fields)}), c.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for piece, err := range run(t, c.input) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString(piece.Text)
+		}
+		if b.String() != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.folder, c.fields, b.String(), c.want)
+		}
+	}
+}
+
+// TestGenerationAccount: a field of generation_config.json that nothing knows is a warning.
+func TestGenerationAccount(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"of_tomorrow": 3}`:   "generation_config.json: of_tomorrow = 3",
+		`{"use_cache": false}`: "",
+		`{"prompt_lookup_num_tokens": 3, "top_h": 0.5, "_from_model_config": true}`: "",
+	} {
+		var said []string
+		if _, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config}), Model: models.Options{Warn: func(w string) { said = append(said, w) }}}); err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(said, "; "); !strings.Contains(all, want) || want == "" && all != "" {
+			t.Errorf("%s: warnings %q, want %q", config, all, want)
+		}
+	}
+}
+
+// TestIrregularFiles opens folders in which a file is a pipe, which never ends.
+func TestIrregularFiles(t *testing.T) {
+	for _, c := range []struct {
+		folder string
+		open   func(fsys fs.FS) error
+		files  string // that the pipeline reads, there or not
+	}{
+		{"generate", func(fsys fs.FS) error { _, err := OpenGenerator(".", Options{FS: fsys}); return err },
+			"config.json generation_config.json model.safetensors tokenizer.json tokenizer_config.json special_tokens_map.json added_tokens.json chat_template.jinja"},
+		{"embed", func(fsys fs.FS) error { _, err := OpenEmbedder(".", Options{FS: fsys}); return err },
+			"modules.json 1_Pooling/config.json sentence_bert_config.json config_sentence_transformers.json"},
+		{"image", func(fsys fs.FS) error { _, err := OpenImageClassifier(".", Options{FS: fsys}); return err }, "preprocessor_config.json"},
+		{"transcribe", func(fsys fs.FS) error { _, err := OpenTranscriber(".", Options{FS: fsys}); return err }, "preprocessor_config.json"},
+	} {
+		root, whole := os.DirFS("testdata/"+c.folder), fstest.MapFS{}
+		err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := fs.ReadFile(root, name)
+			whole[name] = &fstest.MapFile{Data: data}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.open(whole); err != nil {
+			t.Fatal(err)
+		}
+		for name := range strings.FieldsSeq(c.files) {
+			m := maps.Clone(whole)
+			m[name] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+			if err := c.open(m); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "not a regular file") {
+				t.Errorf("%s: %s as a pipe: error %v, want one that names it", c.folder, name, err)
+			}
+		}
+	}
 }

@@ -246,3 +246,6 @@ func TestNotFiniteText(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// outputs takes the outputs out of the results of a call.
+func outputs[T any](r text.Results[T], err error) ([]T, error) { return r.Outputs, err }

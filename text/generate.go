@@ -17,6 +17,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/chat"
+	"github.com/avoformer/avoformer/text/internal/stream"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -112,7 +113,7 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 			yield(Piece{}, err)
 			return
 		}
-		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: answer.Usage{Prompt: len(ids)}, began: time.Now()}
+		p := pieceMaker{stream: stream.New(g.tokenizer, opts.Stop, opts.Markers), usage: answer.Usage{Prompt: len(ids)}, began: time.Now()}
 		p.make(g.answer(ctx, ids, opts), yield)
 	}
 }

@@ -2,13 +2,20 @@ package text
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/speech"
 )
 
 // repeated is n samples of a sound that is repeated, each time with a loudness of its own.
@@ -118,25 +125,6 @@ func TestWindowLengths(t *testing.T) {
 	}
 }
 
-// TestWindowsWithCleanUp: a text whose words are changed by their neighbours is the same in pieces.
-func TestWindowsWithCleanUp(t *testing.T) {
-	t.Parallel()
-	c := &characters{space: " "}
-	letters := func(s string) (all []Segment) {
-		for _, r := range s {
-			all = append(all, Segment{Text: string(r)})
-		}
-		return all
-	}
-	if got := joined(c.complete(letters("I do not"))); got != "I do" {
-		t.Errorf("complete words are %q, want %q", got, "I do")
-	}
-	c.cleanUp = true
-	if got := c.complete(letters("I do not")); got != nil {
-		t.Errorf("%v is said before what comes next", got)
-	}
-}
-
 // TestWindowsCancelled: a call that is cancelled ends before the next window.
 func TestWindowsCancelled(t *testing.T) {
 	t.Parallel()
@@ -146,7 +134,7 @@ func TestWindowsCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	passes := 0
-	_, err = tr.hear(ctx, repeated(t, "sound0.wav", 90*16000), TranscribeOptions{}, func([]Segment) bool {
+	_, err = tr.hear(ctx, repeated(t, "sound0.wav", 90*16000), TranscribeOptions{}, func([]speech.Segment) bool {
 		passes++
 		cancel()
 		return true
@@ -156,18 +144,59 @@ func TestWindowsCancelled(t *testing.T) {
 	}
 }
 
-// TestWindowsRefused: convolutions that leave no hidden states to windows are an error that names the field.
-func TestWindowsRefused(t *testing.T) {
+// TestSoundAccount gives each field of the classes of feature extractors a value that no class has as its default, and null: it
+// is an error that names the field, unless the field has no effect or null is a value of it. A field that the class does not
+// have is a warning.
+func TestSoundAccount(t *testing.T) {
 	t.Parallel()
-	for _, step := range []int{0, -1, 1 << 20, math.MaxInt} {
-		if windowsOf(step).fit(func(n int) int { return n / max(step, 1) }) {
-			t.Errorf("a hidden state every %d samples is taken", step)
+	for class, c := range map[string]struct{ folder, idle, null string }{
+		"WhisperFeatureExtractor":  {"transcribe", "return_attention_mask", "dither model_input_names padding_side padding_value return_attention_mask"},
+		"Wav2Vec2FeatureExtractor": {"characters", "padding_side padding_value return_attention_mask", "do_normalize model_input_names padding_side padding_value return_attention_mask"},
+	} {
+		var was map[string]any
+		data, err := os.ReadFile(filepath.Join("testdata", c.folder, speech.File))
+		if err := errors.Join(err, json.Unmarshal(data, &was)); err != nil {
+			t.Fatal(err)
+		}
+		open := func(field string, value any) (warnings []string, err error) {
+			fields := maps.Clone(was)
+			fields[field] = value
+			text, _ := json.Marshal(fields)
+			_, err = OpenTranscriber(".", Options{FS: overlay(c.folder, map[string]string{speech.File: string(text)}), Model: models.Options{Warn: func(w string) { warnings = append(warnings, w) }}})
+			return warnings, err
+		}
+		check := func(field string, value any, opens string) {
+			if _, err := open(field, value); slices.Contains(strings.Fields(opens), field) {
+				if err != nil {
+					t.Errorf("%s: %s = %v: %v", class, field, value, err)
+				}
+			} else if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Field != field || e.File != speech.File {
+				t.Errorf("%s: %s = %v: error %v, want one that names it", class, field, value, err)
+			}
+		}
+		for field := range account.Classes[class].Fields {
+			check(field, map[string]any{"a": 1}, c.idle)
+			check(field, nil, c.null)
+		}
+		for _, x := range []struct {
+			field string
+			value any
+			opens bool
+		}{
+			{"feature_extractor_type", nil, true}, {"feature_extractor_type", "SeamlessM4TFeatureExtractor", false}, {"sampling_rate", 8000, false},
+			{"feature_size", 3, false}, {"processor_class", "X", true}, {"padding_value", 0, true},
+		} {
+			if _, err := open(x.field, x.value); (err == nil) != x.opens {
+				t.Errorf("%s: %s = %v: error %v", class, x.field, x.value, err)
+			}
+		}
+		warnings, err := open("a_remark", 1)
+		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], speech.File+": a_remark = 1: ignored, as by transformers") {
+			t.Errorf("%s: an unknown field: warnings %q, error %v", class, warnings, err)
 		}
 	}
-	if w := windowsOf(320); w != (ctcWindows{320, 480000, 80000}) || !w.fit(func(n int) int { return (n-400)/320 + 1 }) {
-		t.Errorf("%+v", w)
-	}
-	if windowsOf(320).fit(func(n int) int { return (n-90000)/320 + 1 }) {
-		t.Error("hidden states of more than a stride are taken")
+	tr, err := OpenTranscriber(".", Options{FS: overlay("characters", map[string]string{speech.File: `{"do_normalize": null}`})})
+	if err != nil || tr.characters.Normalize {
+		t.Errorf("do_normalize = null: normalizes %t, error %v", tr.characters.Normalize, err)
 	}
 }

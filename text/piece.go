@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
 // Piece is what comes next in a text that is generated.
@@ -43,7 +44,7 @@ func Collect(pieces iter.Seq2[Piece, error]) (Piece, error) {
 
 // pieceMaker makes pieces of tokens.
 type pieceMaker struct {
-	stream *stream
+	stream *stream.Stream
 	tokens []generation.Choice // that no piece has had
 	usage  answer.Usage
 	began  time.Time // the call, then the first token
@@ -72,18 +73,18 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	if next.Finish == generation.FinishNone {
 		p.usage.Tokens++
 		p.tokens = append(p.tokens, next.Choice)
-		if piece.Text, stopped = p.stream.add(next.Token); piece.Text == "" && !stopped {
+		if piece.Text, stopped = p.stream.Add(next.Token); piece.Text == "" && !stopped {
 			return piece, false
 		}
 	} else {
-		piece.Text, piece.Finish = p.stream.rest(), next.Finish
+		piece.Text, piece.Finish = p.stream.Rest(), next.Finish
 	}
 	if stopped {
 		piece.Finish = generation.FinishStop
 	}
 	if piece.Finish != generation.FinishNone {
 		p.usage.Shared, p.usage.Rest = next.Shared, time.Since(p.began)
-		piece.Usage, piece.Stop = p.usage, p.stream.stopped
+		piece.Usage, piece.Stop = p.usage, p.stream.Stopped()
 	}
 	piece.Tokens, p.tokens = p.tokens, nil
 	return piece, true

@@ -132,32 +132,6 @@ func TestGeneratorReplicas(t *testing.T) {
 	}
 }
 
-// TestLaneOf: a prompt goes to the replica with the fewest texts, and one that goes on to where its beginning is.
-func TestLaneOf(t *testing.T) {
-	t.Parallel()
-	g, err := OpenGenerator("testdata/generate", Options{ReplicaPerNode: true, machine: twoNodes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := g.lanes[0], g.lanes[1]
-	b.remember([]int{1, 2, 3})
-	for i, c := range []struct {
-		prompt []int
-		want   *lane
-	}{{[]int{7, 2, 3}, a}, {[]int{1, 2, 3, 4}, b}, {[]int{1, 2, 9, 9}, a}, {[]int{7, 2, 3, 4, 5}, a}, {[]int{8}, b}, {nil, a}, {[]int{1, 2, 3, 4, 5}, b}, {nil, a}} {
-		if got := g.laneOf(c.prompt); got != c.want {
-			t.Errorf("prompt %d, %v, does not go where it should", i, c.prompt)
-		}
-	}
-	for i := range 100 { // older prompts are forgotten
-		a.remember([]int{100 + i})
-		b.remember([]int{200 + i})
-	}
-	if n := b.common([]int{1, 2, 3}); n != 0 {
-		t.Errorf("%d tokens of a forgotten prompt", n)
-	}
-}
-
 // TestMemoryLimitOfReplicas counts the batches of all threads, and every copy of the weights.
 func TestMemoryLimitOfReplicas(t *testing.T) {
 	t.Parallel()

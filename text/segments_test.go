@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
@@ -128,34 +127,5 @@ func TestCharacters(t *testing.T) {
 	}
 	if got, err := textOf(lower.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got == want.Text || len(got) > len(want.Text) {
 		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// TestTimestampRules are cases of Whisper's rules that random weights do not reach.
-func TestTimestampRules(t *testing.T) {
-	most := 2
-	r := timestamps{first: 4, prompt: 1, most: &most, end: []int{3}}
-	allowed := func(written ...int) (open []int) {
-		logits := make([]float32, 10)
-		logits[1] = 9 // likelier than all timestamps together
-		r.hide(logits, append([]int{0}, written...))
-		for i, v := range logits {
-			if !math.IsInf(float64(v), -1) {
-				open = append(open, i)
-			}
-		}
-		return open
-	}
-	for _, c := range []struct{ written, want []int }{
-		{nil, []int{4, 5, 6}},                        // a time at first, not too late
-		{[]int{5}, []int{0, 1, 2}},                   // then text
-		{[]int{5, 1}, []int{0, 1, 2, 6, 7, 8, 9}},    // and a later time
-		{[]int{5, 1, 7}, []int{7, 8, 9}},             // with another after it, or the end, which is notimestamps here
-		{[]int{5, 1, 7, 7}, []int{0, 1, 2}},          // and so on
-		{[]int{5, 1, 7, 7, 1}, []int{0, 1, 2, 8, 9}}, // never back
-	} {
-		if got := allowed(c.written...); !slices.Equal(got, c.want) {
-			t.Errorf("after %v: %v, want %v", c.written, got, c.want)
-		}
 	}
 }

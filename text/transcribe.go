@@ -16,6 +16,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/internal/speech"
+	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
 // Transcriber turns speech into text with a Whisper model, or with one that writes down characters as it hears them (CTC), such as
@@ -24,7 +26,7 @@ type Transcriber struct {
 	*decoder
 	samples    int // of one pass
 	bins       int
-	characters *characters // nil: there is a decoder
+	characters *speech.Characters // nil: there is a decoder
 }
 
 func transcriber() record {
@@ -47,11 +49,12 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 	if err != nil {
 		return nil, err
 	}
+	sound := speech.Folder{FS: f.fsys, Warn: f.warning}
 	if f.model.Heads[models.HeadCTC] != nil {
-		c, err := f.openCharacters()
+		c, err := sound.Characters(f.model.Audio, f.model.Heads[models.HeadCTC].Out())
 		return &Transcriber{decoder: &decoder{base: f}, characters: c}, err
 	}
-	config, err := f.spectrograms()
+	config, err := sound.Spectrograms(f.model.Audio.Features())
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 		return err
 	}
 	tokens := t.decode(ctx, memory, prompt, t.rules(&o, nil), o)
-	p := pieceMaker{stream: newStream(t.tokenizer, nil, nil), usage: answer.Usage{Prompt: len(prompt)}, began: time.Now()}
+	p := pieceMaker{stream: stream.New(t.tokenizer, nil, nil), usage: answer.Usage{Prompt: len(prompt)}, began: time.Now()}
 	p.make(tokens, yield)
 	return nil
 }

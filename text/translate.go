@@ -17,6 +17,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/internal/stream"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
@@ -157,7 +158,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		rules.ForcedBOS = behind
 	}
 	generated := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	p := pieceMaker{stream: newStream(t.tokenizer, opts.Stop, nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
+	p := pieceMaker{stream: stream.New(t.tokenizer, opts.Stop, nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
 	p.make(generated, yield)
 	return nil
 }

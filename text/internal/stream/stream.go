@@ -1,6 +1,5 @@
-// Text of tokens that come one by one.
-
-package text
+// Package stream makes text of tokens that come one by one.
+package stream
 
 import (
 	"slices"
@@ -10,22 +9,22 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// stream turns tokens into text as soon as it is certain: not half a character,
-// nor what may be the beginning of a stop string.
-type stream struct {
+// A Stream turns tokens into text as soon as the text is certain. It holds back half a character, and
+// text that may be the beginning of a stop string.
+type Stream struct {
 	decoded *tokenizer.Stream
 	skip    func(token int) bool // tokens that have no text; nil: decoded knows
 	stop    []string
-	held    string // that has not gone out
-	stopped string // the stop string that came
+	held    string // text that has not gone out
+	stopped string
 }
 
-// newStream is a stream whose text ends before one of the stop strings, and has no special tokens but the markers.
-func newStream(t *tokenizer.Tokenizer, stop, markers []string) *stream {
+// New is a stream whose text ends before the first of the stop strings. Of special tokens, the text has only the markers.
+func New(t *tokenizer.Tokenizer, stop, markers []string) *Stream {
 	if len(markers) == 0 {
-		return &stream{decoded: t.Stream(true), stop: stop}
+		return &Stream{decoded: t.Stream(true), stop: stop}
 	}
-	return &stream{decoded: t.Stream(false), stop: stop, skip: func(id int) bool {
+	return &Stream{decoded: t.Stream(false), stop: stop, skip: func(id int) bool {
 		if !t.IsSpecial(id) {
 			return false
 		}
@@ -34,9 +33,9 @@ func newStream(t *tokenizer.Tokenizer, stop, markers []string) *stream {
 	}}
 }
 
-// add takes the next token, and gives the text that it completes. It reports
+// Add takes the next token, and gives the text that it completes. It reports
 // whether a stop string came; the text ends before it.
-func (s *stream) add(token int) (text string, stopped bool) {
+func (s *Stream) Add(token int) (text string, stopped bool) {
 	if s.skip != nil && s.skip(token) {
 		return "", false
 	}
@@ -48,14 +47,17 @@ func (s *stream) add(token int) (text string, stopped bool) {
 	return text[:n], false
 }
 
-// rest is what was held back when there are no more tokens, up to a stop string.
-func (s *stream) rest() string {
+// Stopped is the stop string that ended the text, "" if none did.
+func (s *Stream) Stopped() string { return s.stopped }
+
+// Rest is what was held back when there are no more tokens, up to a stop string.
+func (s *Stream) Rest() string {
 	text, _ := s.next(s.decoded.Flush())
 	return text
 }
 
 // next is the text that has not gone out, with a piece, or what of it comes before a stop string.
-func (s *stream) next(piece string) (text string, stopped bool) {
+func (s *Stream) next(piece string) (text string, stopped bool) {
 	text = s.held + piece
 	first := len(text)
 	for _, stop := range s.stop {
@@ -67,7 +69,7 @@ func (s *stream) next(piece string) (text string, stopped bool) {
 }
 
 // certain is the length of text without an end that may begin a stop string.
-func (s *stream) certain(text string) int {
+func (s *Stream) certain(text string) int {
 	n := len(text)
 	for _, stop := range s.stop {
 		for k := min(len(stop)-1, len(text)); k > 0; k-- {

@@ -1,4 +1,4 @@
-package text
+package stream
 
 import (
 	"math/rand/v2"
@@ -14,7 +14,7 @@ import (
 func TestStreamStops(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, name := range []string{"gpt2", "llama-untied", "bert", "t5"} {
-		tok, err := tokenizer.Open("tokenizer/testdata/" + name)
+		tok, err := tokenizer.Open("../../tokenizer/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,10 +41,10 @@ func TestStreamStops(t *testing.T) {
 					break
 				}
 			}
-			s, got, ended := newStream(tok, stop, nil), "", false
+			s, got, ended := New(tok, stop, nil), "", false
 			for _, token := range tokens {
 				var piece string
-				if piece, ended = s.add(token); piece != "" {
+				if piece, ended = s.Add(token); piece != "" {
 					got += piece
 				}
 				if ended {
@@ -56,7 +56,7 @@ func TestStreamStops(t *testing.T) {
 				}
 			}
 			if !ended {
-				got += s.rest()
+				got += s.Rest()
 			}
 			if got != want && !(name == "llama-untied" && strings.Contains(want, "\ufffd")) { // what stops may be part of a row of bytes that breaks later
 				t.Fatalf("%s: stop %q: %q, want %q", name, stop, got, want)
@@ -77,7 +77,7 @@ func TestCertain(t *testing.T) {
 		{"xabc", []string{"abcd", "cx"}, "x"}, {"xabc", []string{"cx", "abcd"}, "x"}, {"abab", []string{"abc"}, "ab"}, {"aa", []string{"aaa"}, ""},
 		{"xyz", []string{"q"}, "xyz"}, {"xé", []string{"\xa9!"}, "x"}, {"é", nil, "é"},
 	} {
-		s := &stream{stop: c.stop}
+		s := &Stream{stop: c.stop}
 		if got := c.text[:s.certain(c.text)]; got != c.want {
 			t.Errorf("%q before one of %q: %q is certain, want %q", c.text, c.stop, got, c.want)
 		}
@@ -97,7 +97,7 @@ func first(s string, of []string) int {
 
 // TestStreamMemory: 4,096 tokens cost as many times what 256 do.
 func TestStreamMemory(t *testing.T) {
-	tok, err := tokenizer.Open("tokenizer/testdata/llama-untied")
+	tok, err := tokenizer.Open("../../tokenizer/testdata/llama-untied")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func TestStreamMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := newStream(tok, []string{"\nUser:", "</answer>"}, nil)
+	s := New(tok, []string{"\nUser:", "</answer>"}, nil)
 	for i := range 4096 {
-		s.add(e.IDs[i%len(e.IDs)])
+		s.Add(e.IDs[i%len(e.IDs)])
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
@@ -119,21 +119,21 @@ func TestStreamMemory(t *testing.T) {
 
 // TestMarkers lets the special tokens through that are named.
 func TestMarkers(t *testing.T) {
-	g, err := OpenGenerator("testdata/generate", Options{})
+	tok, err := tokenizer.Open("../../testdata/generate")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := g.tokenizer.Encode("<|im_start|>So<|endoftext|> be it", plainTokens)
+	e, err := tok.Encode("<|im_start|>So<|endoftext|> be it", tokenizer.Options{NoSpecial: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, markers := range map[string][]string{"So be it": nil, "<|im_start|>So be it": {"<|im_start|>"}, "So<|endoftext|> be it": {"x", "<|endoftext|>"}} {
-		s, got := newStream(g.tokenizer, nil, markers), ""
+		s, got := New(tok, nil, markers), ""
 		for _, id := range e.IDs {
-			text, _ := s.add(id)
+			text, _ := s.Add(id)
 			got += text
 		}
-		if got += s.rest(); got != want {
+		if got += s.Rest(); got != want {
 			t.Errorf("%q: %q, want %q", markers, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
 var weather = json.RawMessage(`[{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": {"type": "object", "properties": {
@@ -32,7 +33,7 @@ func TestAnswerTokens(t *testing.T) {
 	failure := errors.New("failure")
 	pieces := func(fails bool, stop ...string) iter.Seq2[Piece, error] {
 		return func(yield func(Piece, error) bool) {
-			m := pieceMaker{stream: newStream(g.tokenizer, stop, f.Markers())}
+			m := pieceMaker{stream: stream.New(g.tokenizer, stop, f.Markers())}
 			for _, id := range e.IDs {
 				if piece, some := m.add(generation.Next{Choice: generation.Choice{Token: id}}); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
 					return

@@ -1,32 +1,32 @@
 // Characters of speech: connectionist temporal classification.
 
-package text
+package speech
 
 import (
-	"context"
 	"encoding/json"
 	"io/fs"
-	"math"
+	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// characters reads what a model of CTC has heard, as transformers' Wav2Vec2CTCTokenizer.
-type characters struct {
+// Characters reads what a model of CTC has heard, as transformers' Wav2Vec2CTCTokenizer does.
+type Characters struct {
 	names     []string // by token
 	blank     string   // of which nothing is written
-	delimiter string   // which stands for space
+	delimiter string   // stands for space
 	space     string
 	unknown   string
 	lower     bool
 	cleanUp   bool
-	normalize bool    // samples
+	Normalize bool    // samples
 	step      float64 // seconds from one hidden state to the next
-	windows   ctcWindows
+	windows   windows
 }
 
 // content is a token of tokenizer_config.json: its text, or an object that has it.
@@ -44,11 +44,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return pyjson.Unmarshal(data, (*string)(c))
 }
 
-// openCharacters reads the vocabulary of a folder whose model has characters.
-func (f *base) openCharacters() (*characters, error) {
+// Characters reads the vocabulary of a folder whose model has characters, and logits for so many of them.
+func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, error) {
 	const vocabulary, settings = "vocab.json", "tokenizer_config.json"
 	var raw map[string]json.RawMessage
-	if err := folder.ReadJSON(f.fsys, vocabulary, &raw); err != nil {
+	if err := folder.ReadJSON(f.FS, vocabulary, &raw); err != nil {
 		return nil, err
 	}
 	if raw == nil {
@@ -63,7 +63,7 @@ func (f *base) openCharacters() (*characters, error) {
 		CleanUp   bool                     `json:"clean_up_tokenization_spaces"`
 		Language  json.RawMessage          `json:"target_lang"`
 	}{}
-	if err := folder.ReadJSON(f.fsys, settings, &config); err != nil {
+	if err := folder.ReadJSON(f.FS, settings, &config); err != nil {
 		return nil, err
 	}
 	for name, null := range map[string]bool{"pad_token": config.Pad.Null, "word_delimiter_token": config.Delimiter.Null, "replace_word_delimiter_char": config.Space.Null} {
@@ -74,7 +74,7 @@ func (f *base) openCharacters() (*characters, error) {
 	if config.Language != nil && string(config.Language) != "null" {
 		return nil, folder.FileError(settings, "target_lang", string(config.Language), "vocabularies of several languages are not supported")
 	}
-	c := &characters{
+	c := &Characters{
 		blank: string(config.Pad.Or("<pad>").Value), delimiter: string(config.Delimiter.Or("|").Value), space: config.Space.Or(" ").Value,
 		unknown: string(config.Unknown.Or("<unk>").Value), lower: config.Lower, cleanUp: config.CleanUp,
 	}
@@ -82,17 +82,17 @@ func (f *base) openCharacters() (*characters, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.normalize = input.Normalize.Value
-	steps, ok := f.model.Audio.(interface{ Stride() int })
+	c.Normalize = input.Normalize.Value
+	steps, ok := audio.(interface{ Stride() int })
 	if !ok {
-		return nil, folder.Errorf("the model does not tell when it heard something")
+		return nil, folder.Errorf("the model does not say when it heard something")
 	}
 	stride := steps.Stride()
 	c.step, c.windows = float64(stride)/models.SampleRate, windowsOf(stride)
-	if !c.windows.fit(f.model.Audio.Rows) {
+	if !c.windows.fit(audio.Rows) {
 		return nil, folder.FileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
 	}
-	c.names = make([]string, f.model.Heads[models.HeadCTC].Out())
+	c.names = make([]string, logits)
 	for i := range c.names {
 		c.names[i] = c.unknown
 	}
@@ -108,30 +108,77 @@ func (f *base) openCharacters() (*characters, error) {
 	return c, nil
 }
 
-// Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
-// transformers gives them with output_char_offsets: spaces between words are characters too. Long sound is heard in the
-// windows that [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.
-func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
-	if t.characters == nil {
-		return nil, check.Errorf(fault.ErrInput, "the model writes no characters")
-	}
-	return t.hear(ctx, samples, TranscribeOptions{}, nil)
+// Name is the character of a number.
+func (c *Characters) Name(i int) string { return c.names[i] }
+
+// Heard is characters that are heard one hidden state after the other.
+type Heard struct {
+	*Characters
+	All  []Segment
+	rows int    // hidden states that were heard
+	last string // what the last one says
 }
 
-// standardized is x with mean 0 and variance 1.
-func standardized(x []float32) []float32 {
-	mean, squares := 0.0, 0.0
-	for _, v := range x {
-		mean += float64(v)
+// Add adds what the next hidden state says.
+func (h *Heard) Add(name string) {
+	begin, end := float64(h.rows)*h.step, float64(h.rows+1)*h.step
+	switch {
+	case name == h.blank:
+	case h.rows > 0 && name == h.last:
+		h.All[len(h.All)-1].End = end
+	case name == h.delimiter:
+		h.All = append(h.All, Segment{begin, end, h.space})
+	default:
+		h.All = append(h.All, Segment{begin, end, name})
 	}
-	mean /= float64(len(x))
-	for _, v := range x {
-		squares += (float64(v) - mean) * (float64(v) - mean)
+	h.rows, h.last = h.rows+1, name
+}
+
+// Write is the text of characters.
+func (c *Characters) Write(all []Segment) string {
+	text := joined(all)
+	if c.lower {
+		text = strings.ToLower(text)
 	}
-	scale := 1 / math.Sqrt(squares/float64(len(x))+1e-7)
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32((float64(v) - mean) * scale)
+	if c.cleanUp {
+		text = tokenizer.CleanUp(text)
 	}
-	return y
+	return text
+}
+
+// Complete is the characters of words that end before the last space, whose text is the same whatever comes next. With cleanUp
+// there are none, since Write then changes words by what follows them.
+func (c *Characters) Complete(all []Segment) []Segment {
+	for i := len(all) - 1; i > 0 && !c.cleanUp; i-- {
+		if all[i].Text == c.space {
+			return all[:i]
+		}
+	}
+	return nil
+}
+
+// Words joins characters to words, at the characters that are spaces.
+func (c *Characters) Words(characters []Segment) []Segment {
+	var all []Segment
+	within := false
+	for _, next := range characters {
+		switch last := len(all) - 1; {
+		case next.Text == c.space:
+			within = false
+		case within:
+			all[last].End, all[last].Text = next.End, all[last].Text+next.Text
+		default:
+			all, within = append(all, next), true
+		}
+	}
+	return all
+}
+
+// joined is the text of characters.
+func joined(characters []Segment) string {
+	var b strings.Builder
+	for _, c := range characters {
+		b.WriteString(c.Text)
+	}
+	return strings.TrimSpace(b.String())
 }

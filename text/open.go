@@ -1,4 +1,4 @@
-// All kinds, and which of them a folder is for.
+// Which kind of pipeline a folder is for, and pipelines by their kinds.
 
 package text
 

@@ -1,0 +1,71 @@
+package speech
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestWindowsWithCleanUp: a text whose words are changed by their neighbours is the same in pieces.
+func TestWindowsWithCleanUp(t *testing.T) {
+	t.Parallel()
+	c := &Characters{space: " "}
+	letters := func(s string) (all []Segment) {
+		for _, r := range s {
+			all = append(all, Segment{Text: string(r)})
+		}
+		return all
+	}
+	if got := joined(c.Complete(letters("I do not"))); got != "I do" {
+		t.Errorf("complete words are %q, want %q", got, "I do")
+	}
+	c.cleanUp = true
+	if got := c.Complete(letters("I do not")); got != nil {
+		t.Errorf("%v is said before what comes next", got)
+	}
+}
+
+// TestWindowsRefused: convolutions that leave no hidden states to windows are an error that names the field.
+func TestWindowsRefused(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int{0, -1, 1 << 20, math.MaxInt} {
+		if windowsOf(step).fit(func(n int) int { return n / max(step, 1) }) {
+			t.Errorf("a hidden state every %d samples is taken", step)
+		}
+	}
+	if w := windowsOf(320); w != (windows{320, 480000, 80000}) || !w.fit(func(n int) int { return (n-400)/320 + 1 }) {
+		t.Errorf("%+v", w)
+	}
+	if windowsOf(320).fit(func(n int) int { return (n-90000)/320 + 1 }) {
+		t.Error("hidden states of more than a stride are taken")
+	}
+}
+
+// TestTimestampRules are cases of Whisper's rules that random weights do not reach.
+func TestTimestampRules(t *testing.T) {
+	most := 2
+	r := Timestamps{First: 4, Prompt: 1, Most: &most, End: []int{3}}
+	allowed := func(written ...int) (open []int) {
+		logits := make([]float32, 10)
+		logits[1] = 9 // likelier than all timestamps together
+		r.Hide(logits, append([]int{0}, written...))
+		for i, v := range logits {
+			if !math.IsInf(float64(v), -1) {
+				open = append(open, i)
+			}
+		}
+		return open
+	}
+	for _, c := range []struct{ written, want []int }{
+		{nil, []int{4, 5, 6}},                        // a time at first, not too late
+		{[]int{5}, []int{0, 1, 2}},                   // then text
+		{[]int{5, 1}, []int{0, 1, 2, 6, 7, 8, 9}},    // and a later time
+		{[]int{5, 1, 7}, []int{7, 8, 9}},             // with another after it, or the end, which is notimestamps here
+		{[]int{5, 1, 7, 7}, []int{0, 1, 2}},          // and so on
+		{[]int{5, 1, 7, 7, 1}, []int{0, 1, 2, 8, 9}}, // never back
+	} {
+		if got := allowed(c.written...); !slices.Equal(got, c.want) {
+			t.Errorf("after %v: %v, want %v", c.written, got, c.want)
+		}
+	}
+}
