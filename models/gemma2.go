@@ -102,12 +102,9 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sliding := global
-	if sliding.Self.Rotary, err = c.doc.RotaryOfKind(configuration.SlidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
+	sliding, err := config.sliding(c, global, config.LocalTheta)
+	if err != nil {
 		return nil, err
-	}
-	if sliding.Self.Rotary.FrequenciesAt != nil {
-		return nil, c.doc.Errorf("rope_parameters", "%s: not supported by this model_type", configuration.SlidingAttention)
 	}
 	global.Self.SoftCap, sliding.Self.SoftCap = 0, 0 // transformers does not read attn_logit_softcapping
 	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}

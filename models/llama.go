@@ -113,6 +113,17 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	}, nil
 }
 
+// sliding is the configuration of a layer with a window, which has rotary positions of its own: those that rope_parameters has for
+// it, else unscaled ones of base theta.
+func (f *llamaFields) sliding(c *Checkpoint, full transformer.LayerConfig, theta float64) (transformer.LayerConfig, error) {
+	rotary, err := c.doc.RotaryOfKind(configuration.SlidingAttention, theta, false, f.HeadDim, f.MaxPositions)
+	if err == nil && rotary.FrequenciesAt != nil {
+		err = c.doc.Errorf("rope_parameters", "%s: not supported by this model_type", configuration.SlidingAttention)
+	}
+	full.Self.Rotary = rotary
+	return full, err
+}
+
 // llama is the model whose parts have Llama's names. layer loads layer i, and gives its
 // window, 0 where it has none.
 func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) (*Model, error) {

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	Register(newOLMo2, "olmo2")
-	registerGGUF("olmo2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Read: func(r *llamacpp.Reader) { r.Want("attention.sliding_window", 0) }})
+	registerGGUF("olmo2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Unscaled: true, Read: readOLMoGGUF})
 }
 
 type olmo2Config struct {
@@ -19,9 +19,22 @@ type olmo2Config struct {
 	Bias bool `json:"attention_bias"`
 }
 
-func newOLMo2(c *Checkpoint) (*Model, error) {
+// olmo2Defaults are those of transformers where config.json is silent.
+func olmo2Defaults() olmo2Config {
 	config := olmo2Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Eps = 50304, 1e-5
+	return config
+}
+
+// postNormed is the names of a layer that normalizes what leaves each part instead of what enters it.
+var postNormed = func() block.LayerNames {
+	names := block.LayerNames{LayerNames: qwenLayer, PostNorm: "post_attention_layernorm.", FeedPostNorm: "post_feedforward_layernorm."}
+	names.SelfNorm, names.FeedNorm = "", ""
+	return names
+}()
+
+func newOLMo2(c *Checkpoint) (*Model, error) {
+	config := olmo2Defaults()
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -29,12 +42,24 @@ func newOLMo2(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
-	layer.Self.QKNorm = &transformer.NormConfig{Shape: []int{config.Heads * config.HeadDim}, Eps: config.Eps, RMS: true}
-	names := block.LayerNames{LayerNames: llamaLayer, PostNorm: "post_attention_layernorm.", FeedPostNorm: "post_feedforward_layernorm."}
-	names.SelfNorm, names.FeedNorm = "", ""
-	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
-		return block.LoadLayer(l, layer, names), 0
+		return block.LoadLayer(l, layer, postNormed), 0
 	})
+}
+
+// layer is the configuration of a layer of a kind.
+func (f *olmo2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
+	layer, err := f.llamaFields.layer(c, kind)
+	layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias
+	layer.Self.QKNorm = &transformer.NormConfig{Shape: []int{f.Heads * f.HeadDim}, Eps: f.Eps, RMS: true}
+	return layer, err
+}
+
+// readOLMoGGUF tells version 3 by its windows.
+func readOLMoGGUF(r *llamacpp.Reader) {
+	if r.IntegerOf("attention.sliding_window") > 0 {
+		r.Fields["model_type"] = "olmo3"
+		r.Windows(4)
+		r.Want("rope.freq_base_swa", r.NumberOf("rope.freq_base", 10000))
+	}
 }

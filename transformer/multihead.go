@@ -29,6 +29,11 @@ type AttentionConfig struct {
 	// their positions, in self-attention. Its Shape may be left out: {HeadDim}. Where it is
 	// {Heads*HeadDim}, all heads of the queries are normalized together, and all of the keys.
 	QKNorm *NormConfig
+	// NormLast applies QKNorm after the positions instead.
+	NormLast bool
+	// QueryScale, unless nil, is what queries at a position are multiplied by, after positions and
+	// normalization, in self-attention. Positions begin with 0.
+	QueryScale func(position int) float32
 	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.

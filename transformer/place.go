@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
 )
 
 // placing takes the projected rows of a self-attention to where scores are computed from. It is a kernels.Task
@@ -29,7 +30,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 			return err
 		}
 	}
-	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
+	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || a.QueryScale != nil || cache != nil) {
 		ws.placing = placing{a, batch, p, cache}
 		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), &ws.placing)
 		ws.placing = placing{}
@@ -106,19 +107,32 @@ func (c *placing) sequence(i, from, to int) {
 	for j := from; j < to; j++ {
 		r := c.batch.Start(i) + j
 		q, k := p.q[r*p.qRow:][:dim], p.k[r*p.kRow:][:kvDim]
-		if a.QueryNorm != nil {
-			a.QueryNorm.rows(1, q, q)
-		}
-		if a.KeyNorm != nil {
-			a.KeyNorm.rows(1, k, k)
+		if !a.NormLast {
+			a.normalize(q, k)
 		}
 		if a.Rotary != nil && a.Rotary.Dim > 0 {
 			cos, sin := a.Rotary.angles(past+j, past+length)
 			rotate(q, a.HeadDim, cos, sin, a.Rotary.Pairing)
 			rotate(k, a.HeadDim, cos, sin, a.Rotary.Pairing)
 		}
+		if a.NormLast {
+			a.normalize(q, k)
+		}
+		if a.QueryScale != nil {
+			kernels.Scale(q, q, a.QueryScale(past+j))
+		}
 		if c.cache != nil {
 			c.cache.set(pages, held+j, k, p.v[r*p.vRow:][:kvDim])
 		}
+	}
+}
+
+// normalize normalizes the queries and keys of a row.
+func (a *MultiHeadAttention) normalize(q, k []float32) {
+	if a.QueryNorm != nil {
+		a.QueryNorm.rows(1, q, q)
+	}
+	if a.KeyNorm != nil {
+		a.KeyNorm.rows(1, k, k)
 	}
 }

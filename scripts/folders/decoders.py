@@ -258,6 +258,69 @@ def _(out, name):
     decoder(out, name, hf.Olmo2ForCausalLM(llama(hf.Olmo2Config, **more)), hf.Olmo2ForCausalLM, seed=3510, config=old_rope)
 
 
+@folder("olmo3", "olmo3-yarn")
+def _(out, name):
+    """Two layers with windows of 6 and one without, whose positions alone olmo3-yarn scales, with the keys of the hub."""
+    types = ["sliding_attention", "full_attention", "sliding_attention"]
+    c = llama(hf.Olmo3Config, num_hidden_layers=3, sliding_window=6, layer_types=types, attention_bias=name == "olmo3")
+    if name == "olmo3-yarn":
+        c = llama(hf.Olmo3Config, num_hidden_layers=4, sliding_window=6, rope_scaling=rope("yarn", 500000.0, factor=4.0, original_max_position_embeddings=16, attention_factor=1.2))
+
+    def config(c):
+        p = c.pop("rope_parameters")["full_attention"]
+        c.pop("layer_types")
+        c.update(rope_theta=p.pop("rope_theta"), rope_scaling=p)
+
+    decoder(out, name, hf.Olmo3ForCausalLM(c), hf.Olmo3ForCausalLM, seed=3511, config=config if name == "olmo3-yarn" else None)
+
+
+MINISTRAL3 = rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=8, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)
+
+
+@folder("ministral3", "ministral3-window")
+def _(out, name):
+    """Texts are longer than the length trained on, so that queries grow."""
+    p = MINISTRAL3 if name == "ministral3" else MINISTRAL3 | dict(mscale_all_dim=0.5, llama_4_scaling_beta=0.2)
+    c = llama(hf.Ministral3Config, head_dim=12, rope_parameters=p, **(dict(tie_word_embeddings=True) if name == "ministral3" else dict(sliding_window=7)))
+    decoder(out, name, hf.Ministral3ForCausalLM(c), hf.Ministral3ForCausalLM, seed=3512)
+
+
+@folder("mistral3", "mistral3-new")
+def _(out, name):
+    """Mistral as it was published with images, and Ministral 3, under the names that transformers 5 has."""
+    text = llama(hf.MistralConfig, sliding_window=None, head_dim=12) if name == "mistral3" else llama(hf.Ministral3Config, head_dim=12, rope_parameters=MINISTRAL3)
+    image = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=32, patch_size=8, head_dim=8, model_type="pixtral")
+    c = hf.Mistral3Config(text_config=text.to_dict(), vision_config=image, tie_word_embeddings=name != "mistral3", eos_token_id=EOS)
+
+    def new(w):
+        return {k.removeprefix("language_model.") if "lm_head" in k else "model." + k.replace("language_model.model.", "language_model."): v for k, v in w.items()}
+
+    decoder(out, name, hf.Mistral3ForConditionalGeneration(c), hf.Mistral3ForConditionalGeneration, seed=3513, rename=new if name == "mistral3-new" else None)
+
+
+@folder("ernie4_5", "ernie4_5-bias")
+def _(out, name):
+    more = dict(tie_word_embeddings=True, head_dim=12) if name == "ernie4_5" else dict(use_bias=True, tie_word_embeddings=False, head_dim=None)
+    decoder(out, name, hf.Ernie4_5ForCausalLM(llama(hf.Ernie4_5Config, **more)), hf.Ernie4_5ForCausalLM, seed=3516)
+
+
+@folder("exaone4", "exaone4-full")
+def _(out, name):
+    """Two layers with windows and positions, and one that sees all and has none; of exaone4-full all see all, and have positions."""
+    more = dict(num_hidden_layers=3, sliding_window=6, sliding_window_pattern=3) if name == "exaone4" else dict(sliding_window=None, tie_word_embeddings=True, layer_types=["full_attention"] * 2)
+    c = llama(hf.Exaone4Config, **more)
+    decoder(out, name, hf.Exaone4ForCausalLM(c), hf.Exaone4ForCausalLM, seed=3517, config=lambda c: c.pop("layer_types") if name == "exaone4" else c.update(layer_types=["full_attention"] * 2))
+
+
+@folder("hunyuan_v1_dense", "hunyuan_v1_dense-bias")
+def _(out, name):
+    """hunyuan_v1_dense is as published, with a fixed stretching of positions that is called dynamic."""
+    p = rope("dynamic", alpha=50.0, factor=1.0, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0)
+    more = dict(rope_parameters=p, head_dim=8, tie_word_embeddings=True) if name == "hunyuan_v1_dense" else dict(attention_bias=True, head_dim=12)
+    c = llama(hf.HunYuanDenseV1Config, **more)
+    decoder(out, name, hf.HunYuanDenseV1ForCausalLM(c), hf.HunYuanDenseV1ForCausalLM, seed=3518, config=old_rope if name == "hunyuan_v1_dense" else None)
+
+
 @folder("glm4", "glm4-whole")
 def _(out, name):
     """Of glm4-whole all of a head turns."""

@@ -182,7 +182,7 @@ func (d Document) silent(name, initial string) bool {
 // AsClass has the account go by another class than that of the model_type.
 func (d Document) AsClass(name string) {
 	if d.account != nil {
-		d.account.class = HandMade[name]
+		d.account.class = cmp.Or(HandMade[name], Classes[name])
 	}
 }
 

@@ -31,6 +31,7 @@ type RopeFields struct {
 	Long     bool    // whether longrope is the only other type
 	Base     bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
 	Kinds    bool    // whether the architecture has layer_types
+	Alpha    bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
 }
 
 // Rope starts ropeFields with a default of theta.
@@ -227,6 +228,15 @@ func (s ropeScaling) scale(d Document, f RopeFields, c *transformer.RotaryConfig
 		}
 		return factor()
 	case "dynamic":
+		if f.Alpha {
+			fixed := struct {
+				Alpha float64 `json:"alpha" min:"0"`
+			}{}
+			if err := d.Decode(&fixed); err != nil || fixed.Alpha > 0 {
+				c.Frequencies = transformer.Frequencies(stretched(c.Theta, fixed.Alpha, c.Dim), c.Dim)
+				return err
+			}
+		}
 		c.FrequenciesAt = s.dynamic(c, maxPositions)
 		return factor()
 	case "yarn":
@@ -321,8 +331,16 @@ func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func
 			return trained
 		}
 		grown := s.Factor*float64(length)/float64(maxPositions) - (s.Factor - 1)
-		return transformer.Frequencies(theta*math.Pow(grown, float64(dim)/float64(dim-2)), dim)
+		return transformer.Frequencies(stretched(theta, grown, dim), dim)
 	}
+}
+
+// stretched is the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
+func stretched(theta, alpha float64, dim int) float64 {
+	if dim <= 2 {
+		return theta
+	}
+	return theta * math.Pow(alpha, float64(dim)/float64(dim-2))
 }
 
 // yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends

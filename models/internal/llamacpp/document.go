@@ -96,9 +96,10 @@ func (r *Reader) decoder() {
 	} else {
 		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
 	}
+	r.Fields["rope_theta"] = 10000.0
 	r.Number("rope_theta", "rope.freq_base", false)
-	r.special()
 	r.Rope()
+	r.special()
 }
 
 // special is what only some architectures have.

@@ -84,12 +84,16 @@ func (r *Reader) Number(field, key string, wanted bool) {
 	x, err := r.File.Float(r.Key(key))
 	switch {
 	case err == nil:
-		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
-		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
-		r.Fields[field] = short
+		r.Fields[field] = Shortest(x)
 	case wanted || !errors.Is(err, fault.ErrAbsent):
 		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: r.Key(key), Err: err})
 	}
+}
+
+// Shortest is the decimal number that a float32 was written for: 1e-6, not 9.99999997e-07.
+func Shortest(x float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
+	return short
 }
 
 // IntegerOf is the architecture's integer, 0 if there is none.
@@ -136,6 +140,39 @@ func (r *Reader) Experts(count string, softmax float64) {
 			r.Refuse(groups, n, "not supported")
 		}
 	}
+}
+
+// Windows reads the window and which layers have it: those that a list says, else all but the last of each group of a size.
+func (r *Reader) Windows(group int64) {
+	r.Integer("sliding_window", "attention.sliding_window", true)
+	const key, mostLayers = "attention.sliding_window_pattern", 1 << 12
+	layers := r.IntegerOf("block_count")
+	slides, _ := r.File.Value(r.Key(key))
+	list, ok := slides.([]bool)
+	switch {
+	case layers > mostLayers:
+		r.Refuse("block_count", layers, "want at most %d", mostLayers)
+		return
+	case !ok:
+		if slides != nil {
+			group = r.IntegerOf(key)
+		}
+		if group < 1 {
+			r.Refuse(key, group, "want the size of a group of layers, or a list")
+			return
+		}
+		list = make([]bool, max(layers, 0))
+		for i := range list {
+			list[i] = (int64(i)+1)%group != 0
+		}
+	}
+	kinds := make([]string, len(list))
+	for i, slides := range list {
+		if kinds[i] = configuration.FullAttention; slides {
+			kinds[i] = configuration.SlidingAttention
+		}
+	}
+	r.Fields["layer_types"] = kinds
 }
 
 // Rename gives a field another name.

@@ -83,10 +83,14 @@ func (r *Reader) scaling(frequencies int) {
 func (r *Reader) yarn(factor, attention float64, original int64) map[string]any {
 	r.Want("rope.scaling.yarn_ext_factor", 1)
 	r.Want("rope.scaling.yarn_attn_factor", 1)
-	r.Want("rope.scaling.yarn_log_multiplier", 0)
+	sharpen := func(m float64) float64 { return 1 + 0.1*m*math.Log(max(factor, 1)) }
+	attention *= sharpen(1)
+	if m := r.NumberOf("rope.scaling.yarn_log_multiplier", 0); m != 0 {
+		attention /= sharpen(m)
+	}
 	return map[string]any{
 		"truncate":  !r.own.Fractional, // where llama.cpp rounds as for all others, but the model does not
-		"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, "attention_factor": attention * (1 + 0.1*math.Log(factor)),
+		"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, "attention_factor": attention,
 		"beta_fast": r.NumberOf("rope.scaling.yarn_beta_fast", 32), "beta_slow": r.NumberOf("rope.scaling.yarn_beta_slow", 1),
 	}
 }

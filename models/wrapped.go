@@ -1,0 +1,121 @@
+package models
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Models that read images beside text, as they are published: a language model under text_config, and towers beside it. The
+// text is computed; images are not.
+
+// A wrapper is a model type with a language model under text_config.
+type wrapper struct {
+	kinds []string // model types that text_config may have; the first is the default
+	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well
+	// fields are those of the wrapper that have no effect on text, and unread those of text_config that transformers ignores there.
+	fields, unread []string
+	towers         []string // patterns of the tensors that only images pass through. They are not read
+}
+
+// registerWrapper makes folders of a model type open for their text.
+func registerWrapper(modelType string, w wrapper) {
+	Register(w.open, modelType)
+	Describe(Traits{Use: UseText}, modelType)
+}
+
+func init() {
+	registerWrapper("gemma3", wrapper{
+		kinds: []string{"gemma3_text"}, tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower,
+		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},
+	})
+	registerWrapper("mistral3", wrapper{
+		kinds: []string{"mistral", "ministral3"}, tied: "true", towers: visionTower,
+		fields: []string{"vision_config", "image_token_index", "image_token_id", "projector_hidden_act", "vision_feature_layer", "multimodal_projector_bias", "spatial_merge_size"},
+	})
+}
+
+// visionTower are the tensors of a tower of images and of the projection to the text's width, by the names of transformers 4 and 5.
+var visionTower = []string{"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*", "model.multi_modal_projector.*"}
+
+func (w wrapper) open(c *Checkpoint) (*Model, error) {
+	for _, field := range w.fields {
+		c.doc.Note(field)
+	}
+	if c.Config.Head() != "ForConditionalGeneration" {
+		return nil, c.unknownHead()
+	}
+	inner := *c
+	inner.Config.Architectures = []string{"TextForCausalLM"}
+	kind, err := "", error(nil)
+	if inner.doc, kind, err = w.text(c.doc); err != nil {
+		return nil, err
+	}
+	tokens, err := common(inner.doc, configuration.Document{})
+	if err != nil {
+		return nil, err
+	}
+	inner.Config.inheritTokens(tokens)
+	inner.Config.ModelType = kind
+	c.Loader.Rename(wrappedNames(c.Loader))
+	c.Loader.Ignore(w.towers...)
+	build, _ := builderOf(kind)
+	m, err := build(&inner)
+	inner.Config.ModelType, inner.Config.Architectures = c.Config.ModelType, c.Config.Architectures
+	c.Config = inner.Config
+	return m, err
+}
+
+// text is text_config with the fields that hold for it, and its model type.
+func (w wrapper) text(d configuration.Document) (text configuration.Document, kind string, err error) {
+	if text, err = d.Sub("text_config"); err != nil {
+		return text, "", err
+	}
+	const field, tied = "model_type", "tie_word_embeddings"
+	kind = w.kinds[0]
+	if text.Has(field) {
+		if err := text.Field(field, &kind); err != nil {
+			return text, "", err
+		}
+	}
+	if !slices.Contains(w.kinds, kind) {
+		return text, "", text.Errorf(field, "want %q", strings.Join(w.kinds, `" or "`))
+	}
+	text.AsClass(kind)
+	d.Note(tied)
+	said := w.tied
+	if raw, ok := d.Raw(tied); ok && d.Has(tied) {
+		said = string(raw)
+	}
+	return text.With(field, strconv.Quote(kind)).Without(w.unread...).With(tied, said), kind, nil
+}
+
+// inheritTokens takes the tokens that c does not name from another configuration.
+func (c *Config) inheritTokens(from Config) {
+	for _, token := range []struct{ to, from *int }{{&c.PadToken, &from.PadToken}, {&c.BOSToken, &from.BOSToken}} {
+		if *token.to < 0 {
+			*token.to = *token.from
+		}
+	}
+	if c.EOSTokens == nil {
+		c.EOSTokens = slices.Clone(from.EOSTokens)
+	}
+}
+
+// wrappedNames gives the tensors of the names that a language model has by itself. Transformers 4 puts the text with its head under
+// one prefix, transformers 5 the head beside.
+func wrappedNames(l *transformer.Loader) func(name string) string {
+	body, head := "model.language_model.", ""
+	if l.Has("language_model.model.embed_tokens.weight") {
+		body, head = "language_model.model.", "language_model."
+	}
+	return func(name string) string {
+		if rest, ok := strings.CutPrefix(name, "model."); ok {
+			return body + rest
+		}
+		return head + name
+	}
+}
