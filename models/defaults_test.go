@@ -40,6 +40,11 @@ func TestSizesByDefault(t *testing.T) {
 		"jina_embeddings_v3": {"num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
 		"smollm3":            decoder(36, 16, 4, 11008),
 		"olmo2":              decoder(32, 32, 0, 11008),
+		"olmo3":              decoder(32, 32, 0, 11008),
+		"ministral3":         decoder(34, 32, 8, 14336),
+		"ernie4_5":           decoder(18, 16, 2, 3072),
+		"exaone4":            decoder(32, 32, 0, 16384),
+		"hunyuan_v1_dense":   decoder(32, 32, 0, 11008),
 		"glm4":               decoder(40, 32, 2, 13696),
 		"granite":            decoder(32, 32, 0, 11008),
 		"starcoder2":         decoder(30, 24, 2, 12288),
@@ -87,7 +92,7 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		small["n_embd"] = 96
 	case "phi", "gpt_neox", "cohere2":
 		small["hidden_size"] = 512 // of heads of which a part has an even size
-	case "olmo2", "granite", "granitemoe", "llama", "phi3", "albert":
+	case "olmo2", "olmo3", "exaone4", "hunyuan_v1_dense", "granite", "granitemoe", "llama", "phi3", "albert":
 		small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
 	}
 	for _, name := range []string{"num_experts", "num_local_experts", "num_experts_per_tok"} {

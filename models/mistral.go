@@ -20,11 +20,11 @@ func newMistral(c *Checkpoint) (*Model, error) {
 	if c.doc.IsNull("sliding_window") {
 		config.Window = 0
 	}
-	return c.mistral(config, func(*transformer.LayerConfig) {})
+	return c.mistral(config)
 }
 
-// mistral is the model with layers that change makes its own. config has the defaults.
-func (c *Checkpoint) mistral(config mistralConfig, change func(layer *transformer.LayerConfig)) (*Model, error) {
+// mistral is the model by config.json. config has the defaults.
+func (c *Checkpoint) mistral(config mistralConfig) (*Model, error) {
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,6 @@ func (c *Checkpoint) mistral(config mistralConfig, change func(layer *transforme
 	if err != nil {
 		return nil, err
 	}
-	change(&layer)
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, llamaLayer), config.Window
 	})

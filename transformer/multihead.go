@@ -31,9 +31,6 @@ type AttentionConfig struct {
 	QKNorm *NormConfig
 	// NormLast applies QKNorm after the positions instead.
 	NormLast bool
-	// QueryScale, unless nil, is what queries at a position are multiplied by, after positions and
-	// normalization, in self-attention. Positions begin with 0.
-	QueryScale func(position int) float32
 	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.

@@ -30,7 +30,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 			return err
 		}
 	}
-	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || a.QueryScale != nil || cache != nil) {
+	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
 		ws.placing = placing{a, batch, p, cache}
 		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), &ws.placing)
 		ws.placing = placing{}
@@ -118,8 +118,8 @@ func (c *placing) sequence(i, from, to int) {
 		if a.NormLast {
 			a.normalize(q, k)
 		}
-		if a.QueryScale != nil {
-			kernels.Scale(q, q, a.QueryScale(past+j))
+		if a.Rotary != nil && a.Rotary.QueryScale != nil {
+			kernels.Scale(q, q, a.Rotary.QueryScale(past+j))
 		}
 		if c.cache != nil {
 			c.cache.set(pages, held+j, k, p.v[r*p.vRow:][:kvDim])

@@ -37,6 +37,9 @@ type RotaryConfig struct {
 	// Factor multiplies the rotated features: the attention factor of YaRN and
 	// LongRoPE. 0: 1.
 	Factor float64
+	// QueryScale, unless nil, is what attention multiplies queries at a position by, after rotating
+	// them. It is called once for a row.
+	QueryScale func(position int) float32
 }
 
 // Rotary turns pairs of features by angles that grow with the position, so that

@@ -119,9 +119,10 @@ def main():
             for k, v in sorted(cls.attribute_map.items()):
                 print(f"\t\t\t{json.dumps(k)}: {json.dumps(v)},")
             print("\t\t},")
-        if parts(cls):
+        known = {k: v for k, v in parts(cls).items() if v.model_type in MODEL_TYPES}  # others are of what is not read
+        if known:
             print("\t\tParts: map[string]string{")
-            for k, v in sorted(parts(cls).items()):
+            for k, v in sorted(known.items()):
                 print(f"\t\t\t{json.dumps(k)}: {json.dumps(v.model_type)},")
             print("\t\t},")
         print("\t},")

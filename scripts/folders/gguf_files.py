@@ -16,9 +16,9 @@ import experts
 from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
-                 "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
+                 "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
                  "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2}
-NEIGHBOURS = ("llama", "mistral", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
+NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
@@ -86,12 +86,12 @@ def kind_of(name, w, types):
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
 
-def convert(source, path, types, pooling=None):
+def convert(source, path, types, pooling=None, arch=None):
     """Writes the folder source as a file. Returns the matrices as they are read back, by their names
     in the folder."""
     with open(os.path.join(source, "config.json")) as f:
         c = json.load(f)
-    arch = ARCHITECTURES[c["model_type"]]
+    arch = arch or ARCHITECTURES[c["model_type"]]
     name = gguf.MODEL_ARCH_NAMES[arch]
     heads = c["num_attention_heads"]
     kv = c.get("num_key_value_heads") or heads
@@ -114,7 +114,8 @@ def convert(source, path, types, pooling=None):
     w.add_vocab_size(c["vocab_size"])
     rope = c.get("rope_parameters") or {"rope_theta": c["rope_theta"]} | (c.get("rope_scaling") or {})
     if "full_attention" in rope:  # a base of its own for layers with windows, and no scaling
-        w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+        if c["model_type"] == "gemma3_text":
+            w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
         rope = rope["full_attention"]
     w.add_rope_freq_base(rope["rope_theta"])
     w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
@@ -123,6 +124,9 @@ def convert(source, path, types, pooling=None):
         w.add_value_length(head_dim)
     if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss"):
         w.add_sliding_window(c.get("sliding_window") or 0)
+    if c["model_type"] in ("olmo3", "exaone4") and c.get("sliding_window"):
+        w.add_sliding_window(c["sliding_window"])
+        w.add_sliding_window_pattern([t == "sliding_attention" for t in c["layer_types"]])
     if arch == gguf.MODEL_ARCH.GEMMA2:
         w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
         w.add_final_logit_softcapping(c["final_logit_softcapping"])
@@ -132,6 +136,12 @@ def convert(source, path, types, pooling=None):
         w.add_rope_scaling_factor(rope["factor"])
         if kind == "yarn":
             w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+            for key, add in {"attention_factor": w.add_rope_scaling_yarn_attn_factor, "beta_fast": w.add_rope_scaling_yarn_beta_fast, "beta_slow": w.add_rope_scaling_yarn_beta_slow}.items():
+                if rope.get(key) is not None:
+                    add(rope[key])
+        if c["model_type"] == "ministral3":
+            w.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
+            w.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
     elif kind == "llama3":
         w.add_tensor("rope_freqs.weight", llama3_factors(rope, head_dim))
     elif kind == "longrope":
@@ -258,7 +268,7 @@ def vocabulary(w, c):
     w.add_add_bos_token(True)
 
 
-def gguf_folder(out, name, config, cls, quantized, **options):
+def gguf_folder(out, name, config, cls, quantized, arch=None, **options):
     """Files of several types of one model: f32.gguf and those in quantized, {name: types}. In
     expected.safetensors are the logits of each, those of x.gguf being logits_x: of the weights as they
     are read back from it. Tokens and logits_folder are those of the folder, before it was quantized."""
@@ -271,7 +281,7 @@ def gguf_folder(out, name, config, cls, quantized, **options):
         if name not in ("k", "gpt-oss"):  # of larger rows, whose file would be too; rounded already
             quantized = {"f32": [TYPES.F32]} | quantized
         for file, types in quantized.items():
-            back = convert(source, os.path.join(f.path, file + ".gguf"), types)
+            back = convert(source, os.path.join(f.path, file + ".gguf"), types, arch=arch)
             model = cls.from_pretrained(source, dtype=torch.float32, attn_implementation="eager").eval()
             model.set_experts_implementation("eager")
             model.load_state_dict(back, strict=False)
@@ -439,6 +449,13 @@ GGUF = {
                                          rope_parameters=decoders.rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16), **SIZES), hf.Phi3ForCausalLM, SMALL, {}),
     "gguf-smollm3": lambda: (decoders.llama(hf.SmolLM3Config, num_hidden_layers=4, tie_word_embeddings=True, no_rope_layers=[1, 1, 1, 0], **SIZES), hf.SmolLM3ForCausalLM, {}, {}),
     "gguf-olmo2": lambda: (decoders.llama(hf.Olmo2Config, **SIZES), hf.Olmo2ForCausalLM, {}, {}),
+    "gguf-olmo3": lambda: (decoders.llama(hf.Olmo3Config, num_hidden_layers=5, sliding_window=6, layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention"],
+                                          rope_scaling=decoders.rope("yarn", 500000.0, factor=8.0, original_max_position_embeddings=16, attention_factor=1.2079441541679836, beta_fast=16.0, beta_slow=1.0), **SIZES), hf.Olmo3ForCausalLM, {}, {}),
+    "gguf-mistral3": lambda: (decoders.llama(hf.Ministral3Config, head_dim=16, rope_parameters=decoders.MINISTRAL3, **SIZES), hf.Ministral3ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
+    "gguf-mistral3-plain": lambda: (decoders.llama(hf.MistralConfig, sliding_window=None, **SIZES), hf.MistralForCausalLM, {}, dict(arch=gguf.MODEL_ARCH.MISTRAL3)),
+    "gguf-ernie4_5": lambda: (decoders.llama(hf.Ernie4_5Config, head_dim=16, tie_word_embeddings=True, **SIZES), hf.Ernie4_5ForCausalLM, {}, {}),
+    "gguf-exaone4": lambda: (decoders.llama(hf.Exaone4Config, num_hidden_layers=4, sliding_window=6, rope_parameters=decoders.LLAMA3, max_position_embeddings=2048, **SIZES), hf.Exaone4ForCausalLM, {}, {}),
+    "gguf-hunyuan-dense": lambda: (decoders.llama(hf.HunYuanDenseV1Config, head_dim=16, tie_word_embeddings=True, **SIZES), hf.HunYuanDenseV1ForCausalLM, {}, {}),
     "gguf-glm4": lambda: (decoders.llama(hf.Glm4Config, head_dim=16, **SIZES), hf.Glm4ForCausalLM, SMALL, {}),
     "gguf-granite": lambda: (decoders.llama(hf.GraniteConfig, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteForCausalLM, {}, {}),
     "gguf-granitemoe": lambda: (decoders.llama(hf.GraniteMoeConfig, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteMoeForCausalLM, {}, {}),

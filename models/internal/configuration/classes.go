@@ -1028,8 +1028,7 @@ var Classes = map[string]*class{
 			"image_token_id": "image_token_index",
 		},
 		Parts: map[string]string{
-			"text_config":   "mistral",
-			"vision_config": "pixtral",
+			"text_config": "mistral",
 		},
 	},
 	"mixtral": { // MixtralConfig

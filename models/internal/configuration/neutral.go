@@ -49,7 +49,7 @@ var Neutral = reasons(map[string][]string{
 		"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "n_ctx",
 	},
 	"which token is which decides the tokenizer, and what reads it here asks for it": {
-		"cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "pad_token_id", "bos_token_id", "eos_token_id", "tokenizer_class",
+		"cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "pad_token_id", "bos_token_id", "eos_token_id", "eod_token_id", "tokenizer_class",
 	},
 	"asked for where heads do not divide the width, which is an error here": {"embedding_size"},
 	"only one head of decoders asks for it, see Checkpoint.decoderModel":    {"token_classification_bias"},

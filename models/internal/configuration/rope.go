@@ -31,6 +31,7 @@ type RopeFields struct {
 	Long     bool    // whether longrope is the only other type
 	Base     bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
 	Kinds    bool    // whether the architecture has layer_types
+	Grows    bool    // whether queries grow with their positions
 	Alpha    bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
 }
 
@@ -199,7 +200,35 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
 	}
 	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: theta, Dim: dim, Frequencies: transformer.Frequencies(theta, dim)}
+	if f.Grows {
+		if c.QueryScale, err = object.queryScale(s.original); err != nil {
+			return nil, err
+		}
+	}
 	return c, s.scale(object, f, c, maxPositions)
+}
+
+// queryScale is what queries at a position are multiplied by: 1 within the length trained on, and then slowly more. original is that
+// length; 0: the object says it.
+func (d Document) queryScale(original int) (func(position int) float32, error) {
+	said := struct {
+		Beta     float64 `json:"llama_4_scaling_beta" min:"0"`
+		Original int     `json:"original_max_position_embeddings"`
+		Most     any     `json:"max_position_embeddings"` // config.json says it too
+	}{Original: cmp.Or(original, 1)}
+	if err := d.Decode(&said); err != nil {
+		return nil, err
+	}
+	if !d.Has("llama_4_scaling_beta") {
+		return nil, d.Errorf("llama_4_scaling_beta", "want a number")
+	}
+	if original == 0 && !d.Has("original_max_position_embeddings") {
+		return nil, d.Errorf("original_max_position_embeddings", "want the length trained on")
+	}
+	length := cmp.Or(original, said.Original)
+	return func(position int) float32 {
+		return float32(1 + said.Beta*math.Log(float64(1+position/length)))
+	}, nil
 }
 
 // scale changes the frequencies of c as s says, which d holds.

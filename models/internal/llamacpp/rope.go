@@ -82,11 +82,14 @@ func (r *Reader) scaling(frequencies int) {
 // yarn is rope_scaling of that type.
 func (r *Reader) yarn(factor, attention float64, original int64) map[string]any {
 	r.Want("rope.scaling.yarn_ext_factor", 1)
-	r.Want("rope.scaling.yarn_attn_factor", 1)
 	sharpen := func(m float64) float64 { return 1 + 0.1*m*math.Log(max(factor, 1)) }
 	attention *= sharpen(1)
 	if m := r.NumberOf("rope.scaling.yarn_log_multiplier", 0); m != 0 {
 		attention /= sharpen(m)
+	}
+	const key, close = "rope.scaling.yarn_attn_factor", 1e-5 // llama.cpp reads the key, and computes it
+	if said := r.NumberOf(key, 1); said != 1 && math.Abs(said-attention) > close {
+		r.Refuse(key, said, "want %g, which is what llama.cpp takes", attention)
 	}
 	return map[string]any{
 		"truncate":  !r.own.Fractional, // where llama.cpp rounds as for all others, but the model does not
