@@ -48,16 +48,16 @@ func (w renamed) Tensor(name string, shape ...int) ([]float32, error) {
 	return w.Weights.Tensor(w.names[name], shape...)
 }
 
-// TestGemma3Images: what only images pass through is not read, whether it is there or not; every other tensor is accounted for.
-func TestGemma3Images(t *testing.T) {
+// TestTowers: what only images pass through is not read, whether it is there or not; every other tensor is accounted for.
+func TestTowers(t *testing.T) {
 	ofImages := func(name string) bool {
 		return strings.Contains(name, "vision_tower") || strings.Contains(name, "multi_modal")
 	}
-	for _, folder := range []string{"gemma3", "gemma3-new"} {
+	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new"} {
 		config := tftest.Must(os.ReadFile(filepath.Join(own, folder, "config.json")))(t)
 		w := newRenamed(t, folder, func(name string) string { return name })
 		m := tftest.Must(models.New(config, w, models.Options{}))(t)
-		if m.Image != nil || m.Joint != nil || m.LM == nil || m.Config.ModelType != "gemma3" || !slices.Equal(m.Config.EOSTokens, []int{100}) || m.Config.Vocab != 101 {
+		if m.Image != nil || m.Joint != nil || m.LM == nil || m.Config.ModelType != strings.TrimSuffix(folder, "-new") || !slices.Equal(m.Config.EOSTokens, []int{100}) || m.Config.Vocab != 101 {
 			t.Errorf("%s: %+v", folder, m.Config)
 		}
 		for name := range w.names {

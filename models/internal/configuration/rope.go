@@ -227,7 +227,7 @@ func (d Document) queryScale(original int) (func(position int) float32, error) {
 	}
 	length := cmp.Or(original, said.Original)
 	return func(position int) float32 {
-		return float32(1 + said.Beta*math.Log(float64(1+position/length)))
+		return float32(1 + float64(said.Beta*math.Log(float64(1+position/length)))) // rounded before the sum on every machine
 	}, nil
 }
 
