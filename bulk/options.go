@@ -1,23 +1,67 @@
-// Options that are left out, and the inputs as shards.
+// What a caller may choose.
 
 package bulk
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// check fills in what is left out, and gives this run's shards.
-func (o *Options) check() ([]*shard, error) {
-	if _, ok := formats[o.Format]; !ok {
-		return nil, check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)
+// Options say what is read and written.
+type Options struct {
+	// Inputs are files, and folders of which all files count, with those of folders in them. Results have the names
+	// of files, or of their paths within the folder.
+	Inputs []string
+	Input  string   // format: "lines", "jsonl", "csv" or "parquet"; "" goes by the files' names
+	Text   string   // the field or column of texts; "" is "text"
+	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
+
+	Out    string // the folder of results
+	Format string // "parquet", "arrow", "npy" or "jsonl"
+
+	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
+	Shard, Shards int
+	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts share batches.
+	Concurrent int
+	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before the second
+	// attempt, doubles each time; 0 is a second.
+	Attempts int
+	Pause    time.Duration
+	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
+	Stale time.Duration
+	// Progress, unless nil, is called with what is done so far, by one goroutine at a time.
+	Progress func(Progress)
+	// Warn, unless nil, is called with what is odd about an input but does not stop it, once for each input and kind,
+	// by one goroutine at a time.
+	Warn func(warning string)
+
+	pass passing
+}
+
+// Progress is how far all runs on a folder are.
+type Progress struct {
+	Shards, Done int           // shards of this run's, and those that are there
+	Bytes, Read  int64         // of the shards, and of those that are there
+	Rows         int64         // that this run has read
+	Elapsed      time.Duration // since it began
+	Left         time.Duration // by its rate so far; 0: not known yet
+}
+
+// ends are the ends of the names of a format's files. Further names are of files next to the first.
+var ends = map[string][]string{
+	"parquet": {".parquet"},
+	"arrow":   {".arrow"},
+	"npy":     {".npy", ".rows.jsonl"},
+	"jsonl":   {".out.jsonl"},
+}
+
+// check fills in what is left out.
+func (o *Options) check() error {
+	if ends[o.Format] == nil {
+		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)
 	}
 	if o.Text == "" {
 		o.Text = "text"
@@ -26,10 +70,10 @@ func (o *Options) check() ([]*shard, error) {
 		o.Shard, o.Shards = 1, 1
 	}
 	if o.Shard < 1 || o.Shard > o.Shards {
-		return nil, check.Errorf(fault.ErrOption, "Shard %d of %d, want 1 to their number", o.Shard, o.Shards)
+		return check.Errorf(fault.ErrOption, "Shard %d of %d, want 1 to their number", o.Shard, o.Shards)
 	}
 	if o.Concurrent < 0 || o.Attempts < 0 || o.Stale < 0 || o.Pause < 0 {
-		return nil, check.Errorf(fault.ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", o.Concurrent, o.Attempts, o.Stale, o.Pause)
+		return check.Errorf(fault.ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", o.Concurrent, o.Attempts, o.Stale, o.Pause)
 	}
 	orElse(&o.Concurrent, 2)
 	orElse(&o.Attempts, 3)
@@ -37,12 +81,9 @@ func (o *Options) check() ([]*shard, error) {
 	orElse(&o.Stale, time.Minute)
 	var err error
 	if o.pass, err = parsePass(o.Pass); err != nil {
-		return nil, err
+		return err
 	}
-	if err := os.MkdirAll(o.Out, 0o777); err != nil {
-		return nil, err
-	}
-	return o.shards()
+	return os.MkdirAll(o.Out, 0o777)
 }
 
 func orElse[T comparable](v *T, other T) {
@@ -50,72 +91,4 @@ func orElse[T comparable](v *T, other T) {
 	if *v == none {
 		*v = other
 	}
-}
-
-// shards are the inputs in the order of their names, with the folders that their results need.
-func (o *Options) shards() ([]*shard, error) {
-	var all []*shard
-	for _, path := range o.Inputs {
-		found, err := inputs(path)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	if len(all) == 0 {
-		return nil, check.Errorf(fault.ErrOption, "there are no input files")
-	}
-	slices.SortFunc(all, func(a, b *shard) int { return strings.Compare(a.name, b.name) })
-	out, err := filepath.Abs(o.Out)
-	if err != nil {
-		return nil, err
-	}
-	var own []*shard
-	for i, s := range all {
-		if i > 0 && all[i-1].name == s.name {
-			return nil, check.Errorf(fault.ErrOption, "%s and %s would have results of the same name; a folder of both as the input keeps them apart", all[i-1].input, s.input)
-		}
-		path, err := filepath.Abs(s.input)
-		if err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(path, out+string(filepath.Separator)) {
-			return nil, check.Errorf(fault.ErrOption, "%s is in the folder of results", s.input)
-		}
-		if _, _, err := inputKind(s.input, o.Input); err != nil {
-			return nil, err
-		}
-		if i%o.Shards != o.Shard-1 {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(o.Out, filepath.FromSlash(s.name))), 0o777); err != nil {
-			return nil, err
-		}
-		own = append(own, s)
-	}
-	return own, nil
-}
-
-// inputs are a file, or the files of a folder except those whose names begin with a dot or an underscore, as
-// other programs name files that are not data.
-func inputs(path string) ([]*shard, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []*shard{{name: filepath.Base(path), input: path}}, err
-	}
-	var all []*shard
-	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-		switch hidden := file != path && strings.ContainsAny(d.Name()[:1], "._"); {
-		case err != nil:
-			return err
-		case hidden && d.IsDir():
-			return fs.SkipDir
-		case hidden || d.IsDir():
-			return nil
-		}
-		name, err := filepath.Rel(path, file)
-		all = append(all, &shard{name: filepath.ToSlash(name), input: file})
-		return err
-	})
-	return all, err
 }

@@ -17,14 +17,6 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-var (
-	errUTF8 = errors.New("not UTF-8")
-	errNull = errors.New("no text: null")
-)
-
-// mark is what Windows' editors put at the beginning of a text.
-var mark = []byte("\ufeff")
-
 // textReader reads a text a line.
 type textReader struct{ in *textline.Reader }
 

@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -85,3 +86,8 @@ func parsePass(names []string) (passing, error) {
 	}
 	return p, nil
 }
+
+var (
+	errUTF8 = errors.New("not UTF-8")
+	errNull = errors.New("no text: null")
+)

@@ -20,46 +20,6 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// Options say what is read and written.
-type Options struct {
-	// Inputs are files, and folders of which all files count, with those of folders in them. Results have the names
-	// of files, or of their paths within the folder.
-	Inputs []string
-	Input  string   // format: "lines", "jsonl", "csv" or "parquet"; "" goes by the files' names
-	Text   string   // the field or column of texts; "" is "text"
-	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
-
-	Out    string // the folder of results
-	Format string // "parquet", "arrow", "npy" or "jsonl"
-
-	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
-	Shard, Shards int
-	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts share batches.
-	Concurrent int
-	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before the second
-	// attempt, doubles each time; 0 is a second.
-	Attempts int
-	Pause    time.Duration
-	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
-	Stale time.Duration
-	// Progress, unless nil, is called with what is done so far, by one goroutine at a time.
-	Progress func(Progress)
-	// Warn, unless nil, is called with what is odd about an input but does not stop it, once for each input and kind,
-	// by one goroutine at a time.
-	Warn func(warning string)
-
-	pass passing
-}
-
-// Progress is how far all runs on a folder are.
-type Progress struct {
-	Shards, Done int           // shards of this run's, and those that are there
-	Bytes, Read  int64         // of the shards, and of those that are there
-	Rows         int64         // that this run has read
-	Elapsed      time.Duration // since it began
-	Left         time.Duration // by its rate so far; 0: not known yet
-}
-
 // A Report is what a run leaves. The counts are of all its shards that are there, whoever made them.
 type Report struct {
 	Shards int // of this run
@@ -97,7 +57,10 @@ type run struct {
 // Run makes all shards of the inputs that are not there yet, and waits for those that other processes make. The
 // error is the context's, or one of the options or the folder; failed shards are only in the report.
 func Run(ctx context.Context, task Task, o Options) (Report, error) {
-	shards, err := o.check()
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	shards, err := o.shards()
 	if err != nil {
 		return Report{}, err
 	}

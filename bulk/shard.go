@@ -33,14 +33,6 @@ type chunk struct {
 	done    chan struct{}
 }
 
-// Ends of the names of a shard's files, beside those of its results.
-const (
-	deadEnd     = ".dead.jsonl"
-	manifestEnd = ".json"
-	failedEnd   = ".failed.json"
-	partEnd     = ".part" // of one that is being written
-)
-
 // shard is an input on its way to the folder.
 type shard struct {
 	*run
@@ -117,9 +109,8 @@ func (s *shard) begin(passed []Column) error {
 		}
 		seen[c.Name] = true
 	}
-	f := formats[s.options.Format]
 	var files []io.Writer
-	for _, end := range f.ends {
+	for _, end := range ends[s.options.Format] {
 		o, err := create(s.path(end), s.claims.text.Token)
 		if err != nil {
 			return err
@@ -127,7 +118,7 @@ func (s *shard) begin(passed []Column) error {
 		s.files, files = append(s.files, o), append(files, o)
 	}
 	var err error
-	s.into, err = f.make(files, columns)
+	s.into, err = newWriter(s.options.Format, files, columns)
 	return err
 }
 
@@ -314,5 +305,5 @@ func (s *shard) sweep() error {
 
 // ends are those of the names of all files of the shard.
 func (s *shard) ends() []string {
-	return append(slices.Clone(formats[s.options.Format].ends), deadEnd, manifestEnd, failedEnd)
+	return append(slices.Clone(ends[s.options.Format]), deadEnd, manifestEnd, failedEnd)
 }

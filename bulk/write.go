@@ -1,4 +1,4 @@
-// Writing results: formats, and files that are counted.
+// Writing results to files that are counted.
 
 package bulk
 
@@ -16,18 +16,6 @@ type writer interface {
 	write(rows [][]any) error
 	// close ends the file, but does not close what is under it.
 	close() error
-}
-
-// formats are the ends of file names and the writers of such files. Further names of a format are files next to the
-// first.
-var formats = map[string]struct {
-	ends []string
-	make func(files []io.Writer, columns []Column) (writer, error)
-}{
-	"parquet": {[]string{".parquet"}, newParquetWriter},
-	"arrow":   {[]string{".arrow"}, newArrowWriter},
-	"npy":     {[]string{".npy", ".rows.jsonl"}, newNumpyWriter},
-	"jsonl":   {[]string{".out.jsonl"}, newJSONWriter},
 }
 
 // output is a file that is being written under a name of its own.
@@ -99,3 +87,11 @@ func (o *output) drop() {
 
 // digest is that of the file once it is finished.
 func (o *output) digest() string { return fmt.Sprintf("%x", o.sum.Sum(nil)) }
+
+// Ends of the names of a shard's files, beside those of its results.
+const (
+	deadEnd     = ".dead.jsonl"
+	manifestEnd = ".json"
+	failedEnd   = ".failed.json"
+	partEnd     = ".part" // of one that is being written
+)
