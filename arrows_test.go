@@ -14,8 +14,6 @@ var arrowLimits = map[string]arrows.Limit{
 	"kernels/internal/par":     {Up: 4},
 	"kernels/internal/weights": {Up: 3},
 	"kernels/internal/product": {Up: 3},
-	// A Workspace has scratch for each kind of layer, and histories, pages and caches share their tables.
-	"transformer": {Knot: 15, Up: 11},
 	// The account of a checkpoint and its kinds of weights are methods of one type.
 	"transformer/internal/checkpoint": {Knot: 7, Up: 11},
 	"transformer/gguf":                {Up: 2},

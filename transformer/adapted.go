@@ -5,33 +5,6 @@ import "github.com/avoformer/avoformer/kernels"
 // Adapters that stay beside the weights: each sequence of a pass has its own, or none (Chen et al. 2023, "Punica: Multi-Tenant
 // LoRA Serving").
 
-// adaptedRows are rows of a pass that have an adapter.
-type adaptedRows struct{ from, to, adapter int }
-
-// Adapt lets the linear layers of a pass, each of which multiplies the rows of batch, add what the adapters of the
-// cache's histories add, until Unadapt. The model has a number of adapters beside its weights.
-func (w *Workspace) Adapt(batch Batch, cache *Cache, adapters int) {
-	w.Unadapt()
-	if cache == nil || cache.check(batch) != nil {
-		return
-	}
-	cache.adapters = adapters
-	for i, h := range cache.histories {
-		from, to := batch.Start(i), batch.Start(i+1)
-		if h.adapter == 0 || from == to {
-			continue
-		}
-		if last := len(w.adapted) - 1; last >= 0 && w.adapted[last].to == from && w.adapted[last].adapter == h.adapter {
-			w.adapted[last].to = to
-			continue
-		}
-		w.adapted = append(w.adapted, adaptedRows{from, to, h.adapter})
-	}
-}
-
-// Unadapt ends what Adapt began.
-func (w *Workspace) Unadapt() { w.adapted, w.row = w.adapted[:0], 0 }
-
 // multiplyAdapted is multiply where rows have adapters. Rows without one get the bits that they would get without the others.
 func (l *Linear) multiplyAdapted(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
 	defer ws.Release(ws.Mark())

@@ -223,3 +223,33 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	}
 	return NewCacheOf(forks...), nil
 }
+
+// Cache is a cache of a number of sequences with new histories.
+func (p *Pages) Cache(sequences int) *Cache {
+	histories := make([]*History, max(sequences, 0))
+	for i := range histories {
+		histories[i] = p.New()
+	}
+	return NewCacheOf(histories...)
+}
+
+// Adapt lets the linear layers of a pass, each of which multiplies the rows of batch, add what the adapters of the
+// cache's histories add, until Unadapt. The model has a number of adapters beside its weights.
+func (w *Workspace) Adapt(batch Batch, cache *Cache, adapters int) {
+	w.Unadapt()
+	if cache == nil || cache.check(batch) != nil {
+		return
+	}
+	cache.adapters = adapters
+	for i, h := range cache.histories {
+		from, to := batch.Start(i), batch.Start(i+1)
+		if h.adapter == 0 || from == to {
+			continue
+		}
+		if last := len(w.adapted) - 1; last >= 0 && w.adapted[last].to == from && w.adapted[last].adapter == h.adapter {
+			w.adapted[last].to = to
+			continue
+		}
+		w.adapted = append(w.adapted, adaptedRows{from, to, h.adapter})
+	}
+}

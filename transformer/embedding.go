@@ -68,11 +68,14 @@ func (e *Embedding) look(ws *Workspace, dst []float32, tokens []int, add bool) e
 			return check.Errorf(fault.ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
 		}
 	}
-	ws.lookup = lookup{e, dst, tokens, add}
-	ws.Threads.Run(len(tokens), len(tokens)*e.Dim/2, &ws.lookup)
-	ws.lookup = lookup{}
+	task := lookups.of(ws)
+	*task = lookup{e, dst, tokens, add}
+	ws.Threads.Run(len(tokens), len(tokens)*e.Dim/2, task)
+	*task = lookup{}
 	return nil
 }
+
+var lookups = newSlot[lookup]()
 
 // lookup copies or adds vectors of a table: a kernels.Task whose parts are rows.
 type lookup struct {

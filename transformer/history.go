@@ -127,9 +127,6 @@ func (h *History) forgetMemory() {
 // held is the number of rows whose keys a group has.
 func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
 
-// pagesOf is the number of pages of some rows.
-func (p *Pages) pagesOf(rows int) int { return (rows + p.Rows - 1) / p.Rows }
-
 // prepare makes room for n more rows, and drops pages that no further query sees. The lock is held.
 func (h *History) prepare(n int) error {
 	p := h.pages
@@ -189,3 +186,6 @@ func (h *History) remember(rows int, with *History) error {
 	}
 	return p.take(&p.memory, &h.memory, p.pagesOf(rows))
 }
+
+// New is a history without rows.
+func (p *Pages) New() *History { return &History{pages: p} }

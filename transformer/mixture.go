@@ -182,6 +182,8 @@ func (e *experts) bias(i int, in []*Linear, down *Linear) {
 	}
 }
 
+var routed = newSlot[routes]()
+
 // routes is which rows go to which experts, as lists that are used again.
 type routes struct {
 	picked []int32 // [rows, TopK]: experts
@@ -224,7 +226,7 @@ func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 		return err
 	}
 	ws.Report(m.name, "", scores, rows, m.Experts)
-	r := &ws.routes
+	r := routed.of(ws)
 	m.route(ws, r, scores, weights)
 	n := rows * m.TopK
 	of := ws.Alloc(n * m.Dim) // x sorted by experts, and later what these make of it: [n, D]
@@ -245,7 +247,7 @@ func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 
 // multiply sets dst to the product of each expert's rows of x with one of its layers.
 func (m *Mixture) multiply(ws *Workspace, layer func(expert int) *Linear, dst []float32, ld int, x []float32) error {
-	r := &ws.routes
+	r := routed.of(ws)
 	r.b, r.bias = r.b[:0], r.bias[:0]
 	from := 0
 	for e := range m.Experts {
@@ -331,12 +333,4 @@ func best(picked []int32, scores []float32) {
 		}
 		picked[at] = int32(e)
 	}
-}
-
-// room is a slice of n elements of any value, s where it has room for them.
-func room[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

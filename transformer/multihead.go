@@ -384,3 +384,8 @@ func addTo(x, y []float32) {
 		x[i] += v
 	}
 }
+
+// CacheBytes is the memory of the keys and values of a row in pages of a format.
+func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
+	return 2 * int64(kernels.NewPages(f, a.KVHeads, 1, a.HeadDim).Bytes())
+}

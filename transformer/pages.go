@@ -81,11 +81,6 @@ const (
 // PageRows is the rows of a page where PagesConfig does not say them: what a head reads of a page is contiguous for some kilobytes.
 const PageRows = 64
 
-// CacheBytes is the memory of the keys and values of a row in pages of a format.
-func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
-	return 2 * int64(kernels.NewPages(f, a.KVHeads, 1, a.HeadDim).Bytes())
-}
-
 // NewPages is a pool without pages, which is ready for the first history.
 func NewPages(c PagesConfig) (*Pages, error) {
 	if c.Rows == 0 {
@@ -103,18 +98,6 @@ func NewPages(c PagesConfig) (*Pages, error) {
 		p.Windows = append(p.Windows, min(max(w, 0), unbounded))
 	}
 	return p, nil
-}
-
-// New is a history without rows.
-func (p *Pages) New() *History { return &History{pages: p} }
-
-// Cache is a cache of a number of sequences with new histories.
-func (p *Pages) Cache(sequences int) *Cache {
-	histories := make([]*History, max(sequences, 0))
-	for i := range histories {
-		histories[i] = p.New()
-	}
-	return NewCacheOf(histories...)
 }
 
 // Used is the bytes of the pages in use, and Peak the most that there ever were.
@@ -268,3 +251,6 @@ func (p *Pages) own(group int, table []int32, rows int) error {
 	table[last] = fresh[0]
 	return nil
 }
+
+// pagesOf is the number of pages of some rows.
+func (p *Pages) pagesOf(rows int) int { return (rows + p.Rows - 1) / p.Rows }

@@ -10,6 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
+var placings = newSlot[placing]()
+
 // placing takes the projected rows of a self-attention to where scores are computed from. It is a kernels.Task
 // whose parts are rows: a thread does all of a row at once, while it is in its caches.
 type placing struct {
@@ -31,9 +33,10 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 		}
 	}
 	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
-		ws.placing = placing{a, batch, p, cache}
-		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), &ws.placing)
-		ws.placing = placing{}
+		task := placings.of(ws)
+		*task = placing{a, batch, p, cache}
+		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), task)
+		*task = placing{}
 	}
 	return nil
 }

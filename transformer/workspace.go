@@ -28,12 +28,11 @@ type Workspace struct {
 	// Of the attention that is running:
 	terms     []kernels.MaskTerm
 	sequences []kernels.AttentionSequence
-	lookup    lookup // of an embedding
-	placing   placing
-	routes    routes // of the mixture of experts that is running
 	// Of the pass that is running:
 	adapted []adaptedRows
-	row     int // of the pass, that a layer which is computed in pieces is at
+	row     int // of the pass, at which a layer is that is computed in pieces
+
+	slots []any // by slot
 }
 
 // check returns an error without a workspace.
@@ -110,4 +109,40 @@ func (w *Workspace) ReportRows(part, name string, rows []float32, batch Batch, w
 	if w != nil && w.Trace != nil {
 		w.Report(part, name, rows, batch.Shape(width)...)
 	}
+}
+
+// A slot is scratch memory that a kind of layer has in every workspace, of a type of its own.
+type slot[T any] int
+
+var slots int // that newSlot has made
+
+// newSlot makes a slot, for a variable of the package.
+func newSlot[T any]() slot[T] {
+	slots++
+	return slot[T](slots - 1)
+}
+
+// of is what a workspace has in the slot.
+func (s slot[T]) of(w *Workspace) *T {
+	for int(s) >= len(w.slots) {
+		w.slots = append(w.slots, nil)
+	}
+	if w.slots[s] == nil {
+		w.slots[s] = new(T)
+	}
+	return w.slots[s].(*T)
+}
+
+// adaptedRows are rows of a pass that have an adapter.
+type adaptedRows struct{ from, to, adapter int }
+
+// Unadapt ends what Adapt began.
+func (w *Workspace) Unadapt() { w.adapted, w.row = w.adapted[:0], 0 }
+
+// room is a slice of n elements of any value, s where it has room for them.
+func room[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
