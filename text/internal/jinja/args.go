@@ -3,15 +3,6 @@
 
 package jinja
 
-// arguments are those of a call as the template has them.
-type arguments struct {
-	plain []expr
-	names []string
-	named []expr
-	// More of both kinds, after * and **.
-	list, dict expr
-}
-
 func (a *arguments) eval(e *env) (*args, error) {
 	plain, err := evalAll(e, a.plain)
 	if err != nil {
@@ -66,12 +57,6 @@ func (a *arguments) more(e *env, out *args) error {
 		}
 	}
 	return nil
-}
-
-type args struct {
-	env   *env
-	plain []any
-	named *dict
 }
 
 // take is the argument at place i, or by name; -1 has no place. A named
@@ -132,4 +117,18 @@ func wantInt(what string, v any) (int, error) {
 		return int(i), nil
 	}
 	return 0, failf("%s: want an integer, got %s", what, typeName(v))
+}
+
+func evalAll(e *env, xs []expr) ([]any, error) {
+	if err := e.step(); err != nil {
+		return nil, err
+	}
+	items := make([]any, len(xs))
+	for i, x := range xs {
+		var err error
+		if items[i], err = x.eval(e); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
 }

@@ -28,20 +28,6 @@ func (x *listExpr) eval(e *env) (any, error) {
 	return sized(&list{items: items, tuple: x.tuple})
 }
 
-func evalAll(e *env, xs []expr) ([]any, error) {
-	if err := e.step(); err != nil {
-		return nil, err
-	}
-	items := make([]any, len(xs))
-	for i, x := range xs {
-		var err error
-		if items[i], err = x.eval(e); err != nil {
-			return nil, err
-		}
-	}
-	return items, nil
-}
-
 type dictExpr struct{ keys, values []expr }
 
 func (x *dictExpr) eval(e *env) (any, error) {
@@ -162,13 +148,6 @@ func charged(e *env) func(v any, err error) (any, error) {
 		}
 		return v, err
 	}
-}
-
-func concat(s, t string) (any, error) {
-	if len(s)+len(t) > maxOutput {
-		return nil, failf("a string of more than %d bytes", maxOutput)
-	}
-	return s + t, nil
 }
 
 type compareExpr struct {
@@ -364,4 +343,12 @@ func (x *testExpr) eval(e *env) (any, error) {
 	}
 	ok, err := x.apply(v, a)
 	return ok != x.negate, err
+}
+
+func (s *callStmt) exec(e *env, out *output) (flow, error) {
+	v, err := s.call.with(e, "caller", s.block.value(e))
+	if err != nil {
+		return 0, err
+	}
+	return flowOn, out.print(v)
 }

@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-type filter func(v any, a *args) (any, error)
-
-var filters map[string]filter
-
 func init() {
 	filters = map[string]filter{
 		"string":     stringFilter,

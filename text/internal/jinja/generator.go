@@ -2,13 +2,6 @@
 
 package jinja
 
-// pull is a function that gives the next element, until ok is false.
-type pull func() (v any, ok bool, err error)
-
-// generator yields elements when they are asked for, and each of them once: a
-// template that uses one twice finds it empty the second time, as in Python.
-type generator struct{ next pull }
-
 func noElement() (any, bool, error) { return nil, false, nil }
 
 // elements is the elements of items.
@@ -30,18 +23,6 @@ func iterator(v any) (pull, error) {
 	}
 	items, err := iterate(v)
 	return elements(items), err
-}
-
-// drain is the elements that are left.
-func (next pull) drain() ([]any, error) {
-	var items []any
-	for {
-		v, ok, err := next()
-		if !ok || err != nil {
-			return items, err
-		}
-		items = append(items, v)
-	}
 }
 
 // where yields the elements for which keep holds.

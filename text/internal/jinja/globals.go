@@ -12,8 +12,6 @@ import (
 // Now is what strftime_now tells; a test stops it.
 var Now = time.Now
 
-var globals map[string]any
-
 func init() {
 	globals = map[string]any{
 		"range":           function(rangeGlobal),

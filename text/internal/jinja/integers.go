@@ -62,15 +62,6 @@ func bigFloat(b *big.Int) (float64, error) {
 	return f, nil
 }
 
-// floatInteger is int(f).
-func floatInteger(f float64) (any, error) {
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return nil, failf("cannot convert float %s to integer", floatRepr(f))
-	}
-	b, _ := big.NewFloat(f).Int(nil)
-	return integer(b), nil
-}
-
 // integers is a op b.
 func integers(op string, a, b *big.Int) (any, error) {
 	r := new(big.Int)
@@ -144,4 +135,86 @@ func orderFloat(a *big.Int, f float64) int {
 		return -int(math.Copysign(1, f))
 	}
 	return new(big.Float).SetInt(a).Cmp(big.NewFloat(f))
+}
+
+// asInt is v as an integer of 64 bits, if it is one: True is 1.
+func asInt(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// asFloat is float(v) of a number: the error of one that is too large.
+func asFloat(v any) (f float64, ok bool, err error) {
+	if f, ok := v.(float64); ok {
+		return f, true, nil
+	}
+	b, ok := asBig(v)
+	if ok {
+		f, err = bigFloat(b)
+	}
+	return f, ok, err
+}
+
+func floats(op string, a, b float64) (any, error) {
+	switch op {
+	case "+":
+		return a + b, nil
+	case "-":
+		return a - b, nil
+	case "*":
+		return a * b, nil
+	case "**":
+		r, err := floatPower(a, b)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsNaN(r) && !math.IsNaN(a) && !math.IsNaN(b) {
+			return nil, failf("%v ** %v is complex", a, b)
+		}
+		if math.IsInf(r, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
+			return nil, failf("%v ** %v is too large", a, b)
+		}
+		return r, nil
+	}
+	if b == 0 {
+		return nil, failf("division by zero")
+	}
+	switch op {
+	case "/":
+		return a / b, nil
+	case "//":
+		return floorQuotient(a, b), nil
+	}
+	m := math.Mod(a, b)
+	if m != 0 && (b < 0) != (m < 0) {
+		m += b
+	} else if m == 0 {
+		m = math.Copysign(0, b)
+	}
+	return m, nil
+}
+
+// floorQuotient is a // b as Python computes it, for b that is not 0.
+func floorQuotient(a, b float64) float64 {
+	m := math.Mod(a, b)
+	q := (a - m) / b
+	if m != 0 && (b < 0) != (m < 0) {
+		q--
+	}
+	if q == 0 {
+		return math.Copysign(0, a/b)
+	}
+	down := math.Floor(q)
+	if q-down > 0.5 {
+		down++
+	}
+	return down
 }

@@ -81,18 +81,6 @@ func (s *forStmt) turn(e *env, l *loop, out *output) (flow, error) {
 	return execAll(s.body, scope, out)
 }
 
-// loop is the variable that a loop gives its body. Elements are made when they
-// are asked for, by the loop or by its attributes.
-type loop struct {
-	next              pull
-	index             int64 // of current; -1 before the first
-	size              int64 // of all elements; -1 if it is not known
-	previous, current any
-	after             any // the element after current, if it is known
-	peeked            bool
-	changed           *list // what loop.changed got last
-}
-
 // advance makes the next element the current one, if there is one.
 func (l *loop) advance() (bool, error) {
 	ok, err := l.peek()

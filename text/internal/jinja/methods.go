@@ -3,6 +3,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -96,8 +97,6 @@ var listMethods = map[string]func(l *list, a *args) (any, error){
 		return n, nil
 	},
 }
-
-type stringMethod func(s string, a *args) (any, error)
 
 var stringMethods map[string]stringMethod
 
@@ -323,5 +322,32 @@ func partition(find func(s, t string) int, missing int) stringMethod {
 			parts[missing] = s
 		}
 		return &list{items: parts, tuple: true}, nil
+	}
+}
+
+// markupMethod is a method of str for marked text: what is made of parts of the text is marked too.
+func markupMethod(name string, m stringMethod) stringMethod {
+	return func(s string, a *args) (any, error) {
+		if at, ok := escapes[name]; ok {
+			if len(a.named.keys) > 0 || len(a.plain) <= at {
+				return nil, failf("%s of Markup takes its arguments without names", name)
+			}
+			b := *a
+			b.plain = slices.Clone(a.plain)
+			arg, err := escapedEach(b.plain[at], name == "join")
+			if err != nil {
+				return nil, err
+			}
+			b.plain[at], a = arg, &b
+		}
+		v, err := m(s, a)
+		if l, ok := v.(*list); ok {
+			l = &list{items: slices.Clone(l.items), tuple: l.tuple}
+			for i, x := range l.items {
+				l.items[i] = alike(markup(""), x)
+			}
+			return l, err
+		}
+		return alike(markup(""), v), err
 	}
 }

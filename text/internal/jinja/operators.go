@@ -19,32 +19,6 @@ func isNumber(v any) bool {
 	return false
 }
 
-// asInt is v as an integer of 64 bits, if it is one: True is 1.
-func asInt(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, false
-}
-
-// asFloat is float(v) of a number: the error of one that is too large.
-func asFloat(v any) (f float64, ok bool, err error) {
-	if f, ok := v.(float64); ok {
-		return f, true, nil
-	}
-	b, ok := asBig(v)
-	if ok {
-		f, err = bigFloat(b)
-	}
-	return f, ok, err
-}
-
 func arithmetic(op string, a, b any) (any, error) {
 	if s, ok := a.(string); ok && op == "%" {
 		return percent(s, b)
@@ -129,62 +103,6 @@ func sequence(op string, a, b any) (v any, ok bool, err error) {
 		}
 	}
 	return nil, false, nil
-}
-
-func floats(op string, a, b float64) (any, error) {
-	switch op {
-	case "+":
-		return a + b, nil
-	case "-":
-		return a - b, nil
-	case "*":
-		return a * b, nil
-	case "**":
-		r, err := floatPower(a, b)
-		if err != nil {
-			return nil, err
-		}
-		if math.IsNaN(r) && !math.IsNaN(a) && !math.IsNaN(b) {
-			return nil, failf("%v ** %v is complex", a, b)
-		}
-		if math.IsInf(r, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
-			return nil, failf("%v ** %v is too large", a, b)
-		}
-		return r, nil
-	}
-	if b == 0 {
-		return nil, failf("division by zero")
-	}
-	switch op {
-	case "/":
-		return a / b, nil
-	case "//":
-		return floorQuotient(a, b), nil
-	}
-	m := math.Mod(a, b)
-	if m != 0 && (b < 0) != (m < 0) {
-		m += b
-	} else if m == 0 {
-		m = math.Copysign(0, b)
-	}
-	return m, nil
-}
-
-// floorQuotient is a // b as Python computes it, for b that is not 0.
-func floorQuotient(a, b float64) float64 {
-	m := math.Mod(a, b)
-	q := (a - m) / b
-	if m != 0 && (b < 0) != (m < 0) {
-		q--
-	}
-	if q == 0 {
-		return math.Copysign(0, a/b)
-	}
-	down := math.Floor(q)
-	if q-down > 0.5 {
-		down++
-	}
-	return down
 }
 
 func equal(a, b any) bool {
@@ -277,4 +195,32 @@ func order(op string, a, b any) (int, error) {
 		return cmp.Compare(len(a.items), len(l.items)), nil
 	}
 	return 0, failf("%s not supported between instances of %s and %s", op, typeName(a), typeName(b))
+}
+
+func concat(s, t string) (any, error) {
+	if len(s)+len(t) > maxOutput {
+		return nil, failf("a string of more than %d bytes", maxOutput)
+	}
+	return s + t, nil
+}
+
+// addMarkup is a sum of two texts one of which, at least, is marked; ok is false for other values.
+func addMarkup(a, b any) (sum any, ok bool, err error) {
+	_, markedA := a.(markup)
+	_, markedB := b.(markup)
+	_, textA := asText(a)
+	_, textB := asText(b)
+	if !textA || !textB || !markedA && !markedB {
+		return nil, false, nil
+	}
+	var parts [2]string
+	for i, v := range []any{a, b} {
+		m, err := escaped(v)
+		if err != nil {
+			return nil, true, err
+		}
+		parts[i], _ = asText(m)
+	}
+	v, err := concat(parts[0], parts[1])
+	return alike(markup(""), v), true, err
 }

@@ -4,11 +4,6 @@ package jinja
 
 import "strconv"
 
-// expr is an expression of the tree; the types are in expr.go.
-type expr interface {
-	eval(e *env) (any, error)
-}
-
 // tuple parses an expression, or several with commas between them.
 func (p *parser) tuple() (expr, error) { return p.tupleWith(p.expression) }
 
@@ -28,29 +23,6 @@ func (p *parser) tupleWith(element func() (expr, error)) (expr, error) {
 		items = append(items, x)
 	}
 	return &listExpr{items, true}, nil
-}
-
-func (p *parser) expression() (expr, error) {
-	if err := p.deeper(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	mark := p.absent.mark()
-	x, err := p.withoutCondition()
-	for err == nil && p.accept("if") {
-		c := &condExpr{then: x}
-		if c.test, err = p.withoutCondition(); err != nil {
-			return nil, err
-		}
-		if p.accept("else") {
-			if c.otherwise, err = p.expression(); err != nil {
-				return nil, err
-			}
-		}
-		p.absent.optional(mark)
-		x = c
-	}
-	return x, err
 }
 
 // withoutCondition parses "or" and what binds tighter: an "if" after it
@@ -138,29 +110,6 @@ func (p *parser) product() (expr, error) {
 
 func (p *parser) power() (expr, error) {
 	return p.leftBinary([]string{"**"}, func() (expr, error) { return p.unary(true) })
-}
-
-func (p *parser) unary(withFilters bool) (expr, error) {
-	if err := p.deeper(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	var x expr
-	var err error
-	if op := p.operator([]string{"-", "+"}); op != "" {
-		if x, err = p.unary(false); err == nil {
-			x = &unaryExpr{op, x}
-		}
-	} else {
-		x, err = p.primary()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if x, err = p.postfix(x); err != nil || !withFilters {
-		return x, err
-	}
-	return p.filters(x)
 }
 
 func (p *parser) primary() (expr, error) {

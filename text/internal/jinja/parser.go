@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-// stmt is a statement of the tree; the types are in stmt.go.
-type stmt interface {
-	exec(e *env, out *output) (flow, error)
-}
-
 type parser struct {
 	tokens []token
 	pos    int
@@ -294,4 +289,50 @@ func (p *parser) setStatement() (stmt, error) {
 	s.body, err = p.body("endset")
 	p.absent.settle(scope)
 	return s, err
+}
+
+func (p *parser) expression() (expr, error) {
+	if err := p.deeper(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	mark := p.absent.mark()
+	x, err := p.withoutCondition()
+	for err == nil && p.accept("if") {
+		c := &condExpr{then: x}
+		if c.test, err = p.withoutCondition(); err != nil {
+			return nil, err
+		}
+		if p.accept("else") {
+			if c.otherwise, err = p.expression(); err != nil {
+				return nil, err
+			}
+		}
+		p.absent.optional(mark)
+		x = c
+	}
+	return x, err
+}
+
+func (p *parser) unary(withFilters bool) (expr, error) {
+	if err := p.deeper(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	var x expr
+	var err error
+	if op := p.operator([]string{"-", "+"}); op != "" {
+		if x, err = p.unary(false); err == nil {
+			x = &unaryExpr{op, x}
+		}
+	} else {
+		x, err = p.primary()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if x, err = p.postfix(x); err != nil || !withFilters {
+		return x, err
+	}
+	return p.filters(x)
 }

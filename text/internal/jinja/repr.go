@@ -141,3 +141,16 @@ func reprString(b *strings.Builder, s string) {
 	}
 	b.WriteRune(quote)
 }
+
+// str is str(v).
+func str(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case markup:
+		return string(v), nil
+	case undefined:
+		return "", nil
+	}
+	return repr(v)
+}

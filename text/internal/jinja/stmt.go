@@ -2,85 +2,11 @@
 
 package jinja
 
-import "strings"
-
-// flow says how a statement ended.
-type flow uint8
-
 const (
 	flowOn flow = iota
 	flowBreak
 	flowContinue
 )
-
-// run is one rendering: what limits it.
-type run struct {
-	steps, depth int
-}
-
-// env is a scope: names set here hide those outside.
-type env struct {
-	*run
-	parent *env
-	vars   map[string]any
-}
-
-func (e *env) inner() *env { return &env{run: e.run, parent: e} }
-
-func (e *env) set(name string, v any) {
-	if e.vars == nil {
-		e.vars = map[string]any{}
-	}
-	e.vars[name] = v
-}
-
-func (e *env) get(name string) any {
-	for s := e; s != nil; s = s.parent {
-		if v, ok := s.vars[name]; ok {
-			return v
-		}
-	}
-	if f, ok := globals[name]; ok {
-		return f
-	}
-	return undefined{name}
-}
-
-// step counts the work that a template makes.
-func (e *env) step() error {
-	if e.steps++; e.steps > maxSteps {
-		return failf("more than %d steps", maxSteps)
-	}
-	return nil
-}
-
-func (e *env) enter() error {
-	if e.depth++; e.depth > maxDepth {
-		return failf("macros and blocks nested more than %d deep", maxDepth)
-	}
-	return e.step()
-}
-
-func (e *env) leave() { e.depth-- }
-
-type output struct{ strings.Builder }
-
-func (o *output) write(s string) error {
-	if o.Len()+len(s) > maxOutput {
-		return failf("more than %d bytes of output", maxOutput)
-	}
-	o.WriteString(s)
-	return nil
-}
-
-// print writes a value as text.
-func (o *output) print(v any) error {
-	s, err := str(v)
-	if err != nil {
-		return err
-	}
-	return o.write(s)
-}
 
 // execAll runs statements in e.
 func execAll(body []stmt, e *env, out *output) (flow, error) {
@@ -307,12 +233,4 @@ func (s *macroStmt) bind(scope *env, a *args) error {
 type callStmt struct {
 	call  *callExpr
 	block *macroStmt
-}
-
-func (s *callStmt) exec(e *env, out *output) (flow, error) {
-	v, err := s.call.with(e, "caller", s.block.value(e))
-	if err != nil {
-		return 0, err
-	}
-	return flowOn, out.print(v)
 }

@@ -7,10 +7,6 @@ import (
 	"strings"
 )
 
-type test func(v any, a *args) (bool, error)
-
-var tests map[string]test
-
 func init() {
 	tests = map[string]test{
 		"defined":     func(v any, _ *args) (bool, error) { _, ok := v.(undefined); return !ok, nil },

@@ -122,8 +122,6 @@ func (d *dict) items() []any {
 
 type namespace struct{ vars map[string]any }
 
-type function func(*args) (any, error)
-
 // sized counts the elements of a new list or dict, those of its elements
 // included: a few lines of template can nest 2^100 of them.
 func sized(v any) (any, error) {
@@ -159,24 +157,6 @@ func size(v any) int {
 		n += size(x)
 	}
 	return n
-}
-
-// charge counts the work that making v took.
-func (e *env) charge(v any) error {
-	switch v := v.(type) {
-	case string:
-		if len(v) > maxOutput {
-			return failf("a string of more than %d bytes", maxOutput)
-		}
-		e.steps += len(v) / 256
-	case markup:
-		return e.charge(string(v))
-	case *big.Int:
-		e.steps += v.BitLen() / 64
-	case *list:
-		e.steps += len(v.items) / 8
-	}
-	return e.step()
 }
 
 func typeName(v any) string {
@@ -271,15 +251,66 @@ func length(v any) (int64, error) {
 	return 0, failf("object of type %s has no len()", typeName(v))
 }
 
-// str is str(v).
-func str(v any) (string, error) {
+// markup is Python's Markup, which is a str.
+type markup string
+
+// asText is a string, marked or not.
+func asText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
-		return v, nil
+		return v, true
 	case markup:
-		return string(v), nil
-	case undefined:
-		return "", nil
+		return string(v), true
 	}
-	return repr(v)
+	return "", false
+}
+
+// loop is the variable that a loop gives its body. Elements are made when they
+// are asked for, by the loop or by its attributes.
+type loop struct {
+	next              pull
+	index             int64 // of current; -1 before the first
+	size              int64 // of all elements; -1 if it is not known
+	previous, current any
+	after             any // the element after current, if it is known
+	peeked            bool
+	changed           *list // what loop.changed got last
+}
+
+// pull is a function that gives the next element, until ok is false.
+type pull func() (v any, ok bool, err error)
+
+// generator yields elements when they are asked for, and each of them once: a
+// template that uses one twice finds it empty the second time, as in Python.
+type generator struct{ next pull }
+
+// drain is the elements that are left.
+func (next pull) drain() ([]any, error) {
+	var items []any
+	for {
+		v, ok, err := next()
+		if !ok || err != nil {
+			return items, err
+		}
+		items = append(items, v)
+	}
+}
+
+// floatInteger is int(f).
+func floatInteger(f float64) (any, error) {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return nil, failf("cannot convert float %s to integer", floatRepr(f))
+	}
+	b, _ := big.NewFloat(f).Int(nil)
+	return integer(b), nil
+}
+
+// alike is v as a string that is marked if like is.
+func alike(like, v any) any {
+	if s, ok := v.(string); ok {
+		if _, ok := like.(markup); ok {
+			return markup(s)
+		}
+	}
+	return v
 }
