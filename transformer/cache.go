@@ -107,8 +107,9 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 		return err
 	}
 	for i, h := range c.histories {
-		if err := h.prepare(batch.Length(i)); err != nil {
+		if err := h.prepare(batch.Length(i), i < len(c.apart) && c.apart[i]); err != nil {
 			for _, h := range c.histories[:i+1] {
+				h.recurrent.trim(c.pages)
 				for group := range h.tables {
 					h.trim(group)
 				}
@@ -130,7 +131,13 @@ func (c *Cache) End(batch Batch) {
 	if c == nil {
 		return
 	}
+	if len(c.histories) == 0 {
+		return
+	}
+	c.pages.mu.Lock()
+	defer c.pages.mu.Unlock()
 	for i, h := range c.histories {
+		h.recurrent.end(c.pages)
 		h.length += batch.Length(i)
 		h.settled = h.recalls
 	}

@@ -22,6 +22,7 @@ type History struct {
 	recalls, settled bool
 	tokens           []int // that a model asked to remember
 	adapter          int
+	recurrent        recurrent
 }
 
 // pageTable is the pages of a sequence, in order.
@@ -62,7 +63,7 @@ func (h *History) Fork(rows int) (*History, error) {
 	if err := h.reaches(rows); err != nil {
 		return nil, err
 	}
-	f := &History{pages: h.pages, length: rows, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))]}
+	f := &History{pages: h.pages, length: rows, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))], recurrent: h.recurrent.fork(rows, h.length)}
 	if h.settled {
 		f.memory, f.recall, f.recalls, f.settled = slices.Clone(h.memory), h.recall, true, true
 		h.pages.memory.share(f.memory)
@@ -77,7 +78,8 @@ func (h *History) Fork(rows int) (*History, error) {
 
 // Truncate forgets the rows from row on, as if they had never passed: tokens that were proposed and not
 // accepted, or an answer that is tried again. Of layers with windows some of the rows before must still be
-// there: a page's rows can always be taken back.
+// there: a page's rows can always be taken back. Where layers are recurrent, the rows of the last pass can be taken back if
+// [Cache.Apart] named the sequence, and all rows together.
 func (h *History) Truncate(rows int) error {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -89,6 +91,11 @@ func (h *History) Truncate(rows int) error {
 		keep := h.pages.pagesOf(rows - t.dropped)
 		h.pages.groups[i].give(t.pages[keep:])
 		t.pages = t.pages[:keep]
+	}
+	if rows < h.length {
+		before := h.recurrent.fork(rows, h.length)
+		h.recurrent.forget(h.pages)
+		h.recurrent = before
 	}
 	h.length, h.tokens = rows, h.tokens[:min(rows, len(h.tokens))]
 	return nil
@@ -104,6 +111,9 @@ func (h *History) reaches(rows int) error {
 			return check.Errorf(fault.ErrShape, "%d rows of a history that has dropped those before %d, with a window of %d", rows, t.dropped, w)
 		}
 	}
+	if !h.recurrent.holds(h.pages, rows, h.length) {
+		return check.Errorf(fault.ErrShape, "%d rows of a history of %d whose layers have only the state after all rows", rows, h.length)
+	}
 	return nil
 }
 
@@ -116,6 +126,7 @@ func (h *History) Release() {
 		h.tables[i] = pageTable{pages: h.tables[i].pages[:0]}
 	}
 	h.forgetMemory()
+	h.recurrent.forget(h.pages)
 	h.length, h.tokens, h.adapter = 0, nil, 0
 }
 
@@ -127,8 +138,9 @@ func (h *History) forgetMemory() {
 // held is the number of rows whose keys a group has.
 func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
 
-// prepare makes room for n more rows, and drops pages that no further query sees. The lock is held.
-func (h *History) prepare(n int) error {
+// prepare makes room for n more rows, and drops pages that no further query sees. apart says that the rows may be taken back. The
+// lock is held.
+func (h *History) prepare(n int, apart bool) error {
 	p := h.pages
 	for len(h.tables) < len(p.groups) {
 		h.tables = append(h.tables, pageTable{})
@@ -136,8 +148,14 @@ func (h *History) prepare(n int) error {
 	if !h.settled {
 		h.forgetMemory() // of a pass that failed
 	}
+	h.recurrent.trim(p)
 	if n == 0 {
 		return nil
+	}
+	if p.states.bytes > 0 {
+		if err := h.recurrent.prepare(p, h.length, apart); err != nil {
+			return err
+		}
 	}
 	for i := range h.tables {
 		t, g := &h.tables[i], &p.groups[i]

@@ -38,6 +38,7 @@ type Pages struct {
 	groups []pageGroup // by window; none before the first pass
 	layer  []pageLayer // of the stack
 	memory pageGroup   // of cross-attention
+	states statePool   // of recurrent layers
 	peak   int64
 }
 
@@ -111,7 +112,7 @@ func (p *Pages) Used() int64 {
 func (p *Pages) Fits(n, memory int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	need := p.used() + int64(p.pagesOf(memory))*p.memory.bytes
+	need := p.used() + int64(p.pagesOf(memory))*p.memory.bytes + 2*p.states.bytes // the states before a pass and after it
 	for i := range p.groups {
 		need += int64(p.pagesOf(n)) * p.groups[i].bytes
 	}
@@ -126,7 +127,7 @@ func (p *Pages) Peak() int64 {
 }
 
 func (p *Pages) used() int64 {
-	used := p.memory.used()
+	used := p.memory.used() + p.states.used()
 	for i := range p.groups {
 		used += p.groups[i].used()
 	}
