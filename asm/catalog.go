@@ -13,7 +13,7 @@ import (
 )
 
 // Catalog is every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels, stateKernels)
 
 // vectorKernels work on vectors, element by element.
 var vectorKernels = []Kernel{

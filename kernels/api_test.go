@@ -99,7 +99,7 @@ func apiCalls() []call {
 	return slices.Concat(
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
-		expertsAPI(1, smallAPI, zeros), expertsAPI(2, largeAPI, zeros), feedForwardAPI(1, smallAPI, zeros), feedForwardAPI(2, largeAPI, zeros), signsAPI(1, smallAPI, zeros), signsAPI(2, largeAPI, zeros),
+		expertsAPI(1, smallAPI, zeros), expertsAPI(2, largeAPI, zeros), feedForwardAPI(1, smallAPI, zeros), feedForwardAPI(2, largeAPI, zeros), signsAPI(1, smallAPI, zeros), signsAPI(2, largeAPI, zeros), recurrenceAPI(1, smallAPI, zeros), recurrenceAPI(2, largeAPI, zeros),
 		attentionAPI(1, zeros), attentionAPI(2, zeros), pagesAPI(zeros),
 	)
 }

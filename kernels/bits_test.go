@@ -103,6 +103,7 @@ func float32Cases() (all []bitCase) {
 	}
 	longCases(add)
 	productCases(add)
+	recurrenceCases(add)
 	return all
 }
 
@@ -191,6 +192,23 @@ func longCases(add func(function, name string, result func() []float32)) {
 		}
 		return all
 	})
+}
+
+func recurrenceCases(add func(function, name string, result func() []float32)) {
+	for _, kind := range []string{"plain", "denormal", "ties", "special"} {
+		for i, size := range [][2]int{{3, 1}, {5, 15}, {8, 33}, {16, 70}} {
+			for _, delta := range []bool{false, true} {
+				const rows, heads = 2, 2
+				add("Recurrence", fmt.Sprintf("%s %dx%d, delta %v", kind, size[0], size[1], delta), func() []float32 {
+					seed := uint64(10 * i)
+					p := recurrenceOf(func(n int) []float32 { seed++; return drawn(kind, seed, n) }, rows, heads, 1, size[0], size[1])
+					p.Delta = delta
+					Recurrence(p)
+					return append(p.To, p.Dst...)
+				})
+			}
+		}
+	}
 }
 
 func productCases(add func(function, name string, result func() []float32)) {

@@ -82,7 +82,7 @@ func TestConcurrentCalls(t *testing.T) {
 		goroutines = 2
 	}
 	eachISA(t, func(t *testing.T) {
-		calls := slices.Concat(rowAPI(1, smallAPI, data), gemmAPI(1, largeAPI, data), expertsAPI(1, largeAPI, data), feedForwardAPI(1, largeAPI, data), signsAPI(1, largeAPI, data), attentionAPI(1, data),
+		calls := slices.Concat(rowAPI(1, smallAPI, data), gemmAPI(1, largeAPI, data), expertsAPI(1, largeAPI, data), feedForwardAPI(1, largeAPI, data), signsAPI(1, largeAPI, data), recurrenceAPI(1, largeAPI, data), attentionAPI(1, data),
 			rowAPI(3, largeAPI, data), gemmAPI(3, largeAPI, data), expertsAPI(3, largeAPI, data), feedForwardAPI(3, largeAPI, data), attentionAPI(3, data))
 		want := make([][]any, len(calls))
 		for i, c := range calls {

@@ -3,7 +3,7 @@
 //   - task.go hands the rows of a call to threads.
 //   - budget.go limits what one call of the assembly takes, and buffer.go has room for parts of a row.
 //   - The other files have the functions: elementwise.go, norm.go with norm_long.go, softmax.go with softmax_long.go and
-//     softmax_masked.go, gather.go, glu.go and signs.go.
+//     softmax_masked.go, gather.go, glu.go, signs.go and recurrence.go.
 //
 // A function of rows has a record of its arguments, and computes some rows of it: all of them in a serial call, and those of a
 // part on each thread.

@@ -92,4 +92,6 @@ var functions = [numKernels][]any{
 	KernelBlocks5K:            {blocks5KAVX512VNNI, blocks5KAVX512, blocks5KAVX2VNNIF16C, blocks5KAVX2F16C, blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesAVX512VNNI, blocksCodesAVX512, blocksCodesAVX2VNNIF16C, blocksCodesAVX2F16C, blocksCodesGeneric},
 	KernelSignDots:            {signDotsAVX512VPOPCNTDQ, signDotsAVX512, signDotsAVX2, signDotsGeneric},
+	KernelDeltaRows:           {deltaRowsAVX512, deltaRowsAVX2, deltaRowsGeneric},
+	KernelScanRows:            {scanRowsAVX512, scanRowsAVX2, scanRowsGeneric},
 }

@@ -92,4 +92,6 @@ var functions = [numKernels][]any{
 	KernelBlocks5K:            {blocks5KNEONDotProd, blocks5KNEON, blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesNEONDotProd, blocksCodesNEON, blocksCodesGeneric},
 	KernelSignDots:            {signDotsNEON, signDotsGeneric},
+	KernelDeltaRows:           {deltaRowsNEON, deltaRowsGeneric},
+	KernelScanRows:            {scanRowsNEON, scanRowsGeneric},
 }

@@ -92,4 +92,6 @@ var functions = [numKernels][]any{
 	KernelBlocks5K:            {blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesGeneric},
 	KernelSignDots:            {signDotsGeneric},
+	KernelDeltaRows:           {deltaRowsGeneric},
+	KernelScanRows:            {scanRowsGeneric},
 }

@@ -1504,3 +1504,41 @@ func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, 
 		signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)
 	}
 }
+
+// DeltaRows runs the implementation of deltaRows for the tier.
+func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceWriteRows(state, len(q), len(dst), ld)
+		raceRead(q)
+		raceRead(k)
+		raceRead(v)
+	}
+	switch chosen[KernelDeltaRows][isa&isaMask] {
+	case 0:
+		deltaRowsAVX512(dst, state, ld, q, k, v, decay, beta)
+	case 1:
+		deltaRowsAVX2(dst, state, ld, q, k, v, decay, beta)
+	default:
+		deltaRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+	}
+}
+
+// ScanRows runs the implementation of scanRows for the tier.
+func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceWriteRows(state, len(q), len(dst), ld)
+		raceRead(q)
+		raceRead(k)
+		raceRead(v)
+	}
+	switch chosen[KernelScanRows][isa&isaMask] {
+	case 0:
+		scanRowsAVX512(dst, state, ld, q, k, v, decay, beta)
+	case 1:
+		scanRowsAVX2(dst, state, ld, q, k, v, decay, beta)
+	default:
+		scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+	}
+}

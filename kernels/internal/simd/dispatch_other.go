@@ -433,3 +433,13 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)
 }
+
+// DeltaRows runs the implementation of deltaRows for the tier.
+func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
+	deltaRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+}
+
+// ScanRows runs the implementation of scanRows for the tier.
+func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
+	scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+}

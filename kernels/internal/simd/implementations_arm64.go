@@ -340,4 +340,12 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelDeltaRows: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelScanRows: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 }

@@ -264,4 +264,10 @@ var implementations = [numKernels][]Implementation{
 	KernelSignDots: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelDeltaRows: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelScanRows: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 }

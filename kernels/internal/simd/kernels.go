@@ -90,6 +90,8 @@ const (
 	KernelBlocks5K
 	KernelBlocksCodes
 	KernelSignDots
+	KernelDeltaRows
+	KernelScanRows
 	numKernels
 )
 
@@ -180,6 +182,8 @@ var kernelNames = [numKernels]string{
 	"blocks5K",
 	"blocksCodes",
 	"signDots",
+	"deltaRows",
+	"scanRows",
 }
 
 const (

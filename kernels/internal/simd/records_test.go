@@ -1219,4 +1219,30 @@ var records = [numKernels]record{
 		{name: "words"},
 		{name: "dim", values: []float32{384}},
 	}},
+	KernelDeltaRows: {exact: true, sums: 1, sizes: []size{
+		{name: "cols", each: true, least: 1, values: vectorLengths},
+		{name: "rows", least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 5, 8} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"v"}}},
+		{name: "state", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ld", read: true, write: true}},
+		{name: "ld"},
+		{name: "q", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true}},
+		{name: "k", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true}},
+		{name: "v", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "decay", values: []float32{0.75, 0, 1}},
+		{name: "beta", values: []float32{0.5, 0}},
+	}},
+	KernelScanRows: {exact: true, sums: 1, sizes: []size{
+		{name: "cols", each: true, least: 1, values: vectorLengths},
+		{name: "rows", least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 5, 8} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"v"}}},
+		{name: "state", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ld", read: true, write: true}},
+		{name: "ld"},
+		{name: "q", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true}},
+		{name: "k", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true}},
+		{name: "v", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "decay", values: []float32{0.75, 0, 1}},
+		{name: "beta", values: []float32{0.5, 0}},
+	}},
 }

@@ -3300,3 +3300,91 @@ func signDotsAVX512(dst []float32, lddst int, a []int32, lda int, b []int32, m, 
 //
 //go:noescape
 func signDotsAVX2(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
+
+// deltaRowsAVX512 decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := (v[c] - sum_r k[r]*s[r]) * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func deltaRowsAVX512(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// deltaRowsAVX2 decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := (v[c] - sum_r k[r]*s[r]) * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func deltaRowsAVX2(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// scanRowsAVX512 decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := v[c] * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func scanRowsAVX512(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// scanRowsAVX2 decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := v[c] * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func scanRowsAVX2(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)

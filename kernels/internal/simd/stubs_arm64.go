@@ -1437,3 +1437,47 @@ func blocksCodesNEON(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //
 //go:noescape
 func signDotsNEON(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
+
+// deltaRowsNEON decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := (v[c] - sum_r k[r]*s[r]) * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func deltaRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// scanRowsNEON decays a state, adds to it, and reads from it, column by column:
+//
+//	for c := range dst {
+//		s[r] := state[r*ld+c] * decay
+//		d := v[c] * beta
+//		state[r*ld+c] = s[r] + k[r]*d
+//		dst[c] = sum_r q[r]*state[r*ld+c]
+//	}
+//
+// where sums go from the first row of k to the last, and products that are added are not rounded.
+//
+//	dst   cols, written, may be v itself
+//	state rows x cols, rows ld apart, read and written
+//	q     rows
+//	k     rows
+//	v     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func scanRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
