@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -40,6 +39,16 @@ var effectless = func() map[string]string {
 	}
 	return all
 }()
+
+// sameJSON reports whether two values are the same, or both empty.
+func sameJSON(a, b value) bool {
+	empty := []string{"", "null", "false", "0", `""`, "[]", "{}"}
+	return string(a) == string(b) || slices.Contains(empty, string(a)) && slices.Contains(empty, string(b))
+}
+
+// Warnings reports fields of tokenizer_config.json that transformers does not know either, and of what
+// decoded texts differ in.
+func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 
 // account gives warnings about fields of a folder with tokenizer.json that nothing reads, and an error about
 // the first that the class would read.
@@ -86,17 +95,3 @@ func (s *settings) accountOf(class string, own map[string]string, t *Tokenizer) 
 	}
 	return warnings, nil
 }
-
-func (s *settings) unread(class, name string, v value) error {
-	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
-}
-
-// sameJSON reports whether two values are the same, or both empty.
-func sameJSON(a, b value) bool {
-	empty := []string{"", "null", "false", "0", `""`, "[]", "{}"}
-	return string(a) == string(b) || slices.Contains(empty, string(a)) && slices.Contains(empty, string(b))
-}
-
-// Warnings reports fields of tokenizer_config.json that transformers does not know either, and of what
-// decoded texts differ in.
-func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }

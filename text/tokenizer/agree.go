@@ -66,12 +66,6 @@ func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 	return s.agreeOnEnds(class, t)
 }
 
-// states reports whether tokenizer_config.json has a field, if only as null.
-func (s *settings) states(name string) bool {
-	_, ok := s.fields.fields[name]
-	return ok
-}
-
 // agreeOnEnds compares the tokens around a text and between two, which BERT's classes have.
 func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 	ends := map[string]string{"cls_token": "[CLS]", "sep_token": "[SEP]"}
@@ -107,12 +101,4 @@ func byteLevels(p preTokenizer) (all []byteLevel) {
 		}
 	}
 	return all
-}
-
-// bertNormalizer is what BERT's classes make of the fields of tokenizer_config.json.
-func (s *settings) bertNormalizer() *bertNormalizer {
-	b := &bertNormalizer{clean: true, chinese: s.fields.bool("tokenize_chinese_chars", true),
-		lower: s.fields.bool("do_lower_case", true), table: properties, lowerCase: newLowerCase()}
-	b.strip = s.fields.bool("strip_accents", b.lower)
-	return b
 }

@@ -312,3 +312,5 @@ func parseMerges(in value, m *bpe) error {
 		return m.merge(rank-1, pair[0], pair[1])
 	})
 }
+
+const space = '▁'

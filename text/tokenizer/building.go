@@ -14,21 +14,6 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// tokenizerClass is a class of tokenizers in transformers.
-type tokenizerClass struct {
-	json   reading
-	fields map[string]string // of tokenizer_config.json with their defaults in JSON, beside sharedFields
-}
-
-// reading is how a class takes tokenizer.json.
-type reading int
-
-const (
-	asWritten       reading = iota // as Hugging Face's tokenizers read it
-	vocabularyAlone                // its vocabulary, merges, character map and post-processor
-	without                        // not at all: the class is written in Python
-)
-
 // building is a tokenizer in the making. The strings are parts of tokenizer.json.
 type building struct {
 	*settings

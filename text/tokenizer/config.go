@@ -13,74 +13,13 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/regular"
 )
-
-// Config is what tokenizer_config.json and its companions say beside the tokenizer
-// itself.
-type Config struct {
-	Class        string            // tokenizer_class
-	MaxLength    int               // model_max_length, 0 if there is no limit
-	TruncateLeft bool              // truncation_side: texts that are too long lose their beginning
-	ChatTemplate string            // Jinja; of named ones the one named default
-	Templates    map[string]string // the chat templates by name, if they have names
-	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
-}
 
 // Config gives what the files say beside the tokenizer itself.
 func (t *Tokenizer) Config() Config { return t.config }
 
 // noLimit is the model_max_length from which on there is none.
 const noLimit = 1e9
-
-// settings is a Config with what only loading needs.
-type settings struct {
-	Config
-	fields  *object               // of tokenizer_config.json
-	special map[string]AddedToken // by role, such as bos_token
-	bare    map[string]bool       // roles whose token the files give as a string, or as null
-	named   []namedToken          // with roles of the folder's own
-	added   []AddedToken          // with the ids they must get
-	decoded bool                  // added is added_tokens_decoder: all that there are
-	unsaid  map[string]bool       // those of added whose flag normalized is not said
-	extra   []AddedToken          // without ids
-	read    map[string]bool       // fields of tokenizer_config.json that a class read
-	typed   map[string]bool       // tokens that tokenizer_config.json gives as objects, for which added_tokens.json does not look
-	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
-	// additional special tokens beside extra, which some classes take
-	additional []AddedToken
-	classNamed bool   // the files name a class, and it is not that of the model_type alone
-	used       string // the class that tokenizer.json was read as, "" without that file
-	side       string // truncation_side in JSON, "" if it is not said
-}
-
-// namedToken is a token with a role, such as image_token.
-type namedToken struct {
-	role string
-	AddedToken
-	stays bool // special_tokens_map.json does not change it
-}
-
-var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
-
-// readJSON reads an object, nil if there is no such file.
-func readJSON(fsys fs.FS, name string) (*object, error) {
-	data, err := regular.ReadFile(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	v, err := parseJSON(data)
-	if err == nil {
-		var o *object
-		if o, err = parseObject(name, v); err == nil {
-			return o, nil
-		}
-	}
-	return nil, inFile(name, err)
-}
 
 // readSettings reads tokenizer_config.json with other values for some of its fields, and the files
 // beside it.

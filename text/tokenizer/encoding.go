@@ -1,6 +1,6 @@
 package tokenizer
 
-// What a text becomes.
+// What a text becomes, and how callers ask for it.
 
 import (
 	"slices"
@@ -8,9 +8,6 @@ import (
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
-
-// Offset is the part [Start, End) of a text that a token came from.
-type Offset struct{ Start, End int }
 
 // Encoding is a text, or a pair of texts, as tokens. All slices that are not nil
 // have the same length.
@@ -51,57 +48,6 @@ func (e *Encoding) Sequence(i int) int {
 		}
 	}
 	return -1
-}
-
-// encoding makes the tokens of w an encoding of text number typeID.
-func (t *Tokenizer) encoding(w *work, typeID int, opts *Options) *Encoding {
-	n := len(w.tokens)
-	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
-	for i, x := range w.tokens {
-		e.IDs[i], e.TypeIDs[i], e.Attention[i] = int(x.id), typeID, true
-	}
-	if opts.Tokens {
-		e.Tokens = make([]string, n)
-		for i := range e.Tokens {
-			e.Tokens[i] = t.tokenText(w, i)
-		}
-	}
-	if opts.Offsets == NoOffsets {
-		return e
-	}
-	e.Offsets, e.Words = make([]Offset, n), make([]int, n)
-	for i, x := range w.tokens {
-		o := w.offsets(w.splits[x.split], x.start, x.end)
-		e.Offsets[i], e.Words[i] = Offset{int(o.start), int(o.end)}, int(x.split)
-	}
-	trims := t.post != nil && t.post.trims()
-	if opts.Offsets == Bytes {
-		wholeCharacters(w.original, e.Offsets)
-	}
-	if trims {
-		e.trims = make([]trim, n)
-		for i, o := range e.Offsets {
-			e.trims[i] = trimOf(t.tokenText(w, i))
-			if opts.Offsets == Bytes {
-				e.trims[i].inBytes(w.original[o.Start:o.End])
-			}
-		}
-	}
-	if opts.Offsets == Characters {
-		countCharacters(w.original, e.Offsets)
-	}
-	return e
-}
-
-// tokenText gives the string of the i-th token of w.
-func (t *Tokenizer) tokenText(w *work, i int) string {
-	x := w.tokens[i]
-	if !x.surface {
-		if s, ok := t.model.token(x.id); ok {
-			return s
-		}
-	}
-	return string(w.text[x.start:x.end])
 }
 
 // trimOf counts white space, spelled or not by the byte alphabet, at the ends of s.
@@ -238,23 +184,21 @@ func (e *Encoding) setTypes(id int) {
 	}
 }
 
-// filled gives an encoding of n special tokens; it has the slices that like has.
-func filled(n, id, typeID int, token string, attention bool, opts *Options) *Encoding {
-	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
-	for i := range n {
-		e.IDs[i], e.TypeIDs[i], e.Special[i], e.Attention[i] = id, typeID, true, attention
-	}
-	if opts.Tokens {
-		e.Tokens = make([]string, n)
-		for i := range e.Tokens {
-			e.Tokens[i] = token
-		}
-	}
-	if opts.Offsets != NoOffsets {
-		e.Offsets, e.Words, e.trims = make([]Offset, n), make([]int, n), make([]trim, n)
-		for i := range e.Words {
-			e.Words[i] = -1
-		}
-	}
-	return e
+// Options tell what of an [Encoding] is wanted. The zero value asks for ids with
+// special tokens.
+type Options struct {
+	NoSpecial bool    // leave out what the post-processor adds
+	Tokens    bool    // fill Tokens
+	Offsets   Offsets // fill Offsets and Words
+	Overflow  bool    // fill Overflowing
 }
+
+// The units.
+const (
+	NoOffsets  Offsets = iota
+	Bytes              // bytes of the text; a token that is a part of a character has all of it
+	Characters         // Unicode code points, as in Python
+)
+
+// Offsets is the unit of offsets.
+type Offsets int

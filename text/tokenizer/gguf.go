@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -312,5 +315,39 @@ func (g *ggufVocab) charsmap() []byte {
 		}
 		return out
 	}
+	return nil
+}
+
+// pre is what the file names.
+func (g *ggufVocab) pre() (ggufPre, error) {
+	name := g.text("pre", "")
+	if name == "" {
+		return ggufDefault, nil
+	}
+	p, ok := ggufPres[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(ggufPres)), ", ")
+		return p, &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml.pre", Value: name, Err: errors.New("want one of " + known)}
+	}
+	return p, nil
+}
+
+// cut sets what is done to texts before the model sees them.
+func (p *ggufPre) cut(t *Tokenizer) error {
+	if p.nfc {
+		t.normalizer = form{ucd.FormC}
+	}
+	var list preTokenizers
+	if p.digits {
+		list = append(list, splitChars{ucd.Numeric, isolated})
+	}
+	for _, source := range p.cuts {
+		at, err := compile(source)
+		if err != nil {
+			return fmt.Errorf("tokenizer.ggml.pre: %w", err)
+		}
+		list = append(list, &splitAt{pattern: at, behavior: isolated})
+	}
+	t.pre = append(list, byteLevel{spell: true})
 	return nil
 }

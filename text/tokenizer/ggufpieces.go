@@ -62,21 +62,6 @@ func bytePieces(prefix bool) decoder {
 	return list
 }
 
-// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
-func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
-	var pieces []typedPiece
-	for typeID, text := range []string{textA, textB} {
-		if addBOS {
-			pieces = append(pieces, typedPiece{bos, typeID})
-		}
-		pieces = append(pieces, typedPiece{text, typeID})
-		if addEOS {
-			pieces = append(pieces, typedPiece{eos, typeID})
-		}
-	}
-	return around(m, pieces[:len(pieces)/2], pieces)
-}
-
 // shown turns a piece's spelling of GGUF's WordPiece vocabularies into that of
 // vocab.txt: there a word begins with ▁ and a continuation with nothing.
 func shown(piece string) string {

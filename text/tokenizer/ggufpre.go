@@ -3,14 +3,7 @@ package tokenizer
 // The pre-tokenizers that GGUF files name by tokenizer.ggml.pre, as llama.cpp's converter writes them.
 
 import (
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
-
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
 // ggufPre is how byte-level tokenizers of a kind cut texts, before BPE merges bytes.
@@ -85,37 +78,3 @@ var ggufPres = func() map[string]ggufPre {
 	}
 	return list
 }()
-
-// pre is what the file names.
-func (g *ggufVocab) pre() (ggufPre, error) {
-	name := g.text("pre", "")
-	if name == "" {
-		return ggufDefault, nil
-	}
-	p, ok := ggufPres[name]
-	if !ok {
-		known := strings.Join(slices.Sorted(maps.Keys(ggufPres)), ", ")
-		return p, &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml.pre", Value: name, Err: errors.New("want one of " + known)}
-	}
-	return p, nil
-}
-
-// cut sets what is done to texts before the model sees them.
-func (p *ggufPre) cut(t *Tokenizer) error {
-	if p.nfc {
-		t.normalizer = form{ucd.FormC}
-	}
-	var list preTokenizers
-	if p.digits {
-		list = append(list, splitChars{ucd.Numeric, isolated})
-	}
-	for _, source := range p.cuts {
-		at, err := compile(source)
-		if err != nil {
-			return fmt.Errorf("tokenizer.ggml.pre: %w", err)
-		}
-		list = append(list, &splitAt{pattern: at, behavior: isolated})
-	}
-	t.pre = append(list, byteLevel{spell: true})
-	return nil
-}

@@ -1,5 +1,7 @@
 package tokenizer
 
+import "unicode/utf8"
+
 // Texts of which truncation keeps little: the rest is not tokenized.
 
 // longText is the bytes from which on a text is first tokenized in part.
@@ -86,4 +88,55 @@ func (t *Tokenizer) tail(text string, typeID, size int, opts *Options) (*Encodin
 		return nil, err
 	}
 	return e.slice(len(before.IDs), len(e.IDs)), nil
+}
+
+// seamKind is that between a and b in any text, if both are plain.
+func (t *Tokenizer) seamKind(a, b rune) seamKind {
+	t.seams.mu.RLock()
+	kind := t.seams.kinds[[2]rune{a, b}]
+	t.seams.mu.RUnlock()
+	if kind != 0 {
+		return kind
+	}
+	kind = t.findSeam(a, b)
+	t.seams.mu.Lock()
+	defer t.seams.mu.Unlock()
+	if t.seams.kinds == nil || len(t.seams.kinds) >= maxSeams {
+		t.seams.kinds = map[[2]rune]seamKind{}
+	}
+	t.seams.kinds[[2]rune{a, b}] = kind
+	return kind
+}
+
+// seam is the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
+func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
+	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are not a seam
+	end = from
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	tried := map[[2]rune]bool{}
+	for end < min(len(text), from+far) && len(tried) < most {
+		a, size := utf8.DecodeLastRuneInString(text[:end])
+		b, next := utf8.DecodeRuneInString(text[end:])
+		if pair := [2]rune{a, b}; !tried[pair] && apart(text, end-size, end, end+next) {
+			if t.seamKind(a, b) >= kind {
+				return end, true
+			}
+			tried[pair] = true
+		}
+		end += next
+	}
+	return 0, false
+}
+
+func (t *Tokenizer) findSeam(a, b rune) seamKind {
+	s := &seam{before: []rune{a}, after: []rune{b}, sealed: true}
+	if !s.added(t.added.list, nil) || !s.normalize(t.normalizer) || !s.added(t.added.list, t.added.shown) || !s.preTokenize(t.pre) || !s.model(t.model) {
+		return noSeam
+	}
+	if s.sealed {
+		return sealedSeam
+	}
+	return openSeam
 }

@@ -370,3 +370,13 @@ func unescaped(b byte) byte {
 	}
 	return b
 }
+
+func typeOnly(kind string) string { return fmt.Sprintf(`{"type":%q}`, kind) }
+
+func inOrder(name string, list ...string) string {
+	return fmt.Sprintf(`{"type":"Sequence",%q:[%s]}`, name, strings.Join(list, ","))
+}
+
+func replaced(pattern, content string) string {
+	return fmt.Sprintf(`{"type":"Replace","pattern":%s,"content":"%s"}`, pattern, content)
+}

@@ -9,16 +9,6 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// model is safe for concurrent use.
-type model interface {
-	// tokenize appends the tokens of text[start:end] to w.tokens; the split's number
-	// is filled in by the caller.
-	tokenize(w *work, start, end int32) error
-	size() int
-	id(token string) (uint32, bool)
-	token(id uint32) (string, bool)
-}
-
 var (
 	errNoUnknown = errors.New("the text holds what the vocabulary lacks, and the model has no unknown token")
 )

@@ -88,3 +88,6 @@ func (c *characterCounter) count(to int) int {
 	}
 	return c.at.chars
 }
+
+// Offset is the part [Start, End) of a text that a token came from.
+type Offset struct{ Start, End int }

@@ -175,8 +175,6 @@ func mergesText(data []byte) ([][2]string, error) {
 	return merges, nil
 }
 
-const space = '▁'
-
 // openMarian reads source.spm for the pieces and vocab.json for their ids.
 func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if s.fields.bool("separate_vocabs", false) {
@@ -246,4 +244,12 @@ func (v *vocabulary) tokenize(*work, int32, int32) error { return errNoUnknown }
 // endWith is A </s>, or A </s> B </s>.
 func endWith(m model, eos string) (*template, error) {
 	return around(m, []typedPiece{{textA, 0}, {eos, 0}}, []typedPiece{{textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
+}
+
+// bertNormalizer is what BERT's classes make of the fields of tokenizer_config.json.
+func (s *settings) bertNormalizer() *bertNormalizer {
+	b := &bertNormalizer{clean: true, chinese: s.fields.bool("tokenize_chinese_chars", true),
+		lower: s.fields.bool("do_lower_case", true), table: properties, lowerCase: newLowerCase()}
+	b.strip = s.fields.bool("strip_accents", b.lower)
+	return b
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -131,17 +129,6 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 	return t, s.addBeside(t)
 }
 
-// configure gives t what the settings say beside its tokens.
-func (s *settings) configure(t *Tokenizer) {
-	t.config = s.Config
-	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
-}
-
-func exists(fsys fs.FS, name string) bool {
-	_, err := fs.Stat(fsys, name)
-	return err == nil
-}
-
 // openOlder reads the files of before tokenizer.json.
 func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	name, open := "", openMarian
@@ -169,44 +156,6 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	return t, nil
 }
 
-// genericClass has no rules of its own.
-const genericClass = "TokenizersBackend"
-
-// class gives the class of tokenizer that transformers takes for the folder, without the
-// ending of its fast version; "" if nothing names one.
-func (s *settings) class(fsys fs.FS) (string, error) {
-	o, err := readJSON(fsys, "config.json")
-	if err != nil {
-		return "", err
-	}
-	if o == nil {
-		o = &object{what: "config.json", fields: map[string]value{}}
-	}
-	modelType, class := o.text("model_type", ""), s.Class
-	if class == "" {
-		class = o.text("tokenizer_class", "")
-	}
-	s.classNamed = class != ""
-	class = strings.TrimSuffix(class, "Fast")
-	if class == "PreTrainedTokenizer" {
-		class = genericClass
-	}
-	registered, known := classOf[modelType]
-	switch {
-	case o.err != nil:
-		return "", o.err
-	case class == "" && registered != "" && !unconfigured[modelType]:
-		return registered, nil
-	case class == "" && known:
-		return genericClass, nil
-	case class == "" && modelType != "":
-		return "", &fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
-	case registered == genericClass, registered != "" && misnamed[modelType]:
-		return registered, nil
-	}
-	return class, nil
-}
-
 // classFor is class for a folder with tokenizer.json, by the name under which the tables know it. An
 // unknown class reads the file as it is.
 func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
@@ -221,10 +170,6 @@ func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 		class = same
 	}
 	return class, nil
-}
-
-func unknownClass(class, file string) error {
-	return &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
 }
 
 // role gives the token with a role, and what it is called if the files do not say.
@@ -250,64 +195,3 @@ func (s *settings) build(t *Tokenizer) (*Tokenizer, error) {
 	}
 	return t, s.addBeside(t)
 }
-
-// hasID reports whether the files give the id of an added token.
-func (s *settings) hasID(content string) bool {
-	for _, a := range s.added {
-		if a.Content == content {
-			return true
-		}
-	}
-	return false
-}
-
-// specialOf gives a special token that t knows.
-func specialOf(m model, token string) (special, error) {
-	id, ok := m.id(token)
-	if !ok {
-		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, token)
-	}
-	return special{token, int(id)}, nil
-}
-
-// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
-// type.
-func around(m model, single, pair []typedPiece) (*template, error) {
-	p := new(template)
-	for i, pieces := range [][]typedPiece{single, pair} {
-		var out []templatePiece
-		for _, x := range pieces {
-			piece := templatePiece{text: -1, typeID: x.typeID}
-			switch x.text {
-			case textA:
-				piece.text = 0
-			case textB:
-				piece.text = 1
-			default:
-				s, err := specialOf(m, x.text)
-				if err != nil {
-					return nil, err
-				}
-				piece.tokens = []special{s}
-			}
-			out = append(out, piece)
-		}
-		if i == 0 {
-			p.single = out
-		} else {
-			p.pair = out
-		}
-	}
-	return p, nil
-}
-
-type typedPiece struct {
-	text   string
-	typeID int
-}
-
-// The texts of a template, which no token is called.
-const (
-	textA = "\x00A"
-	textB = "\x00B"
-)

@@ -32,12 +32,6 @@ func (p literal) appendAll(places []onig.Place, text []byte) []onig.Place {
 	}
 }
 
-// scanner is one of the well-known patterns.
-type scanner struct {
-	scan   func(text []byte) int // the length of the match at the beginning of a text, 0 for none
-	source string
-}
-
 func (p scanner) appendAll(places []onig.Place, text []byte) []onig.Place {
 	for at := 0; at < len(text); {
 		if n := p.scan(text[at:]); n > 0 {

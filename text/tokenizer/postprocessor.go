@@ -215,3 +215,24 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	}
 	return out, nil
 }
+
+// filled gives an encoding of n special tokens; it has the slices that like has.
+func filled(n, id, typeID int, token string, attention bool, opts *Options) *Encoding {
+	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
+	for i := range n {
+		e.IDs[i], e.TypeIDs[i], e.Special[i], e.Attention[i] = id, typeID, true, attention
+	}
+	if opts.Tokens {
+		e.Tokens = make([]string, n)
+		for i := range e.Tokens {
+			e.Tokens[i] = token
+		}
+	}
+	if opts.Offsets != NoOffsets {
+		e.Offsets, e.Words, e.trims = make([]Offset, n), make([]int, n), make([]trim, n)
+		for i := range e.Words {
+			e.Words[i] = -1
+		}
+	}
+	return e
+}

@@ -95,12 +95,6 @@ var behaviors = map[string]behavior{
 	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,
 }
 
-// match is a part of a split, which is a delimiter or lies between them.
-type match struct {
-	start, end int32
-	delimiter  bool
-}
-
 // cutMatches cuts s into w.matches as the behavior says.
 func (w *work) cutMatches(s split, b behavior) {
 	m := w.matches

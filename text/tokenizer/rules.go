@@ -5,7 +5,6 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -127,16 +126,6 @@ const (
 )
 
 // Parts of tokenizer.json.
-
-func typeOnly(kind string) string { return fmt.Sprintf(`{"type":%q}`, kind) }
-
-func inOrder(name string, list ...string) string {
-	return fmt.Sprintf(`{"type":"Sequence",%q:[%s]}`, name, strings.Join(list, ","))
-}
-
-func replaced(pattern, content string) string {
-	return fmt.Sprintf(`{"type":"Replace","pattern":%s,"content":"%s"}`, pattern, content)
-}
 
 func bertNormal(clean, chinese, strip, lower string) string {
 	return fmt.Sprintf(`{"type":"BertNormalizer","clean_text":%s,"handle_chinese_chars":%s,"strip_accents":%s,"lowercase":%s}`, clean, chinese, strip, lower)

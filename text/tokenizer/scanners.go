@@ -327,3 +327,9 @@ func scanDeepSeek(text []byte) int {
 	}
 	return white(text, true)
 }
+
+// scanner is one of the well-known patterns.
+type scanner struct {
+	scan   func(text []byte) int // the length of the match at the beginning of a text, 0 for none
+	source string
+}

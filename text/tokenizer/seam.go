@@ -43,35 +43,6 @@ type seams struct {
 // maxSeams bounds what is remembered.
 const maxSeams = 1 << 12
 
-// seamKind is that between a and b in any text, if both are plain.
-func (t *Tokenizer) seamKind(a, b rune) seamKind {
-	t.seams.mu.RLock()
-	kind := t.seams.kinds[[2]rune{a, b}]
-	t.seams.mu.RUnlock()
-	if kind != 0 {
-		return kind
-	}
-	kind = t.findSeam(a, b)
-	t.seams.mu.Lock()
-	defer t.seams.mu.Unlock()
-	if t.seams.kinds == nil || len(t.seams.kinds) >= maxSeams {
-		t.seams.kinds = map[[2]rune]seamKind{}
-	}
-	t.seams.kinds[[2]rune{a, b}] = kind
-	return kind
-}
-
-func (t *Tokenizer) findSeam(a, b rune) seamKind {
-	s := &seam{before: []rune{a}, after: []rune{b}, sealed: true}
-	if !s.added(t.added.list, nil) || !s.normalize(t.normalizer) || !s.added(t.added.list, t.added.shown) || !s.preTokenize(t.pre) || !s.model(t.model) {
-		return noSeam
-	}
-	if s.sealed {
-		return sealedSeam
-	}
-	return openSeam
-}
-
 // pairs reports whether f holds for all that may stand at the two sides.
 func (s *seam) pairs(f func(a, b rune) bool) bool {
 	for _, a := range s.before {
@@ -249,28 +220,6 @@ var scannerExpressions = sync.OnceValue(func() map[string]*onig.Regexp {
 	}
 	return all
 })
-
-// seam is the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
-func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
-	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are not a seam
-	end = from
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
-	tried := map[[2]rune]bool{}
-	for end < min(len(text), from+far) && len(tried) < most {
-		a, size := utf8.DecodeLastRuneInString(text[:end])
-		b, next := utf8.DecodeRuneInString(text[end:])
-		if pair := [2]rune{a, b}; !tried[pair] && apart(text, end-size, end, end+next) {
-			if t.seamKind(a, b) >= kind {
-				return end, true
-			}
-			tried[pair] = true
-		}
-		end += next
-	}
-	return 0, false
-}
 
 // apart reports whether the characters at text[start:middle] and text[middle:end] are plain, are graphemes by
 // themselves, and have plain neighbours.

@@ -130,13 +130,6 @@ func (f *spmFolder) t5() (func() error, error) {
 	return f.template(pair[:2], pair), f.unigram(pieces, 2)
 }
 
-// spacesToOne normalizes by the model's character map, and makes spaces in a row one.
-func (f *spmFolder) spacesToOne() error {
-	list, err := f.precompiled()
-	f.t.normalizer = append(list, regexReplace(" {2,}", " "))
-	return err
-}
-
 // oneSpace is what Barthez and DeBERTa-v2 do in the place of the character map.
 func oneSpace() normalizers {
 	return normalizers{regexReplace(`\s{2,}|[\n\r\t]`, " "), form{ucd.FormC}, strip{false, true}}

@@ -374,3 +374,10 @@ func byID(ids map[string]int) []string {
 	slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(ids[a], ids[b]) })
 	return texts
 }
+
+// spacesToOne normalizes by the model's character map, and makes spaces in a row one.
+func (f *spmFolder) spacesToOne() error {
+	list, err := f.precompiled()
+	f.t.normalizer = append(list, regexReplace(" {2,}", " "))
+	return err
+}

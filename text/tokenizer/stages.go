@@ -257,3 +257,6 @@ func (s *wholeStage) next(out []string, text string) []string {
 func (s *wholeStage) end(out []string) []string {
 	return append(out, s.d.decode([]string{string(s.text)})...)
 }
+
+// maxWaiting is the bytes of a row of tokens for bytes from which on it no longer waits for its end.
+const maxWaiting = 64

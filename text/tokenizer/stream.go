@@ -19,9 +19,6 @@ type Stream struct {
 	from, to    []string // between stages
 }
 
-// maxWaiting is the bytes of a row of tokens for bytes from which on it no longer waits for its end.
-const maxWaiting = 64
-
 // Stream begins a text. Special tokens are left out if asked.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
 	s := &Stream{t: t, skipSpecial: skipSpecial}

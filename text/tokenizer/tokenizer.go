@@ -35,25 +35,6 @@ type Tokenizer struct {
 	places     bool // pre needs to know where in the original a piece begins
 }
 
-// Options tell what of an [Encoding] is wanted. The zero value asks for ids with
-// special tokens.
-type Options struct {
-	NoSpecial bool    // leave out what the post-processor adds
-	Tokens    bool    // fill Tokens
-	Offsets   Offsets // fill Offsets and Words
-	Overflow  bool    // fill Overflowing
-}
-
-// Offsets is the unit of offsets.
-type Offsets int
-
-// The units.
-const (
-	NoOffsets  Offsets = iota
-	Bytes              // bytes of the text; a token that is a part of a character has all of it
-	Characters         // Unicode code points, as in Python
-)
-
 // maxText bounds the length of a text, so that places in it are 32 bits wide.
 const maxText = 1 << 26
 
@@ -214,78 +195,6 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	return nil
 }
 
-// one encodes a text without special tokens.
-func (t *Tokenizer) one(text string, typeID int, opts *Options) (*Encoding, error) {
-	w := workPool.Get().(*work)
-	defer w.release()
-	if err := t.tokenize(w, text, opts); err != nil {
-		return nil, err
-	}
-	return t.encoding(w, typeID, opts), nil
-}
-
-// Encode gives the tokens of a text.
-func (t *Tokenizer) Encode(text string, opts Options) (*Encoding, error) {
-	return t.encode(text, nil, &opts)
-}
-
-// EncodePair gives the tokens of two texts that belong together, such as a query
-// and an answer.
-func (t *Tokenizer) EncodePair(first, second string, opts Options) (*Encoding, error) {
-	return t.encode(first, &second, &opts)
-}
-
-func (t *Tokenizer) encode(first string, second *string, opts *Options) (*Encoding, error) {
-	e, err := t.unpadded(first, second, opts)
-	if err != nil || t.padding == nil {
-		return e, err
-	}
-	all := []*Encoding{e}
-	err = t.padding.pad(all, opts)
-	return all[0], err
-}
-
-func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Encoding, error) {
-	c, limit := t.truncation, 0
-	if c != nil {
-		limit = c.MaxLength
-		if t.post != nil && !opts.NoSpecial {
-			limit -= t.post.added(second != nil)
-		}
-	}
-	e, f, err := t.both(first, second, limit, opts)
-	if err != nil {
-		return nil, err
-	}
-	if c != nil && limit < 0 {
-		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", fault.ErrTruncation, c.MaxLength)
-	}
-	if c != nil {
-		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {
-			return nil, err
-		}
-	}
-	parts := []*Encoding{e}
-	if f != nil {
-		parts = append(parts, f)
-	}
-	for i, p := range parts {
-		p.setSequence(i)
-		for _, o := range p.Overflowing {
-			o.setSequence(i)
-		}
-	}
-	if t.post != nil {
-		if parts, err = t.post.process(parts, !opts.NoSpecial, opts); err != nil {
-			return nil, err
-		}
-	}
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	return join(parts), nil
-}
-
 // Decode gives the text of ids. Ids that no token has are left out, and so are
 // special tokens if asked.
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
@@ -368,4 +277,35 @@ func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	u.normalizer = append(normalizers{newLowerCase()}, list...)
 	u.added = newAddedTokens()
 	return &u, u.addTokens(t.added.list)
+}
+
+// Config is what tokenizer_config.json and its companions say beside the tokenizer
+// itself.
+type Config struct {
+	Class        string            // tokenizer_class
+	MaxLength    int               // model_max_length, 0 if there is no limit
+	TruncateLeft bool              // truncation_side: texts that are too long lose their beginning
+	ChatTemplate string            // Jinja; of named ones the one named default
+	Templates    map[string]string // the chat templates by name, if they have names
+	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
+}
+
+// Truncation gives how texts are truncated, nil if they are not.
+func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
+
+// Padding gives how encodings are padded, nil if they are not.
+func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
+
+// WithTruncation gives the same tokenizer with another truncation, nil for none.
+func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
+	u := *t
+	u.truncation = copyOf(c)
+	return &u
+}
+
+// WithPadding gives the same tokenizer with another padding, nil for none.
+func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
+	u := *t
+	u.padding = copyOf(c)
+	return &u
 }

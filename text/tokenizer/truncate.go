@@ -37,26 +37,6 @@ type Padding struct {
 	Token      string
 }
 
-// Truncation gives how texts are truncated, nil if they are not.
-func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
-
-// Padding gives how encodings are padded, nil if they are not.
-func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
-
-// WithTruncation gives the same tokenizer with another truncation, nil for none.
-func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
-	u := *t
-	u.truncation = copyOf(c)
-	return &u
-}
-
-// WithPadding gives the same tokenizer with another padding, nil for none.
-func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
-	u := *t
-	u.padding = copyOf(c)
-	return &u
-}
-
 func copyOf[T any](p *T) *T {
 	if p == nil {
 		return nil

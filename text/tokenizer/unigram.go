@@ -20,13 +20,6 @@ type unigram struct {
 	cache        *wordCache
 }
 
-// latticeNode is the best way to reach a place.
-type latticeNode struct {
-	score float64
-	start int32 // of its last token; -1 if the place was not reached
-	id    int32
-}
-
 // newUnigram takes tokens by id. One with the score NaN is found in no text.
 func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
 	if unknown >= int32(len(tokens)) {

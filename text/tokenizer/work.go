@@ -286,3 +286,26 @@ func (w *work) offsets(s split, start, end int32) span {
 	}
 	return span{w.alignOf(start).start, w.alignOf(end - 1).end}
 }
+
+// model is safe for concurrent use.
+type model interface {
+	// tokenize appends the tokens of text[start:end] to w.tokens; the split's number
+	// is filled in by the caller.
+	tokenize(w *work, start, end int32) error
+	size() int
+	id(token string) (uint32, bool)
+	token(id uint32) (string, bool)
+}
+
+// latticeNode is the best way to reach a place.
+type latticeNode struct {
+	score float64
+	start int32 // of its last token; -1 if the place was not reached
+	id    int32
+}
+
+// match is a part of a split, which is a delimiter or lies between them.
+type match struct {
+	start, end int32
+	delimiter  bool
+}

@@ -1,0 +1,203 @@
+package tokenizer
+
+// What only loading needs: the settings of a folder, and the pieces of templates.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/regular"
+)
+
+// settings is a Config with what only loading needs.
+type settings struct {
+	Config
+	fields  *object               // of tokenizer_config.json
+	special map[string]AddedToken // by role, such as bos_token
+	bare    map[string]bool       // roles whose token the files give as a string, or as null
+	named   []namedToken          // with roles of the folder's own
+	added   []AddedToken          // with the ids they must get
+	decoded bool                  // added is added_tokens_decoder: all that there are
+	unsaid  map[string]bool       // those of added whose flag normalized is not said
+	extra   []AddedToken          // without ids
+	read    map[string]bool       // fields of tokenizer_config.json that a class read
+	typed   map[string]bool       // tokens that tokenizer_config.json gives as objects, for which added_tokens.json does not look
+	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
+	// additional special tokens beside extra, which some classes take
+	additional []AddedToken
+	classNamed bool   // the files name a class, and it is not that of the model_type alone
+	used       string // the class that tokenizer.json was read as, "" without that file
+	side       string // truncation_side in JSON, "" if it is not said
+}
+
+// states reports whether tokenizer_config.json has a field, if only as null.
+func (s *settings) states(name string) bool {
+	_, ok := s.fields.fields[name]
+	return ok
+}
+
+// namedToken is a token with a role, such as image_token.
+type namedToken struct {
+	role string
+	AddedToken
+	stays bool // special_tokens_map.json does not change it
+}
+
+var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
+
+// configure gives t what the settings say beside its tokens.
+func (s *settings) configure(t *Tokenizer) {
+	t.config = s.Config
+	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
+}
+
+func (s *settings) unread(class, name string, v value) error {
+	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
+}
+
+// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
+func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
+	var pieces []typedPiece
+	for typeID, text := range []string{textA, textB} {
+		if addBOS {
+			pieces = append(pieces, typedPiece{bos, typeID})
+		}
+		pieces = append(pieces, typedPiece{text, typeID})
+		if addEOS {
+			pieces = append(pieces, typedPiece{eos, typeID})
+		}
+	}
+	return around(m, pieces[:len(pieces)/2], pieces)
+}
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
+// genericClass has no rules of its own.
+const genericClass = "TokenizersBackend"
+
+// class gives the class of tokenizer that transformers takes for the folder, without the
+// ending of its fast version; "" if nothing names one.
+func (s *settings) class(fsys fs.FS) (string, error) {
+	o, err := readJSON(fsys, "config.json")
+	if err != nil {
+		return "", err
+	}
+	if o == nil {
+		o = &object{what: "config.json", fields: map[string]value{}}
+	}
+	modelType, class := o.text("model_type", ""), s.Class
+	if class == "" {
+		class = o.text("tokenizer_class", "")
+	}
+	s.classNamed = class != ""
+	class = strings.TrimSuffix(class, "Fast")
+	if class == "PreTrainedTokenizer" {
+		class = genericClass
+	}
+	registered, known := classOf[modelType]
+	switch {
+	case o.err != nil:
+		return "", o.err
+	case class == "" && registered != "" && !unconfigured[modelType]:
+		return registered, nil
+	case class == "" && known:
+		return genericClass, nil
+	case class == "" && modelType != "":
+		return "", &fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
+	case registered == genericClass, registered != "" && misnamed[modelType]:
+		return registered, nil
+	}
+	return class, nil
+}
+
+func unknownClass(class, file string) error {
+	return &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
+}
+
+// hasID reports whether the files give the id of an added token.
+func (s *settings) hasID(content string) bool {
+	for _, a := range s.added {
+		if a.Content == content {
+			return true
+		}
+	}
+	return false
+}
+
+// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
+// type.
+func around(m model, single, pair []typedPiece) (*template, error) {
+	p := new(template)
+	for i, pieces := range [][]typedPiece{single, pair} {
+		var out []templatePiece
+		for _, x := range pieces {
+			piece := templatePiece{text: -1, typeID: x.typeID}
+			switch x.text {
+			case textA:
+				piece.text = 0
+			case textB:
+				piece.text = 1
+			default:
+				s, err := specialOf(m, x.text)
+				if err != nil {
+					return nil, err
+				}
+				piece.tokens = []special{s}
+			}
+			out = append(out, piece)
+		}
+		if i == 0 {
+			p.single = out
+		} else {
+			p.pair = out
+		}
+	}
+	return p, nil
+}
+
+type typedPiece struct {
+	text   string
+	typeID int
+}
+
+// The texts of a template, which no token is called.
+const (
+	textA = "\x00A"
+	textB = "\x00B"
+)
+
+// readJSON reads an object, nil if there is no such file.
+func readJSON(fsys fs.FS, name string) (*object, error) {
+	data, err := regular.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseJSON(data)
+	if err == nil {
+		var o *object
+		if o, err = parseObject(name, v); err == nil {
+			return o, nil
+		}
+	}
+	return nil, inFile(name, err)
+}
+
+// specialOf gives a special token that t knows.
+func specialOf(m model, token string) (special, error) {
+	id, ok := m.id(token)
+	if !ok {
+		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, token)
+	}
+	return special{token, int(id)}, nil
+}
