@@ -30,9 +30,19 @@ var blocksKernels = []Kernel{
 		"The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5."),
 	blocks("blocks5K", kernel.BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true},
 		"A block is as of blocks4K, with w as of blocks5."),
-	blocks("blocksCodes", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: true},
+	blocks("blocksCodes", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: kernel.E2M1},
 		"The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the",
 		"number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4."),
+	blocks("blocks4NL", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: kernel.Nonlinear},
+		"The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a",
+		"code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241."),
+	blocks("blocks4NLK", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Codes: kernel.Nonlinear},
+		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each",
+		"column and w as of blocks4NL. Number and byte make the scale."),
+	blocks("blocks3K", kernel.BlockLayout{Elements: 256, Bits: 3, Group: 16, Scales: true},
+		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
+		"for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is",
+		"w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4."),
 }
 
 // blocks is a micro-kernel for a layout.
@@ -44,10 +54,8 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	case l.Least:
 		start = in("offset", groups, "m", "ldscale")
 		offset, t = "\t\t\t\ts += float32(offset[g*ldscale+i] * the minimum of column j)", "0"
-	case l.Codes:
-		t += " >> 3"
-	case l.Bits < 8:
-		t += fmt.Sprintf(" >> %d", 8-l.Bits)
+	case l.Wide() < 8:
+		t += fmt.Sprintf(" >> %d", 8-l.Wide())
 	}
 	doc := []string{
 		fmt.Sprintf("multiplies rows of integers with a panel of nr columns in groups of %d elements, whose weights q", l.Group),
@@ -68,7 +76,7 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	}
 	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
 		"second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.")
-	if l.Bits == 8 {
+	if l.Wide() == 8 {
 		doc = append(doc, "start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.")
 	}
 	k := each("k", 32, "32", "64", "160")

@@ -173,7 +173,7 @@ const (
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {
-			fmt.Fprintf(&w, "%sLayout = BlockLayout{Elements: %d, Bits: %d, Group: %d, Scales: %t, Least: %t, Codes: %t, Head: %d, SubScales: %d, SubBytes: %d, Bytes: %d}\n",
+			fmt.Fprintf(&w, "%sLayout = BlockLayout{Elements: %d, Bits: %d, Group: %d, Scales: %t, Least: %t, Codes: %d, Head: %d, SubScales: %d, SubBytes: %d, Bytes: %d}\n",
 				exported(k.Name), l.Elements, l.Bits, l.Group, l.Scales, l.Least, l.Codes, l.Head(), l.SubScales(), l.SubBytes(), l.Bytes())
 		}
 	}

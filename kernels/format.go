@@ -32,6 +32,10 @@ const (
 	// as the instruction TDPBF16PS rounds them. So results depend on the machine, which those of all other formats do not: without
 	// tiles they are those of FormatBF16.
 	FormatBF16Fast = Format(weights.BF16Fast)
+	// FormatIQ4_NL has 16 numbers from -127 to 113, which lie closer to each other near 0, with a scale of 16 bits for each 32 of a column.
+	FormatIQ4_NL = Format(weights.IQ4_NL)
+	FormatIQ4_XS = Format(weights.IQ4_XS) // the numbers of FormatIQ4_NL, each 32 with a scale of 6 bits, each 256 with one of 16
+	FormatQ3_K   = Format(weights.Q3_K)   // integers from -4 to 3, each 16 with a scale of 6 bits, each 256 with one of 16
 )
 
 // String is the format's name in lower case.

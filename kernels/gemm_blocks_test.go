@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_1, FormatQ5_0, FormatQ5_1, FormatQ4_K, FormatQ5_K, FormatQ6_K, FormatMXFP4}
+var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_1, FormatQ5_0, FormatQ5_1, FormatQ4_K, FormatQ5_K, FormatQ6_K, FormatMXFP4, FormatIQ4_NL, FormatIQ4_XS, FormatQ3_K}
 
 // fileRows are n rows of k elements in some blocks of a format, with all bits of the weights
 // and scales that are numbers of moderate size.
@@ -31,7 +31,7 @@ func fileRows(f Format, n, k int) [][]byte {
 			for i := range b {
 				b[i] = byte(r.Uint32())
 			}
-			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ5_K: {0, 2}, FormatQ4_1: {2}, FormatQ5_1: {2}, FormatQ6_K: {208}}[f] {
+			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ5_K: {0, 2}, FormatQ4_1: {2}, FormatQ5_1: {2}, FormatQ6_K: {208}, FormatIQ4_XS: {0}, FormatQ3_K: {108}}[f] {
 				b[at+1] = b[at+1]&0x83 | 0x28 // an exponent that makes it about 2^-5
 			}
 			if elements == simd.WeightBlock && f != FormatMXFP4 {

@@ -10,11 +10,11 @@ import (
 // BlockQuads, BlockWords, BlockPairs and BlockSigns are the ways of Blocks.
 func BlockQuads(BlockLayout) blockDot   { return &quads{} }
 func BlockWords(BlockLayout) blockDot   { return &words{} }
-func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Bits == 8} }
+func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Wide() == 8} }
 
 // BlockSigns is BlockPairs for AVX2, which has an instruction for signs of bytes.
 func BlockSigns(l BlockLayout) blockDot {
-	if l.Bits == 8 {
+	if l.Wide() == 8 {
 		return &byteSigns{}
 	}
 	return BlockPairs(l)
@@ -23,7 +23,7 @@ func BlockSigns(l BlockLayout) blockDot {
 func (d *quads) blockRows(g *blockTile) int {
 	few := len(g.Tier().Vectors) <= 16
 	switch {
-	case g.vectors > 2 || few && (g.Least || g.wide() == 5 || g.Bits == 6):
+	case g.vectors > 2 || few && (g.Least || g.Codes != NoCodes || g.Bits != 4 && g.Bits != 8):
 		return 4
 	case few && g.Bits == 4:
 		return 5
@@ -68,7 +68,7 @@ type bytePairs struct {
 func (d *bytePairs) elements() (n, bytes int) { return 16, 1 }
 
 func (d *bytePairs) blockRows(g *blockTile) int {
-	if len(g.Tier().Vectors) <= 16 && g.wide() > 4 {
+	if len(g.Tier().Vectors) <= 16 && g.Wide() > 4 || len(g.numbers) == 2 {
 		return 2
 	}
 	return 4
@@ -139,7 +139,13 @@ type byteSigns struct {
 }
 
 func (d *byteSigns) elements() (n, bytes int) { return 16, 1 }
-func (d *byteSigns) blockRows(*blockTile) int { return 4 }
+
+func (d *byteSigns) blockRows(g *blockTile) int {
+	if g.Codes != NoCodes { // which take registers
+		return 2
+	}
+	return 4
+}
 
 func (d *byteSigns) start(t *intTile, _ func(i int) vec.V) {
 	d.x, d.ones, d.sums = t.Tiler.(*x86.Machine), t.Splat(0x00010001), make([][]vec.V, t.h)

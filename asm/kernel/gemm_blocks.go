@@ -8,64 +8,6 @@ import (
 
 // The products of integers with weights in blocks, as files of GGUF have them.
 
-// WeightBlock is the number of elements of a column in a sub-block. A block without groups is one sub-block.
-const WeightBlock = 32
-
-// BlockLayout is what a block of weights consists of; kernels/internal/weights/blocks.go has the order of
-// its bytes. Package simd gets it with the kernels.
-type BlockLayout struct {
-	Elements int  // of a column
-	Bits     int  // of an element
-	Group    int  // elements that are scaled together, as are those of A
-	Scales   bool // groups have scales beside the block's
-	Least    bool // and the block, or its groups if they have scales, minima
-	// Codes says that elements are codes of numbers of 4 bits, E2M1, and that the block's number is an
-	// exponent of 2, a byte.
-	Codes bool
-}
-
-// CodesOf are the numbers of the codes, doubled, and larger by 16, so that they have no sign.
-var CodesOf = [16]byte{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
-
-// wide is the bits of an element once it is a byte.
-func (l BlockLayout) wide() int {
-	if l.Codes {
-		return 5
-	}
-	return l.Bits
-}
-
-// Head is the number of bytes of a column before the first sub-block.
-func (l BlockLayout) Head() int {
-	switch {
-	case l.Codes:
-		return 1
-	case l.Least:
-		return 4
-	}
-	return 2
-}
-
-// SubScales is the number of bytes of scales of a column, with which a sub-block begins.
-func (l BlockLayout) SubScales() int {
-	switch {
-	case l.Scales && l.Least:
-		return 2 * WeightBlock / l.Group
-	case l.Scales:
-		return WeightBlock / l.Group
-	}
-	return 0
-}
-
-// SubBytes is the number of bytes of a column in a sub-block.
-func (l BlockLayout) SubBytes() int { return l.SubScales() + WeightBlock*l.Bits/8 }
-
-// Bytes is the number of bytes of a column in a block.
-func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.SubBytes() }
-
-// groupBytes is the bytes of a column that are a group's weights.
-func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
-
 // Blocks is the micro-kernel of products with weights in blocks. The totals of a tile are in
 // registers where there are enough, and otherwise in C.
 func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
@@ -105,9 +47,9 @@ type blockTile struct {
 	BlockLayout
 	dot blockDot
 
-	atOnce          int   // vectors of columns whose weights are taken at once; one stays in registers, both halves of it
-	low, high, flip vec.V // the lower 4 bits of all bytes, those above that weights have, and the highest
-	numbers         vec.V // of codes
+	atOnce          int     // vectors of columns whose weights are taken at once; one stays in registers, both halves of it
+	low, high, flip vec.V   // the lower 4 bits of all bytes, those above that weights have, and the highest
+	numbers         []vec.V // of codes: one table, or where they are taken by halves one of the lower and one of the upper 4 bits
 
 	// What is in turn: the rows of A, the block and its sub-block, the scales of the rows and how far what their
 	// sums start with lies from them, and where that is.
@@ -121,20 +63,44 @@ type blockTile struct {
 }
 
 func (g *blockTile) constants() {
-	if g.Bits < 8 || g.dot.halves() {
+	if g.Bits > 3 && g.Bits < 8 || g.dot.halves() {
 		g.low = g.Splat(0x0f0f0f0f)
 	}
 	switch g.Bits {
+	case 3:
+		g.low, g.high = g.Splat(0x03030303), g.Splat(0x04040404)
 	case 5:
 		g.high = g.Splat(0x10101010)
 	case 6:
 		g.high = g.Splat(0x30303030)
 	}
-	if g.Codes {
-		g.numbers = g.Table("codes", CodesOf)
-	}
+	g.tables()
 	if g.Bits == 8 && g.dot.signed(g.intTile) {
 		g.flip = g.Splat(0x80808080)
+	}
+}
+
+// tables loads the numbers of codes, as the products take bytes of that many bits.
+func (g *blockTile) tables() {
+	if g.Codes == NoCodes {
+		return
+	}
+	name := [...]string{E2M1: "codes", Nonlinear: "nonlinear"}[g.Codes]
+	table := func(suffix string, of func(x byte) byte) {
+		var b [16]byte
+		for i, x := range NumbersOf[g.Codes] {
+			b[i] = of(x)
+		}
+		g.numbers = append(g.numbers, g.Table(name+suffix, b))
+	}
+	switch {
+	case g.Wide() == 8 && g.dot.halves():
+		table("Low", func(x byte) byte { return x & 15 })
+		table("High", func(x byte) byte { return x >> 4 })
+	case g.Wide() == 8 && g.dot.signed(g.intTile):
+		table("Signed", func(x byte) byte { return x ^ 128 })
+	default:
+		table("", func(x byte) byte { return x })
 	}
 }
 
@@ -197,7 +163,7 @@ func (g *blockTile) startParam() string {
 // group emits the products of group n of the sub-block.
 func (g *blockTile) group(n int) {
 	g.startAt = g.Beside(g.scale, g.start)
-	biased := !g.Least && (g.Bits < 8 || !g.dot.signed(g.intTile))
+	biased := !g.Least && (g.Wide() < 8 || !g.dot.signed(g.intTile))
 	if biased && g.dot.starts(g.intTile) {
 		g.dot.start(g.intTile, g.bias)
 		biased = false
@@ -226,7 +192,7 @@ func (g *blockTile) group(n int) {
 // 8 bits, and by half as much for each bit that they lack.
 func (g *blockTile) bias(i int) vec.V {
 	s := g.SpreadInt(g.startAt, 4*i)
-	if shift := 8 - g.wide(); shift > 0 {
+	if shift := 8 - g.Wide(); shift > 0 {
 		g.ShiftRightTo(s, shift)
 	}
 	return s
@@ -250,15 +216,21 @@ func (g *blockTile) dots(n int) {
 				g.pair(lane+p, lane+p, v, g.lower(w), func() []vec.V { return g.upper(w) })
 			case g.Bits == 8:
 				g.pair(lane+2*p, lane+2*p+1, v, g.flipped(row(2*p)), func() []vec.V { return g.flipped(row(2*p + 1)) })
+			case len(g.numbers) == 2:
+				w := row(p)
+				g.halvesOfNumbers(lane+p, v, g.lower(w))
+				g.halvesOfNumbers(lane+p+pairs, v, g.upper(w))
 			case g.Bits == 4:
 				w := row(p)
 				g.pair(lane+p, lane+p+pairs, v, g.decoded(g.lower(w)), func() []vec.V { return g.decoded(g.upper(w)) })
+			case g.Bits == 3:
+				g.pair(lane+2*p, lane+2*p+1, v, g.threeBits(n, 2*p, v), func() []vec.V { return g.threeBits(n, 2*p+1, v) })
 			default:
 				bits := g.moreBits(row, p)
 				g.pair(lane+p, lane+p+pairs, v, bits(0), func() []vec.V { return bits(1) })
 			}
 		}
-		if g.wide() == 6 || g.wide() == 5 && p%2 == 1 {
+		if g.Wide() == 6 || g.Wide() == 5 && p%2 == 1 {
 			g.dot.flush(g.intTile)
 		}
 	}
@@ -269,86 +241,13 @@ func (g *blockTile) pair(j0, j1, v int, first []vec.V, second func() []vec.V) {
 	g.dot.pair(g.intTile, g.a, [2]int{j0, j1}, v, first, second)
 }
 
-// row loads row s of the weights of group n, four bytes of each column, from vector v of columns on.
-func (g *blockTile) row(n, s, v int) []vec.V {
-	w, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
-	for i := range w {
-		w[i] = g.Load(g.sub, g.subAt+(g.SubScales()+n*g.groupBytes()+4*s)*nr+4*(g.first+(v+i)*g.Width()))
-	}
-	return w
-}
-
-// of is what f makes of each vector.
-func of(vs []vec.V, f func(vec.V) vec.V) []vec.V {
-	made := make([]vec.V, len(vs))
-	for i, v := range vs {
-		made[i] = f(v)
-	}
-	return made
-}
-
-// lower and upper are halves of the bytes. upper consumes them.
-func (g *blockTile) lower(w []vec.V) []vec.V {
-	return of(w, func(v vec.V) vec.V { return g.AndInt(v, g.low) })
-}
-
-func (g *blockTile) upper(w []vec.V) []vec.V {
-	return of(w, func(v vec.V) vec.V { return g.UpperHalves(v, g.low) })
-}
-
-// flipped are the bytes with a sign, where the machine wants one.
-func (g *blockTile) flipped(w []vec.V) []vec.V {
-	if g.flip == (vec.V{}) {
-		return w
-	}
-	return of(w, func(v vec.V) vec.V { return g.Xor(v, g.flip) })
-}
-
-// decoded are the numbers of codes, where weights are such.
-func (g *blockTile) decoded(w []vec.V) []vec.V {
-	if g.Codes {
-		for _, v := range w {
-			g.LookUp(g.numbers, v)
-		}
-	}
-	return w
-}
-
-// moreBits prepares the quads p and p + Group/8 of each column, of 5 or 6 bits: the lower 4 bits of the first half of a
-// group are in the lower halves of Group/8 rows of bytes, and those of the second half in the upper ones; the other bits
-// of all are in the row after these. Where vectors of columns go one by one, both rows stay in registers.
-func (g *blockTile) moreBits(row func(s int) []vec.V, p int) func(half int) []vec.V {
-	w, upper := row(p), row(g.Group/8)
-	return func(half int) []vec.V {
-		if half == 1 && g.atOnce > 1 {
-			w, upper = row(p), row(g.Group/8)
-		}
-		four := g.lower
-		if half == 1 {
-			four = g.upper
-		}
-		all := four(w)
-		for i, v := range all {
-			bits, left := upper[i], 4-(g.Bits-4)*(p+half*g.Group/8)
-			switch {
-			case left > 0:
-				bits = g.ShiftLeft(bits, left)
-			case left < 0:
-				bits = g.ShiftRight(bits, -left)
-			}
-			g.OrIntTo(v, g.AndInt(bits, g.high))
-		}
-		return all
-	}
-}
-
 // factors loads what belongs to the columns, from vector v on: the number of the block's head at head bytes a
 // column, times the bytes in the sub-block, if there are any.
 func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
 	for i := range f {
 		column := g.first + (v+i)*g.Width()
-		if g.Codes {
+		if g.Codes == E2M1 {
 			f[i] = g.LoadPowers(g.head, head*nr+column)
 			continue
 		}

@@ -71,9 +71,9 @@ type Tiler interface {
 	OrIntTo(acc, b V)
 	// LoadPowers is 2 to the power of bytes less 128, as floats, for a vector of bytes at p + off.
 	LoadPowers(p Ptr, off int) V
-	// Table is 16 bytes, and LookUp replaces the bytes of v, each below 16, with those of a table.
+	// Table is 16 bytes, and LookUp has for the bytes of v, each below 16, those of a table.
 	Table(name string, b [16]byte) V
-	LookUp(table, v V)
+	LookUp(table, v V) V
 	// CountBytes prepares to count the bits of every byte. What counts consumes v.
 	CountBytes() func(v V) V
 	// UpperHalves is the upper 4 bits of every byte; ones has the lower 4 set. It consumes v.

@@ -17,7 +17,7 @@ type BlockWeights struct {
 	Scale, Min []float32 // Min is nil where all are 0
 }
 
-// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k" or "mxfp4".
+// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "mxfp4", "iq4_nl", "iq4_xs" or "q3_k".
 // Source: ggml-common.h.
 func Blocks(format string, b []byte) (w BlockWeights) {
 	switch format {
@@ -70,6 +70,37 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 				w.Q = append(w.Q, []int{0, 1, 2, 3, 4, 6, 8, 12}[code%8]*(1-code/8*2))
 			}
 		}
+	case "iq4_nl":
+		w.Group = 32
+		for ; len(b) > 0; b = b[18:] {
+			w.Scale = append(w.Scale, float16(b))
+			for p := range 32 {
+				w.Q = append(w.Q, nonlinear[bits(b[2:], 8*(p%16)+p/16*4, 4)])
+			}
+		}
+	case "iq4_xs":
+		w.Group = 32
+		for ; len(b) > 0; b = b[136:] {
+			for g := range 8 {
+				scale := bits(b[4:], 4*g, 4) | bits(b[2:], 2*g, 2)<<4
+				w.Scale = append(w.Scale, float16(b)*float32(scale-32))
+				for p := range 32 {
+					w.Q = append(w.Q, nonlinear[bits(b[8+16*g:], 8*(p%16)+p/16*4, 4)])
+				}
+			}
+		}
+	case "q3_k":
+		w.Group = 16
+		for ; len(b) > 0; b = b[110:] {
+			for g := range 16 {
+				scale := bits(b[96:], 8*(g%8)+g/8*4, 4) | bits(b[104:], 8*(g%4)+g/4*2, 2)<<4
+				w.Scale = append(w.Scale, float16(b[108:])*float32(scale-32))
+			}
+			for p := range 256 {
+				low := bits(b[32+p/128*32:], 8*(p%32)+p%128/32*2, 2)
+				w.Q = append(w.Q, (low|bits(b, 8*(p%32)+p/32, 1)<<2)-4)
+			}
+		}
 	case "q4_k", "q5_k":
 		w.Group = 32
 		size, low := 144, 16
@@ -112,6 +143,9 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 	}
 	return w
 }
+
+// nonlinear is the numbers of the codes of "iq4_nl" and "iq4_xs".
+var nonlinear = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
 // bits is n bits of b from bit at on, within a byte.
 func bits(b []byte, at, n int) int { return int(b[at/8]) >> (at % 8) & (1<<n - 1) }

@@ -115,7 +115,11 @@ func (x *Machine) Table(_ string, b [16]byte) vec.V {
 }
 
 // LookUp implements Tiler.
-func (x *Machine) LookUp(table, v vec.V) { x.VTBL(vector(v).B16(), vector(table), vector(v).B16()) }
+func (x *Machine) LookUp(table, v vec.V) vec.V {
+	w := x.V()
+	x.VTBL(vector(v).B16(), vector(table), w.B16())
+	return vec.V{Reg: w}
+}
 
 // CountBytes implements Tiler.
 func (x *Machine) CountBytes() func(v vec.V) vec.V {

@@ -138,7 +138,11 @@ func (x *Machine) Table(name string, b [16]byte) vec.V {
 }
 
 // LookUp implements Tiler.
-func (x *Machine) LookUp(table, v vec.V) { x.VPSHUFB(vector(v), vector(table), vector(v)) }
+func (x *Machine) LookUp(table, v vec.V) vec.V {
+	w := x.NewV()
+	x.VPSHUFB(vector(v), vector(table), w)
+	return vec.V{Reg: w}
+}
 
 // bitsOf is how many bits of a number below 16 are set.
 var bitsOf = [16]byte{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}
@@ -147,10 +151,8 @@ var bitsOf = [16]byte{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}
 func (x *Machine) CountBytes() func(v vec.V) vec.V {
 	table, low := x.Table("bits", bitsOf), x.Splat(0x0f0f0f0f)
 	return func(v vec.V) vec.V {
-		count := x.AndInt(v, low)
-		x.LookUp(table, count)
-		upper := x.UpperHalves(v, low)
-		x.LookUp(table, upper)
+		count := x.LookUp(table, x.AndInt(v, low))
+		upper := x.LookUp(table, x.UpperHalves(v, low))
 		x.AddInt32To(count, upper)
 		return count
 	}

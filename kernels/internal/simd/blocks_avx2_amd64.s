@@ -17458,3 +17458,5903 @@ group01:
 done:
 	VZEROUPPER
 	RET
+
+// func blocks4NLAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
+TEXT ·blocks4NLAVX2VNNIF16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS nonlinear8<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC4
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
+
+block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	TESTQ      R12, R12
+	JZ         group04
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+
+group04:
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VMOVUPS      32(R8), Y10
+	VMOVUPS      64(R8), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD (BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD (BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD (BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD (DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 16(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 16(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 16(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 16(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R8), Y10
+	VMOVUPS      128(R8), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 4(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 4(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 4(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 4(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      160(R8), Y10
+	VMOVUPS      192(R8), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 8(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 8(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 8(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 8(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 24(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 24(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      224(R8), Y10
+	VMOVUPS      256(R8), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 12(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 12(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 12(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 12(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 28(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 28(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VCVTPH2PS    16(R8), Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+288, R8
+	SUBQ         $+32, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC3
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	TESTQ      R10, R10
+	JZ         group03
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+group03:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VMOVUPS      32(SI), Y8
+	VMOVUPS      64(SI), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD (DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 16(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 16(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(SI), Y8
+	VMOVUPS      128(SI), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 4(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 20(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      160(SI), Y8
+	VMOVUPS      192(SI), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 8(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 24(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      224(SI), Y8
+	VMOVUPS      256(SI), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 12(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 28(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VCVTPH2PS    16(SI), Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, SI
+	SUBQ         $+32, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	TESTQ      R10, R10
+	JZ         group02
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+group02:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VMOVUPS      32(SI), Y6
+	VMOVUPS      64(SI), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD (DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 16(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(SI), Y6
+	VMOVUPS      128(SI), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      160(SI), Y6
+	VMOVUPS      192(SI), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      224(SI), Y6
+	VMOVUPS      256(SI), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 12(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VCVTPH2PS    16(SI), Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, SI
+	SUBQ         $+32, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
+
+block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	TESTQ      R8, R8
+	JZ         group01
+	PREFETCHT1 32(DX)(R8*1)
+	PREFETCHT0 32(DX)(R9*1)
+	PREFETCHT1 96(DX)(R8*1)
+	PREFETCHT0 96(DX)(R9*1)
+	PREFETCHT1 160(DX)(R8*1)
+	PREFETCHT0 160(DX)(R9*1)
+	PREFETCHT1 224(DX)(R8*1)
+	PREFETCHT0 224(DX)(R9*1)
+
+group01:
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      64(DX), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD (CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 16(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(DX), Y4
+	VMOVUPS      128(DX), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 4(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 20(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      160(DX), Y4
+	VMOVUPS      192(DX), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 24(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      224(DX), Y4
+	VMOVUPS      256(DX), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 28(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VCVTPH2PS    16(DX), Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+288, DX
+	SUBQ         $+32, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+DATA nonlinear8<>+0(SB)/4, $0x3f2d1801
+DATA nonlinear8<>+4(SB)/4, $0x766a5d4f
+DATA nonlinear8<>+8(SB)/4, $0xa6998d81
+DATA nonlinear8<>+12(SB)/4, $0xf1d9c5b5
+DATA nonlinear8<>+16(SB)/4, $0x3f2d1801
+DATA nonlinear8<>+20(SB)/4, $0x766a5d4f
+DATA nonlinear8<>+24(SB)/4, $0xa6998d81
+DATA nonlinear8<>+28(SB)/4, $0xf1d9c5b5
+GLOBL nonlinear8<>(SB), RODATA|NOPTR, $32
+
+// func blocks4NLAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·blocks4NLAVX2F16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS nonlinearSigned8<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+4
+	JGE  tile2
+	CMPQ AX, $+2
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
+
+block2:
+	TESTQ      R9, R9
+	JZ         begun2
+	PREFETCHT1 (SI)(R9*1)
+	PREFETCHT0 (SI)(R10*1)
+
+begun2:
+	TESTQ      R9, R9
+	JZ         group02
+	PREFETCHT1 32(SI)(R9*1)
+	PREFETCHT0 32(SI)(R10*1)
+	PREFETCHT1 96(SI)(R9*1)
+	PREFETCHT0 96(SI)(R10*1)
+	PREFETCHT1 160(SI)(R9*1)
+	PREFETCHT0 160(SI)(R10*1)
+	PREFETCHT1 224(SI)(R9*1)
+	PREFETCHT0 224(SI)(R10*1)
+
+group02:
+	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      64(SI), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPSHUFB      Y5, Y1, Y5
+	VPSHUFB      Y6, Y1, Y6
+	VPABSB       Y5, Y7
+	VPABSB       Y6, Y8
+	VPBROADCASTD (DX), Y9
+	VPSIGNB      Y5, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     Y2, Y10, Y10
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y2, Y9, Y9
+	VPBROADCASTD (DX)(BX*1), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y2, Y5, Y5
+	VPSIGNB      Y6, Y11, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     Y2, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 16(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 16(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      96(SI), Y3
+	VMOVUPS      128(SI), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 4(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 20(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 20(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      160(SI), Y3
+	VMOVUPS      192(SI), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 8(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 8(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 24(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 24(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      224(SI), Y3
+	VMOVUPS      256(SI), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 12(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 12(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 28(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 28(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VCVTPH2PS    (SI), Y2
+	VCVTPH2PS    16(SI), Y3
+	VBROADCASTSS (R8), Y4
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VMULPS       Y2, Y10, Y10
+	VADDPS       (AX), Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y4, Y9, Y9
+	VMULPS       Y3, Y9, Y9
+	VADDPS       32(AX), Y9, Y9
+	VMOVUPS      Y10, (AX)
+	VMOVUPS      Y9, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       (AX)(CX*1), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y5, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, SI
+	SUBQ         $+32, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), DI
+	MOVQ DI, R8
+	SHRQ $0x02, R8
+
+block1:
+	TESTQ      DI, DI
+	JZ         begun1
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT0 (DX)(R8*1)
+
+begun1:
+	TESTQ      DI, DI
+	JZ         group01
+	PREFETCHT1 32(DX)(DI*1)
+	PREFETCHT0 32(DX)(R8*1)
+	PREFETCHT1 96(DX)(DI*1)
+	PREFETCHT0 96(DX)(R8*1)
+	PREFETCHT1 160(DX)(DI*1)
+	PREFETCHT0 160(DX)(R8*1)
+	PREFETCHT1 224(DX)(DI*1)
+	PREFETCHT0 224(DX)(R8*1)
+
+group01:
+	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VMOVUPS      32(DX), Y3
+	VMOVUPS      64(DX), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPSHUFB      Y5, Y1, Y5
+	VPSHUFB      Y6, Y1, Y6
+	VPABSB       Y5, Y7
+	VPABSB       Y6, Y8
+	VPBROADCASTD (CX), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y2, Y5, Y5
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     Y2, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 16(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      96(DX), Y3
+	VMOVUPS      128(DX), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 4(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 20(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      160(DX), Y3
+	VMOVUPS      192(DX), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 8(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 24(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      224(DX), Y3
+	VMOVUPS      256(DX), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 12(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 28(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VCVTPH2PS    (DX), Y2
+	VCVTPH2PS    16(DX), Y3
+	VBROADCASTSS (SI), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       32(AX), Y6, Y6
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	MOVQ         ldscale+104(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+288, DX
+	SUBQ         $+32, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+DATA nonlinearSigned8<>+0(SB)/4, $0xbfad9881
+DATA nonlinearSigned8<>+4(SB)/4, $0xf6eaddcf
+DATA nonlinearSigned8<>+8(SB)/4, $0x26190d01
+DATA nonlinearSigned8<>+12(SB)/4, $0x71594535
+DATA nonlinearSigned8<>+16(SB)/4, $0xbfad9881
+DATA nonlinearSigned8<>+20(SB)/4, $0xf6eaddcf
+DATA nonlinearSigned8<>+24(SB)/4, $0x26190d01
+DATA nonlinearSigned8<>+28(SB)/4, $0x71594535
+GLOBL nonlinearSigned8<>(SB), RODATA|NOPTR, $32
+
+// func blocks4NLKAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
+TEXT ·blocks4NLKAVX2VNNIF16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS nonlinear8<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC4
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
+
+block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	// a block has some of the k elements
+	LEAQ    32(R8), R14
+	MOVQ    $0x00000100, R15
+	CMPQ    R9, R15
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
+
+sub4:
+	TESTQ      R12, R12
+	JZ         group04
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+	PREFETCHT1 128(R14)(R12*1)
+	PREFETCHT0 128(R14)(R13*1)
+	PREFETCHT1 192(R14)(R12*1)
+	PREFETCHT0 192(R14)(R13*1)
+	PREFETCHT1 256(R14)(R12*1)
+	PREFETCHT0 256(R14)(R13*1)
+
+group04:
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VMOVUPS      16(R14), Y10
+	VMOVUPS      48(R14), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD (BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD (BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD (BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD (DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 16(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 16(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 16(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 16(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      80(R14), Y10
+	VMOVUPS      112(R14), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 4(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 4(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 4(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 4(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      144(R14), Y10
+	VMOVUPS      176(R14), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 8(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 8(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 8(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 8(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 24(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 24(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      208(R14), Y10
+	VMOVUPS      240(R14), Y11
+	VPAND        Y0, Y10, Y12
+	VPAND        Y0, Y11, Y13
+	VPSHUFB      Y12, Y1, Y12
+	VPSHUFB      Y13, Y1, Y13
+	VPBROADCASTD 12(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 12(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 12(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 12(DI), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 28(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 28(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    (R14), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    8(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+272, R14
+	SUBQ         $+32, R15
+	JNZ          sub4
+	MOVQ         R14, R8
+	TESTQ        R9, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC3
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub3:
+	TESTQ      R10, R10
+	JZ         group03
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+group03:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VMOVUPS      16(R12), Y8
+	VMOVUPS      48(R12), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD (DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 16(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 16(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      80(R12), Y8
+	VMOVUPS      112(R12), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 4(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 20(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      144(R12), Y8
+	VMOVUPS      176(R12), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 8(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 24(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      208(R12), Y8
+	VMOVUPS      240(R12), Y9
+	VPAND        Y0, Y8, Y10
+	VPAND        Y0, Y9, Y11
+	VPSHUFB      Y10, Y1, Y10
+	VPSHUFB      Y11, Y1, Y11
+	VPBROADCASTD 12(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(DX)(BX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 28(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    (R12), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    8(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+272, R12
+	SUBQ         $+32, R13
+	JNZ          sub3
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub2:
+	TESTQ      R10, R10
+	JZ         group02
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+group02:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VMOVUPS      16(R12), Y6
+	VMOVUPS      48(R12), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD (DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 16(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      80(R12), Y6
+	VMOVUPS      112(R12), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      144(R12), Y6
+	VMOVUPS      176(R12), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      208(R12), Y6
+	VMOVUPS      240(R12), Y7
+	VPAND        Y0, Y6, Y8
+	VPAND        Y0, Y7, Y9
+	VPSHUFB      Y8, Y1, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 12(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    (R12), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    8(R12), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+272, R12
+	SUBQ         $+32, R13
+	JNZ          sub2
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
+
+block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	// a block has some of the k elements
+	LEAQ    32(DX), R10
+	MOVQ    $0x00000100, R11
+	CMPQ    BX, R11
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
+
+sub1:
+	TESTQ      R8, R8
+	JZ         group01
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
+
+group01:
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VMOVUPS      16(R10), Y4
+	VMOVUPS      48(R10), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD (CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 16(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      80(R10), Y4
+	VMOVUPS      112(R10), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 4(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 20(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      144(R10), Y4
+	VMOVUPS      176(R10), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 24(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      208(R10), Y4
+	VMOVUPS      240(R10), Y5
+	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y5, Y7
+	VPSHUFB      Y6, Y1, Y6
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(CX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSHUFB      Y4, Y1, Y4
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD 28(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    (R10), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    8(R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+272, R10
+	SUBQ         $+32, R11
+	JNZ          sub1
+	MOVQ         R10, DX
+	TESTQ        BX, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+// func blocks4NLKAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, CMOV, F16C, MMX+
+TEXT ·blocks4NLKAVX2F16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS nonlinearSigned8<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+4
+	JGE  tile2
+	CMPQ AX, $+2
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
+
+block2:
+	TESTQ      R9, R9
+	JZ         begun2
+	PREFETCHT1 (SI)(R9*1)
+	PREFETCHT0 (SI)(R10*1)
+
+begun2:
+	// a block has some of the k elements
+	LEAQ    32(SI), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    DI, R12
+	CMOVQLT DI, R12
+	SUBQ    R12, DI
+
+sub2:
+	TESTQ      R9, R9
+	JZ         group02
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
+
+group02:
+	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VMOVUPS      16(R11), Y3
+	VMOVUPS      48(R11), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPSHUFB      Y5, Y1, Y5
+	VPSHUFB      Y6, Y1, Y6
+	VPABSB       Y5, Y7
+	VPABSB       Y6, Y8
+	VPBROADCASTD (DX), Y9
+	VPSIGNB      Y5, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     Y2, Y10, Y10
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y2, Y9, Y9
+	VPBROADCASTD (DX)(BX*1), Y11
+	VPSIGNB      Y5, Y11, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y2, Y5, Y5
+	VPSIGNB      Y6, Y11, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     Y2, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 16(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 16(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      80(R11), Y3
+	VMOVUPS      112(R11), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 4(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 20(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 20(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      144(R11), Y3
+	VMOVUPS      176(R11), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 8(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 8(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 24(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 24(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      208(R11), Y3
+	VMOVUPS      240(R11), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y11
+	VPABSB       Y8, Y12
+	VPBROADCASTD 12(DX), Y13
+	VPSIGNB      Y7, Y13, Y14
+	VPMADDUBSW   Y14, Y11, Y14
+	VPMADDWD     Y2, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSIGNB      Y8, Y13, Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPMADDWD     Y2, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPBROADCASTD 12(DX)(BX*1), Y13
+	VPSIGNB      Y7, Y13, Y7
+	VPMADDUBSW   Y7, Y11, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y13, Y7
+	VPMADDUBSW   Y7, Y12, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 28(DX), Y11
+	VPSIGNB      Y3, Y11, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y2, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSIGNB      Y4, Y11, Y11
+	VPMADDUBSW   Y11, Y8, Y11
+	VPMADDWD     Y2, Y11, Y11
+	VPADDD       Y11, Y9, Y9
+	VPBROADCASTD 28(DX)(BX*1), Y11
+	VPSIGNB      Y3, Y11, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y11, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VCVTPH2PS    (SI), Y2
+	VPMOVSXBD    (R11), Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPH2PS    16(SI), Y3
+	VPMOVSXBD    8(R11), Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS (R8), Y4
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VMULPS       Y2, Y10, Y10
+	VADDPS       (AX), Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y4, Y9, Y9
+	VMULPS       Y3, Y9, Y9
+	VADDPS       32(AX), Y9, Y9
+	VMOVUPS      Y10, (AX)
+	VMOVUPS      Y9, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       (AX)(CX*1), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y5, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+272, R11
+	SUBQ         $+32, R12
+	JNZ          sub2
+	MOVQ         R11, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), DI
+	MOVQ DI, R8
+	SHRQ $0x02, R8
+
+block1:
+	TESTQ      DI, DI
+	JZ         begun1
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT0 (DX)(R8*1)
+
+begun1:
+	// a block has some of the k elements
+	LEAQ    32(DX), R9
+	MOVQ    $0x00000100, R10
+	CMPQ    BX, R10
+	CMOVQLT BX, R10
+	SUBQ    R10, BX
+
+sub1:
+	TESTQ      DI, DI
+	JZ         group01
+	PREFETCHT1 (R9)(DI*1)
+	PREFETCHT0 (R9)(R8*1)
+	PREFETCHT1 64(R9)(DI*1)
+	PREFETCHT0 64(R9)(R8*1)
+	PREFETCHT1 128(R9)(DI*1)
+	PREFETCHT0 128(R9)(R8*1)
+	PREFETCHT1 192(R9)(DI*1)
+	PREFETCHT0 192(R9)(R8*1)
+	PREFETCHT1 256(R9)(DI*1)
+	PREFETCHT0 256(R9)(R8*1)
+
+group01:
+	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VMOVUPS      16(R9), Y3
+	VMOVUPS      48(R9), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPSHUFB      Y5, Y1, Y5
+	VPSHUFB      Y6, Y1, Y6
+	VPABSB       Y5, Y7
+	VPABSB       Y6, Y8
+	VPBROADCASTD (CX), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y2, Y5, Y5
+	VPSIGNB      Y6, Y9, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     Y2, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 16(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      80(R9), Y3
+	VMOVUPS      112(R9), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 4(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 20(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      144(R9), Y3
+	VMOVUPS      176(R9), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 8(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 24(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VMOVUPS      208(R9), Y3
+	VMOVUPS      240(R9), Y4
+	VPAND        Y0, Y3, Y7
+	VPAND        Y0, Y4, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPSHUFB      Y8, Y1, Y8
+	VPABSB       Y7, Y9
+	VPABSB       Y8, Y10
+	VPBROADCASTD 12(CX), Y11
+	VPSIGNB      Y7, Y11, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y8, Y11, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y2, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSHUFB      Y3, Y1, Y3
+	VPSHUFB      Y4, Y1, Y4
+	VPABSB       Y3, Y7
+	VPABSB       Y4, Y8
+	VPBROADCASTD 28(CX), Y9
+	VPSIGNB      Y3, Y9, Y3
+	VPMADDUBSW   Y3, Y7, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSIGNB      Y4, Y9, Y3
+	VPMADDUBSW   Y3, Y8, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y6, Y6
+	VCVTPH2PS    (DX), Y2
+	VPMOVSXBD    (R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPH2PS    16(DX), Y3
+	VPMOVSXBD    8(R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS (SI), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       32(AX), Y6, Y6
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+272, R9
+	SUBQ         $+32, R10
+	JNZ          sub1
+	MOVQ         R9, DX
+	TESTQ        BX, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+// func blocks3KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
+TEXT ·blocks3KAVX2VNNIF16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_03030303<>+0(SB), Y0
+	VMOVUPS f32x8_04040404<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC4
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
+
+block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	// a block has some of the k elements
+	LEAQ    32(R8), R14
+	MOVQ    $0x00000100, R15
+	CMPQ    R9, R15
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
+
+sub4:
+	TESTQ      R12, R12
+	JZ         group04
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+
+group04:
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPSRAD       $0x05, Y9, Y9
+	VMOVUPS      32(R14), Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD (BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD (DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 4(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 4(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 8(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 8(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x06, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x06, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x01, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 12(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 12(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    (R14), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    8(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
+	TESTQ        R12, R12
+	JZ           group14
+	PREFETCHT1   128(R14)(R12*1)
+	PREFETCHT0   128(R14)(R13*1)
+	PREFETCHT1   192(R14)(R12*1)
+	PREFETCHT0   192(R14)(R13*1)
+
+group14:
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPSRAD       $0x05, Y9, Y9
+	VMOVUPS      96(R14), Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 16(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 16(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 16(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 16(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x03, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 24(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 24(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x06, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x05, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x06, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x05, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 28(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 28(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    16(R14), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    24(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+224, R14
+	SUBQ         $+32, R15
+	JNZ          sub4
+	MOVQ         R14, R8
+	TESTQ        R9, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC3
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub3:
+	TESTQ      R10, R10
+	JZ         group03
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+
+group03:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVUPS      32(R12), Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD (DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 8(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 8(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 12(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 12(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    (R12), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    8(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	TESTQ        R10, R10
+	JZ           group13
+	PREFETCHT1   128(R12)(R10*1)
+	PREFETCHT0   128(R12)(R11*1)
+	PREFETCHT1   192(R12)(R10*1)
+	PREFETCHT0   192(R12)(R11*1)
+
+group13:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVUPS      96(R12), Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 16(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 24(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x05, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x05, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 28(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    16(R12), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    24(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+224, R12
+	SUBQ         $+32, R13
+	JNZ          sub3
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub2:
+	TESTQ      R10, R10
+	JZ         group02
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+
+group02:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VMOVUPS      32(R12), Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSLLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD (DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 4(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 8(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 12(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    (R12), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    8(R12), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	TESTQ        R10, R10
+	JZ           group12
+	PREFETCHT1   128(R12)(R10*1)
+	PREFETCHT0   128(R12)(R11*1)
+	PREFETCHT1   192(R12)(R10*1)
+	PREFETCHT0   192(R12)(R11*1)
+
+group12:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VMOVUPS      96(R12), Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x05, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x05, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 28(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    16(R12), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    24(R12), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+224, R12
+	SUBQ         $+32, R13
+	JNZ          sub2
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
+
+block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	// a block has some of the k elements
+	LEAQ    32(DX), R10
+	MOVQ    $0x00000100, R11
+	CMPQ    BX, R11
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
+
+sub1:
+	TESTQ      R8, R8
+	JZ         group01
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+
+group01:
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VMOVUPS      32(R10), Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSLLD       $0x02, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD (CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 4(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 8(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x06, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 12(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    (R10), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    8(R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
+	TESTQ        R8, R8
+	JZ           group11
+	PREFETCHT1   128(R10)(R8*1)
+	PREFETCHT0   128(R10)(R9*1)
+	PREFETCHT1   192(R10)(R8*1)
+	PREFETCHT0   192(R10)(R9*1)
+
+group11:
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPSRAD       $0x05, Y2, Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VPSRAD       $0x05, Y3, Y3
+	VMOVUPS      96(R10), Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 16(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 24(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x06, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x05, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 28(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    16(R10), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    24(R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+224, R10
+	SUBQ         $+32, R11
+	JNZ          sub1
+	MOVQ         R10, DX
+	TESTQ        BX, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f32x8_03030303<>+0(SB)/4, $0x03030303
+DATA f32x8_03030303<>+4(SB)/4, $0x03030303
+DATA f32x8_03030303<>+8(SB)/4, $0x03030303
+DATA f32x8_03030303<>+12(SB)/4, $0x03030303
+DATA f32x8_03030303<>+16(SB)/4, $0x03030303
+DATA f32x8_03030303<>+20(SB)/4, $0x03030303
+DATA f32x8_03030303<>+24(SB)/4, $0x03030303
+DATA f32x8_03030303<>+28(SB)/4, $0x03030303
+GLOBL f32x8_03030303<>(SB), RODATA|NOPTR, $32
+
+DATA f32x8_04040404<>+0(SB)/4, $0x04040404
+DATA f32x8_04040404<>+4(SB)/4, $0x04040404
+DATA f32x8_04040404<>+8(SB)/4, $0x04040404
+DATA f32x8_04040404<>+12(SB)/4, $0x04040404
+DATA f32x8_04040404<>+16(SB)/4, $0x04040404
+DATA f32x8_04040404<>+20(SB)/4, $0x04040404
+DATA f32x8_04040404<>+24(SB)/4, $0x04040404
+DATA f32x8_04040404<>+28(SB)/4, $0x04040404
+GLOBL f32x8_04040404<>(SB), RODATA|NOPTR, $32
+
+// func blocks3KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, CMOV, F16C, MMX+
+TEXT ·blocks3KAVX2F16C(SB), NOSPLIT, $32-184
+	VMOVUPS f32x8_03030303<>+0(SB), Y0
+	VMOVUPS f32x8_04040404<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+152(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC4
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
+
+block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	// a block has some of the k elements
+	LEAQ    32(R8), R14
+	MOVQ    $0x00000100, R15
+	CMPQ    R9, R15
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
+
+sub4:
+	TESTQ      R12, R12
+	JZ         group04
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+
+group04:
+	VMOVUPS      32(R14), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R14), Y3
+	VPSLLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      64(R14), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R14), Y4
+	VPSLLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD (BX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD (BX)(SI*1), Y6
+	VPMADDUBSW   Y6, Y2, Y7
+	VPMADDUBSW   Y6, Y3, Y6
+	VPBROADCASTD (BX)(SI*2), Y8
+	VPMADDUBSW   Y8, Y2, Y9
+	VPMADDUBSW   Y8, Y3, Y8
+	VPBROADCASTD (DI), Y10
+	VPMADDUBSW   Y10, Y2, Y2
+	VPMADDUBSW   Y10, Y3, Y3
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSLLD       $0x01, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 4(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 4(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 4(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 4(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 8(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 8(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 8(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 8(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      32(R14), Y10
+	VPSRLD       $0x06, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      64(R14), Y11
+	VPSRLD       $0x06, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x01, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 12(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 12(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 12(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 12(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VPMADDWD     Y10, Y5, Y5
+	VPMADDWD     Y10, Y4, Y4
+	VPMADDWD     Y10, Y7, Y7
+	VPMADDWD     Y10, Y6, Y6
+	VPMADDWD     Y10, Y9, Y9
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y2, Y2
+	VPMADDWD     Y10, Y3, Y3
+	VPBROADCASTD (R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPADDD       Y10, Y3, Y3
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    (R14), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    8(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R10), Y4
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VADDPS       (AX)(CX*1), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y11, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y7, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y4
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y4, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VADDPS       (AX)(CX*2), Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y11, Y8, Y8
+	VADDPS       32(AX)(CX*2), Y8, Y8
+	VMOVUPS      Y9, (AX)(CX*2)
+	VMOVUPS      Y8, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (DX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(DX), Y3, Y3
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      Y3, 32(DX)
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
+	TESTQ        R12, R12
+	JZ           group14
+	PREFETCHT1   128(R14)(R12*1)
+	PREFETCHT0   128(R14)(R13*1)
+	PREFETCHT1   192(R14)(R12*1)
+	PREFETCHT0   192(R14)(R13*1)
+
+group14:
+	VMOVUPS      96(R14), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R14), Y3
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      128(R14), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R14), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD 16(BX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD 16(BX)(SI*1), Y6
+	VPMADDUBSW   Y6, Y2, Y7
+	VPMADDUBSW   Y6, Y3, Y6
+	VPBROADCASTD 16(BX)(SI*2), Y8
+	VPMADDUBSW   Y8, Y2, Y9
+	VPMADDUBSW   Y8, Y3, Y8
+	VPBROADCASTD 16(DI), Y10
+	VPMADDUBSW   Y10, Y2, Y2
+	VPMADDUBSW   Y10, Y3, Y3
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x03, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 20(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 20(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 24(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 24(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      96(R14), Y10
+	VPSRLD       $0x06, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVUPS      160(R14), Y11
+	VPSRLD       $0x05, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VMOVUPS      128(R14), Y11
+	VPSRLD       $0x06, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VMOVUPS      192(R14), Y12
+	VPSRLD       $0x05, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 28(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y5, Y5
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPADDW       Y13, Y9, Y9
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 28(DI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPADDW       Y10, Y2, Y2
+	VPMADDUBSW   Y12, Y11, Y10
+	VPADDW       Y10, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VPMADDWD     Y10, Y5, Y5
+	VPMADDWD     Y10, Y4, Y4
+	VPMADDWD     Y10, Y7, Y7
+	VPMADDWD     Y10, Y6, Y6
+	VPMADDWD     Y10, Y9, Y9
+	VPMADDWD     Y10, Y8, Y8
+	VPMADDWD     Y10, Y2, Y2
+	VPMADDWD     Y10, Y3, Y3
+	VPBROADCASTD (R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	VPSRAD       $0x05, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPADDD       Y10, Y3, Y3
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    16(R14), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    24(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R10), Y4
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VADDPS       (AX)(CX*1), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y11, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y7, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y4
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y4, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VADDPS       (AX)(CX*2), Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y11, Y8, Y8
+	VADDPS       32(AX)(CX*2), Y8, Y8
+	VMOVUPS      Y9, (AX)(CX*2)
+	VMOVUPS      Y8, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (DX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(DX), Y3, Y3
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      Y3, 32(DX)
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+224, R14
+	SUBQ         $+32, R15
+	JNZ          sub4
+	MOVQ         R14, R8
+	TESTQ        R9, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC3
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub3:
+	TESTQ      R10, R10
+	JZ         group03
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+
+group03:
+	VMOVUPS      32(R12), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R12), Y3
+	VPSLLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      64(R12), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R12), Y4
+	VPSLLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD (DX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD (DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y2, Y7
+	VPMADDUBSW   Y6, Y3, Y6
+	VPBROADCASTD (DX)(BX*2), Y8
+	VPMADDUBSW   Y8, Y2, Y2
+	VPMADDUBSW   Y8, Y3, Y3
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 4(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 8(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 8(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      32(R12), Y8
+	VPSRLD       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      64(R12), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 12(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 12(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y8
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y7, Y7
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y3, Y3
+	VPBROADCASTD (R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y8, Y3, Y3
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    (R12), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    8(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y9, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VADDPS       (AX)(CX*1), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y9, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y7, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX)(CX*2), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX)(CX*2), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      Y3, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	TESTQ        R10, R10
+	JZ           group13
+	PREFETCHT1   128(R12)(R10*1)
+	PREFETCHT0   128(R12)(R11*1)
+	PREFETCHT1   192(R12)(R10*1)
+	PREFETCHT0   192(R12)(R11*1)
+
+group13:
+	VMOVUPS      96(R12), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R12), Y3
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      128(R12), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R12), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD 16(DX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD 16(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y2, Y7
+	VPMADDUBSW   Y6, Y3, Y6
+	VPBROADCASTD 16(DX)(BX*2), Y8
+	VPMADDUBSW   Y8, Y2, Y2
+	VPMADDUBSW   Y8, Y3, Y3
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 24(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      96(R12), Y8
+	VPSRLD       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVUPS      160(R12), Y9
+	VPSRLD       $0x05, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVUPS      128(R12), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVUPS      192(R12), Y10
+	VPSRLD       $0x05, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 28(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y5, Y5
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y8
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y7, Y7
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y3, Y3
+	VPBROADCASTD (R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y8, Y3, Y3
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    16(R12), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    24(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y9, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VADDPS       (AX)(CX*1), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y9, Y6, Y6
+	VADDPS       32(AX)(CX*1), Y6, Y6
+	VMOVUPS      Y7, (AX)(CX*1)
+	VMOVUPS      Y6, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX)(CX*2), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX)(CX*2), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      Y3, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+224, R12
+	SUBQ         $+32, R13
+	JNZ          sub3
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
+
+block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	// a block has some of the k elements
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	CMPQ    DI, R13
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
+
+sub2:
+	TESTQ      R10, R10
+	JZ         group02
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+
+group02:
+	VMOVUPS      32(R12), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R12), Y3
+	VPSLLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      64(R12), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R12), Y4
+	VPSLLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD (DX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD (DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y2, Y2
+	VPMADDUBSW   Y6, Y3, Y3
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSLLD       $0x01, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 4(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 8(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      32(R12), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VPSRLD       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 12(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VPMADDWD     Y6, Y5, Y5
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y3, Y3
+	VPBROADCASTD (R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VPADDD       Y6, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    (R12), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    8(R12), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y7, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	TESTQ        R10, R10
+	JZ           group12
+	PREFETCHT1   128(R12)(R10*1)
+	PREFETCHT0   128(R12)(R11*1)
+	PREFETCHT1   192(R12)(R10*1)
+	PREFETCHT0   192(R12)(R11*1)
+
+group12:
+	VMOVUPS      96(R12), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R12), Y3
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      128(R12), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R12), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD 16(DX), Y4
+	VPMADDUBSW   Y4, Y2, Y5
+	VPMADDUBSW   Y4, Y3, Y4
+	VPBROADCASTD 16(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y2, Y2
+	VPMADDUBSW   Y6, Y3, Y3
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x03, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      96(R12), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VPSRLD       $0x05, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VPSRLD       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VMOVUPS      192(R12), Y8
+	VPSRLD       $0x05, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 28(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y5, Y5
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VPMADDWD     Y6, Y5, Y5
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y3, Y3
+	VPBROADCASTD (R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VPADDD       Y6, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    16(R12), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    24(R12), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VADDPS       (AX), Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y7, Y4, Y4
+	VADDPS       32(AX), Y4, Y4
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y4, 32(AX)
+	VBROADCASTSS 4(R8), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+224, R12
+	SUBQ         $+32, R13
+	JNZ          sub2
+	MOVQ         R12, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+144(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
+
+block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	// a block has some of the k elements
+	LEAQ    32(DX), R10
+	MOVQ    $0x00000100, R11
+	CMPQ    BX, R11
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
+
+sub1:
+	TESTQ      R8, R8
+	JZ         group01
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+
+group01:
+	VMOVUPS      32(R10), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R10), Y3
+	VPSLLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      64(R10), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R10), Y4
+	VPSLLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD (CX), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPMADDUBSW   Y4, Y3, Y3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 4(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 8(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      32(R10), Y4
+	VPSRLD       $0x06, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      64(R10), Y5
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 12(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y3
+	VPBROADCASTD (SI)(DI*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    (R10), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    8(R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
+	TESTQ        R8, R8
+	JZ           group11
+	PREFETCHT1   128(R10)(R8*1)
+	PREFETCHT0   128(R10)(R9*1)
+	PREFETCHT1   192(R10)(R8*1)
+	PREFETCHT0   192(R10)(R9*1)
+
+group11:
+	VMOVUPS      96(R10), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(R10), Y3
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      128(R10), Y3
+	VPAND        Y0, Y3, Y3
+	VMOVUPS      192(R10), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPBROADCASTD 16(CX), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPMADDUBSW   Y4, Y3, Y3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 24(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      96(R10), Y4
+	VPSRLD       $0x06, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VMOVUPS      160(R10), Y5
+	VPSRLD       $0x05, Y5, Y5
+	VPAND        Y1, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VMOVUPS      128(R10), Y5
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VMOVUPS      192(R10), Y6
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 28(CX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPMADDWD     Y4, Y3, Y3
+	VPBROADCASTD (SI)(DI*1), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    16(R10), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    24(R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+224, R10
+	SUBQ         $+32, R11
+	JNZ          sub1
+	MOVQ         R10, DX
+	TESTQ        BX, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+176(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET

@@ -15,11 +15,28 @@ type BlockLayout struct {
 	Group     int  // elements that are scaled together, as are those of A
 	Scales    bool // groups have scales beside the block's
 	Least     bool // and the block, or its groups if they have scales, minima
-	Codes     bool // elements are codes of numbers of 4 bits, E2M1, and the block's number is an exponent of 2, a byte
-	Head      int  // bytes before the sub-blocks of WeightBlock elements
-	SubScales int  // bytes of scales, with which a sub-block begins
-	SubBytes  int  // bytes of a sub-block
-	Bytes     int  // bytes of a block
+	Codes     Codes
+	Head      int // bytes before the sub-blocks of WeightBlock elements
+	SubScales int // bytes of scales, with which a sub-block begins
+	SubBytes  int // bytes of a sub-block
+	Bytes     int // bytes of a block
+}
+
+// Codes says what numbers elements of 4 bits stand for.
+type Codes uint8
+
+// The codes. The block's number of E2M1 is an exponent of 2, a byte.
+const (
+	NoCodes   Codes = iota // elements are numbers
+	E2M1                   // 1 bit of a sign, 2 of an exponent, 1 of a fraction
+	Nonlinear              // numbers of 8 bits that lie closer to each other near 0
+)
+
+// NumbersOf are the numbers of the codes without a sign, as products take them: those of E2M1 are doubled and larger by 16, those of
+// Nonlinear larger by 128. Sources: OCP Microscaling Formats; ggml-common.h.
+var NumbersOf = [...][16]byte{
+	E2M1:      {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4},
+	Nonlinear: {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
 }
 
 // weightGroup is a group of a column: the weights without sign, the scale and the minimum.
@@ -33,7 +50,7 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	number := func(at int) float32 { return half.Float16(uint16(block[at]) | uint16(block[at+1])<<8) }
 	groups := WeightBlock / l.Group
 	sub := block[(l.Head+g/groups*l.SubBytes)*nr:]
-	if l.Codes {
+	if l.Codes == E2M1 {
 		w.scale = PowerOf2(block[j])
 	} else {
 		w.scale = number(2 * j)
@@ -48,9 +65,14 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	case l.Scales:
 		w.scale *= float32(int8(sub[at]))
 	}
-	weights := sub[(l.SubScales+g%groups*l.Group*l.Bits/8)*nr+4*j:]
+	l.readWeights(&w.q, sub[l.SubScales*nr+4*j:], g%groups, nr)
+}
+
+// readWeights reads group g of a sub-block's weights, from a column on.
+func (l *BlockLayout) readWeights(q *[WeightBlock]int32, sub []uint8, g, nr int) {
+	weights := sub[g*l.Group/8*l.Bits*nr:]
 	for p := 0; p < l.Group; p += 4 {
-		to := w.q[p:][:4]
+		to := q[p:][:4]
 		switch l.Bits {
 		case 8:
 			for i, q := range weights[p*nr:][:4] {
@@ -59,8 +81,8 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 		case 4:
 			for i, q := range weights[p%16*nr:][:4] {
 				to[i] = int32(q >> (p / 16 * 4) & 15)
-				if l.Codes {
-					to[i] = int32(Codes[to[i]])
+				if l.Codes != NoCodes {
+					to[i] = int32(NumbersOf[l.Codes][to[i]])
 				}
 			}
 		case 5:
@@ -73,13 +95,26 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 			for i := range to {
 				to[i] = int32(low[i]>>(p/8*4)&15 | high[i]>>(p/4*2)&3<<4)
 			}
+		case 3:
+			low, high := sub[4*g*nr:][:4], sub[8*nr:][:4]
+			for i := range to {
+				to[i] = int32(low[i]>>(p/4*2)&3 | high[i]>>(p/4+4*g)&1<<2)
+			}
 		}
 	}
 }
 
-// Codes are the numbers of codes of 4 bits, doubled, and larger by 16: what products of them take. Source: OCP
-// Microscaling Formats, E2M1.
-var Codes = [16]byte{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+// biasShift is how far the sums of A's integers are shifted, since they are for weights that are larger by 128: those of fewer bits are
+// larger by half of their range.
+func (l *BlockLayout) biasShift() int {
+	switch l.Codes {
+	case E2M1:
+		return 3
+	case Nonlinear:
+		return 0
+	}
+	return 8 - l.Bits
+}
 
 // PowerOf2 is 2 to the power of e less 128.
 func PowerOf2(e byte) float32 {
@@ -92,10 +127,7 @@ func PowerOf2(e byte) float32 {
 // multiply is the product of rows of integers and a panel. start and offset have one element for
 // each group and row, offset where there are minima.
 func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32, start []int32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	bytes, shift := l.Bytes*nr, 8-l.Bits
-	if l.Codes {
-		shift = 3
-	}
+	bytes, shift := l.Bytes*nr, l.biasShift()
 	var w weightGroup
 	for j := range nr {
 		for i := range m {
@@ -159,4 +191,16 @@ func blocks5KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, l
 
 func blocksCodesGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	BlocksCodesLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+}
+
+func blocks4NLGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks4NLLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+}
+
+func blocks4NLKGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks4NLKLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+}
+
+func blocks3KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks3KLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }

@@ -20772,20 +20772,20 @@ fromC4:
 
 block4:
 	ADD     R7, R6, R8
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V4.B16
 	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V9.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
-	VMOVI   $0, V2.B16
 	VMOVI   $0, V12.B16
+	VMOVI   $0, V3.B16
 	VMOVI   $0, V13.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V16.B16
 	VMOVI   $0, V17.B16
 	FMOVQ.P 16(R0), F18
@@ -20799,237 +20799,237 @@ block4:
 	FMOVQ   16(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f95e008 // sdot v8.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f9ce00e // sdot v14.4s, v0.16b, v28.4b[0]
-	FMOVQ   32(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f92e024 // sdot v4.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f94e023 // sdot v3.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f96e022 // sdot v2.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f95e003 // sdot v3.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f97e002 // sdot v2.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f9ce00f // sdot v15.4s, v0.16b, v28.4b[0]
-	FMOVQ   48(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
 	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
 	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
 	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f9ce010 // sdot v16.4s, v0.16b, v28.4b[0]
-	FMOVQ   64(R4), F0
+	WORD    $0x4f9ce00f // sdot v15.4s, v0.16b, v28.4b[0]
+	FMOVQ   32(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e024 // sdot v4.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e023 // sdot v3.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e022 // sdot v2.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e003 // sdot v3.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce002 // sdot v2.4s, v0.16b, v28.4b[0]
+	FMOVQ   48(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
 	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
 	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
 	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce010 // sdot v16.4s, v0.16b, v28.4b[0]
+	FMOVQ   64(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e028 // sdot v8.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02b // sdot v11.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02e // sdot v14.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
 	WORD    $0x4f9ce011 // sdot v17.4s, v0.16b, v28.4b[0]
 	FMOVQ   80(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb5e008 // sdot v8.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fbce00e // sdot v14.4s, v0.16b, v28.4b[1]
-	FMOVQ   96(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4fb2e024 // sdot v4.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb4e023 // sdot v3.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb6e022 // sdot v2.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb5e003 // sdot v3.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb7e002 // sdot v2.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fbce00f // sdot v15.4s, v0.16b, v28.4b[1]
-	FMOVQ   112(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
 	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
 	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
 	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
 	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fbce010 // sdot v16.4s, v0.16b, v28.4b[1]
-	FMOVQ   128(R4), F0
+	WORD    $0x4fbce00f // sdot v15.4s, v0.16b, v28.4b[1]
+	FMOVQ   96(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e024 // sdot v4.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e023 // sdot v3.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e022 // sdot v2.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e003 // sdot v3.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce002 // sdot v2.4s, v0.16b, v28.4b[1]
+	FMOVQ   112(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
 	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
 	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
 	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
 	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce010 // sdot v16.4s, v0.16b, v28.4b[1]
+	FMOVQ   128(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e028 // sdot v8.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02b // sdot v11.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02e // sdot v14.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
 	WORD    $0x4fbce011 // sdot v17.4s, v0.16b, v28.4b[1]
 	FMOVQ   144(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f95e808 // sdot v8.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f9ce80e // sdot v14.4s, v0.16b, v28.4b[2]
-	FMOVQ   160(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f92e824 // sdot v4.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f94e823 // sdot v3.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f96e822 // sdot v2.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f95e803 // sdot v3.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f97e802 // sdot v2.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f9ce80f // sdot v15.4s, v0.16b, v28.4b[2]
-	FMOVQ   176(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
 	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
 	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
 	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f9ce810 // sdot v16.4s, v0.16b, v28.4b[2]
-	FMOVQ   192(R4), F0
+	WORD    $0x4f9ce80f // sdot v15.4s, v0.16b, v28.4b[2]
+	FMOVQ   160(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e824 // sdot v4.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e823 // sdot v3.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e822 // sdot v2.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e803 // sdot v3.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce802 // sdot v2.4s, v0.16b, v28.4b[2]
+	FMOVQ   176(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
 	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
 	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
 	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce810 // sdot v16.4s, v0.16b, v28.4b[2]
+	FMOVQ   192(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e828 // sdot v8.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82b // sdot v11.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82e // sdot v14.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
 	WORD    $0x4f9ce811 // sdot v17.4s, v0.16b, v28.4b[2]
 	FMOVQ   208(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb5e808 // sdot v8.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fbce80e // sdot v14.4s, v0.16b, v28.4b[3]
-	FMOVQ   224(R4), F0
-	VAND    V25.B16, V0.B16, V1.B16
-	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4fb2e824 // sdot v4.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb4e823 // sdot v3.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb6e822 // sdot v2.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	VUSHR   $4, V0.B16, V0.B16
-	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb5e803 // sdot v3.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb7e802 // sdot v2.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fbce80f // sdot v15.4s, v0.16b, v28.4b[3]
-	FMOVQ   240(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
 	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
 	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
 	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
 	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fbce810 // sdot v16.4s, v0.16b, v28.4b[3]
-	FMOVQ   256(R4), F0
+	WORD    $0x4fbce80f // sdot v15.4s, v0.16b, v28.4b[3]
+	FMOVQ   224(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e824 // sdot v4.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e823 // sdot v3.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e822 // sdot v2.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e803 // sdot v3.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce802 // sdot v2.4s, v0.16b, v28.4b[3]
+	FMOVQ   240(R4), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
 	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
 	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
 	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
 	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
 	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
 	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce810 // sdot v16.4s, v0.16b, v28.4b[3]
+	FMOVQ   256(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e828 // sdot v8.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82b // sdot v11.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82e // sdot v14.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
 	WORD    $0x4fbce811 // sdot v17.4s, v0.16b, v28.4b[3]
 	FMOVS   (R8), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADD    V0.S4, V5.S4, V5.S4
-	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
 	FMOVS   4(R8), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADD    V0.S4, V8.S4, V8.S4
-	VADD    V0.S4, V3.S4, V3.S4
 	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
 	FMOVS   8(R8), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADD    V0.S4, V11.S4, V11.S4
-	VADD    V0.S4, V2.S4, V2.S4
 	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V3.S4, V3.S4
 	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V14.S4, V14.S4
 	FMOVS   12(R8), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADD    V0.S4, V14.S4, V14.S4
 	VADD    V0.S4, V15.S4, V15.S4
+	VADD    V0.S4, V2.S4, V2.S4
 	VADD    V0.S4, V16.S4, V16.S4
 	VADD    V0.S4, V17.S4, V17.S4
 	FMOVS   (R6), F19
@@ -21048,72 +21048,72 @@ block4:
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R8
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	FMOVQ   (R8), F1
-	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R8)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f949108 // fmul v8.4s, v8.4s, v20.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f949129 // fmul v9.4s, v9.4s, v20.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   (R8), F1
-	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ   F8, (R8)
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f95916b // fmul v11.4s, v11.4s, v21.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, (R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   (R8), F1
-	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ   F11, (R8)
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9691ce // fmul v14.4s, v14.4s, v22.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, (R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   (R8), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   F14, (R8)
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, (R8)
 	FMOVS   4(R4), F0
 	VZIP1   V0.B16, V27.B16, V0.B16
 	VZIP1   V0.H8, V27.H8, V0.H8
-	VMOVI   $1, V5.B16
-	VUSHR   $24, V5.S4, V5.S4
+	VMOVI   $1, V6.B16
+	VUSHR   $24, V6.S4, V6.S4
 	VUSHR   $24, V0.S4, V0.S4
-	VADD    V5.S4, V0.S4, V1.S4
+	VADD    V6.S4, V0.S4, V1.S4
 	VSHL    $21, V1.S4, V1.S4
-	VSUB    V5.S4, V0.S4, V0.S4
+	VSUB    V6.S4, V0.S4, V0.S4
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R8)
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f939084 // fmul v4.4s, v4.4s, v19.s[0]
+	WORD    $0x4f949084 // fmul v4.4s, v4.4s, v20.s[0]
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	FMOVQ   F4, 16(R8)
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f949063 // fmul v3.4s, v3.4s, v20.s[0]
+	WORD    $0x4f959063 // fmul v3.4s, v3.4s, v21.s[0]
 	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F1
 	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	FMOVQ   F3, 16(R8)
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f959042 // fmul v2.4s, v2.4s, v21.s[0]
+	WORD    $0x4f969042 // fmul v2.4s, v2.4s, v22.s[0]
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	ADD     R13<<2, R8, R8
-	FMOVQ   16(R8), F1
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R8)
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 16(R8)
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 16(R8)
 	FMOVS   8(R4), F0
 	VZIP1   V0.B16, V27.B16, V0.B16
 	VZIP1   V0.H8, V27.H8, V0.H8
@@ -21126,26 +21126,26 @@ block4:
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R8
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
 	FMOVQ   32(R8), F1
-	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	FMOVQ   F6, 32(R8)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f949129 // fmul v9.4s, v9.4s, v20.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 32(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   32(R8), F1
-	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ   F9, 32(R8)
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 32(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9591ad // fmul v13.4s, v13.4s, v21.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   32(R8), F1
-	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ   F12, 32(R8)
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 32(R8)
 	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD    $0x4f969210 // fmul v16.4s, v16.4s, v22.s[0]
 	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
@@ -21165,26 +21165,26 @@ block4:
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R8
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ   48(R8), F1
-	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	FMOVQ   F7, 48(R8)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 48(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   48(R8), F1
-	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ   F10, 48(R8)
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9591ad // fmul v13.4s, v13.4s, v21.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
 	ADD     R13<<2, R8, R8
 	FMOVQ   48(R8), F1
-	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	FMOVQ   F13, 48(R8)
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 48(R8)
 	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD    $0x4f969231 // fmul v17.4s, v17.4s, v22.s[0]
 	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
@@ -21241,14 +21241,14 @@ fromC3:
 
 block3:
 	ADD     R6, R5, R7
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
-	VMOVI   $0, V2.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
@@ -21262,193 +21262,193 @@ block3:
 	FMOVQ   16(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
-	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f8ee022 // sdot v2.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e026 // sdot v6.4s, v1.16b, v16.4b[0]
 	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f8fe002 // sdot v2.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
 	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
 	FMOVQ   32(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
-	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
 	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
 	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
 	FMOVQ   48(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
-	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
 	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
 	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
 	FMOVQ   64(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
-	WORD    $0x4f90e022 // sdot v2.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
 	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f91e002 // sdot v2.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
 	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
 	FMOVQ   80(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
-	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4faee022 // sdot v2.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e026 // sdot v6.4s, v1.16b, v16.4b[1]
 	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fafe002 // sdot v2.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
 	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
 	FMOVQ   96(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
-	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
 	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
 	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
 	FMOVQ   112(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
-	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
 	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
 	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
 	FMOVQ   128(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
-	WORD    $0x4fb0e022 // sdot v2.4s, v1.16b, v16.4b[1]
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
 	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb1e002 // sdot v2.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
 	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
 	FMOVQ   144(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f8ee822 // sdot v2.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e826 // sdot v6.4s, v1.16b, v16.4b[2]
 	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f8fe802 // sdot v2.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
 	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
 	FMOVQ   160(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
 	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
 	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
 	FMOVQ   176(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
 	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
 	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
 	FMOVQ   192(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f90e822 // sdot v2.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
 	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f91e802 // sdot v2.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
 	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
 	FMOVQ   208(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4faee822 // sdot v2.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e826 // sdot v6.4s, v1.16b, v16.4b[3]
 	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fafe802 // sdot v2.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
 	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
 	FMOVQ   224(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
 	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
 	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
 	FMOVQ   240(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
 	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
 	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
 	FMOVQ   256(R3), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fb0e822 // sdot v2.4s, v1.16b, v16.4b[3]
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
 	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb1e802 // sdot v2.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
 	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
 	FMOVS   (R7), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
 	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V5.S4, V5.S4
-	VADD    V0.S4, V6.S4, V6.S4
-	VADD    V0.S4, V3.S4, V3.S4
 	FMOVS   4(R7), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V6.S4, V6.S4
 	VADD    V0.S4, V7.S4, V7.S4
 	VADD    V0.S4, V8.S4, V8.S4
 	VADD    V0.S4, V9.S4, V9.S4
-	VADD    V0.S4, V2.S4, V2.S4
 	FMOVS   8(R7), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
@@ -21471,19 +21471,19 @@ block3:
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R7
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f8f9084 // fmul v4.4s, v4.4s, v15.s[0]
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8f9042 // fmul v2.4s, v2.4s, v15.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   (R7), F1
-	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, (R7)
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9090e7 // fmul v7.4s, v7.4s, v16.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R7)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9090c6 // fmul v6.4s, v6.4s, v16.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	ADD     R13<<2, R7, R7
 	FMOVQ   (R7), F1
-	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	FMOVQ   F7, (R7)
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R7)
 	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD    $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
 	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
@@ -21494,28 +21494,28 @@ block3:
 	FMOVS   4(R3), F0
 	VZIP1   V0.B16, V27.B16, V0.B16
 	VZIP1   V0.H8, V27.H8, V0.H8
-	VMOVI   $1, V4.B16
-	VUSHR   $24, V4.S4, V4.S4
+	VMOVI   $1, V2.B16
+	VUSHR   $24, V2.S4, V2.S4
 	VUSHR   $24, V0.S4, V0.S4
-	VADD    V4.S4, V0.S4, V1.S4
+	VADD    V2.S4, V0.S4, V1.S4
 	VSHL    $21, V1.S4, V1.S4
-	VSUB    V4.S4, V0.S4, V0.S4
+	VSUB    V2.S4, V0.S4, V0.S4
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R7
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8f90a5 // fmul v5.4s, v5.4s, v15.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8f9063 // fmul v3.4s, v3.4s, v15.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
 	FMOVQ   16(R7), F1
-	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, 16(R7)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R7)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9090e7 // fmul v7.4s, v7.4s, v16.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
 	ADD     R13<<2, R7, R7
 	FMOVQ   16(R7), F1
-	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ   F8, 16(R7)
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R7)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f91916b // fmul v11.4s, v11.4s, v17.s[0]
 	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
@@ -21526,28 +21526,28 @@ block3:
 	FMOVS   8(R3), F0
 	VZIP1   V0.B16, V27.B16, V0.B16
 	VZIP1   V0.H8, V27.H8, V0.H8
-	VMOVI   $1, V4.B16
-	VUSHR   $24, V4.S4, V4.S4
+	VMOVI   $1, V2.B16
+	VUSHR   $24, V2.S4, V2.S4
 	VUSHR   $24, V0.S4, V0.S4
-	VADD    V4.S4, V0.S4, V1.S4
+	VADD    V2.S4, V0.S4, V1.S4
 	VSHL    $21, V1.S4, V1.S4
-	VSUB    V4.S4, V0.S4, V0.S4
+	VSUB    V2.S4, V0.S4, V0.S4
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R7
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8f9084 // fmul v4.4s, v4.4s, v15.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   32(R7), F1
-	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	FMOVQ   F6, 32(R7)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R7)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	ADD     R13<<2, R7, R7
 	FMOVQ   32(R7), F1
-	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ   F9, 32(R7)
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R7)
 	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
 	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
@@ -21558,28 +21558,28 @@ block3:
 	FMOVS   12(R3), F0
 	VZIP1   V0.B16, V27.B16, V0.B16
 	VZIP1   V0.H8, V27.H8, V0.H8
-	VMOVI   $1, V4.B16
-	VUSHR   $24, V4.S4, V4.S4
+	VMOVI   $1, V2.B16
+	VUSHR   $24, V2.S4, V2.S4
 	VUSHR   $24, V0.S4, V0.S4
-	VADD    V4.S4, V0.S4, V1.S4
+	VADD    V2.S4, V0.S4, V1.S4
 	VSHL    $21, V1.S4, V1.S4
-	VSUB    V4.S4, V0.S4, V0.S4
+	VSUB    V2.S4, V0.S4, V0.S4
 	VSHL    $23, V0.S4, V0.S4
 	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	MOVD    R15, R7
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f8f9063 // fmul v3.4s, v3.4s, v15.s[0]
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8f90a5 // fmul v5.4s, v5.4s, v15.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
 	FMOVQ   48(R7), F1
-	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ   F3, 48(R7)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f909042 // fmul v2.4s, v2.4s, v16.s[0]
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	ADD     R13<<2, R7, R7
 	FMOVQ   48(R7), F1
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R7)
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R7)
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
 	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
@@ -21629,9 +21629,9 @@ fromC2:
 block2:
 	ADD     R5, R4, R6
 	VMOVI   $0, V3.B16
-	VMOVI   $0, V2.B16
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
@@ -21652,29 +21652,29 @@ block2:
 	FMOVQ   32(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
 	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
 	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
 	FMOVQ   48(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
 	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
 	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
 	FMOVQ   64(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
 	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
 	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
 	FMOVQ   80(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
@@ -21688,29 +21688,29 @@ block2:
 	FMOVQ   96(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
 	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
 	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
 	FMOVQ   112(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
 	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
 	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
 	FMOVQ   128(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
 	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
 	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
 	FMOVQ   144(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
@@ -21724,29 +21724,29 @@ block2:
 	FMOVQ   160(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
 	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
 	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
 	FMOVQ   176(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
 	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
 	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
 	FMOVQ   192(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
 	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
 	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
 	FMOVQ   208(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
@@ -21760,37 +21760,37 @@ block2:
 	FMOVQ   224(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
 	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
 	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
 	FMOVQ   240(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
 	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
 	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
 	FMOVQ   256(R2), F0
 	VAND    V25.B16, V0.B16, V1.B16
 	VTBL    V1.B16, [V26.B16], V1.B16
-	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
 	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
 	VUSHR   $4, V0.B16, V0.B16
 	VTBL    V0.B16, [V26.B16], V0.B16
-	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
 	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
 	FMOVS   (R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
 	VADD    V0.S4, V3.S4, V3.S4
-	VADD    V0.S4, V2.S4, V2.S4
 	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V2.S4, V2.S4
 	FMOVS   4(R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
@@ -21837,65 +21837,65 @@ block2:
 	VSHL    $23, V3.S4, V3.S4
 	WORD    $0x4e26f463 // fmax v3.4s, v3.4s, v6.4s
 	MOVD    R15, R6
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   16(R6), F6
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ   F2, 16(R6)
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FMOVQ   F4, 16(R6)
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
 	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
 	ADD     R13<<2, R6, R6
-	FMOVQ   16(R6), F2
-	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
 	FMOVQ   F7, 16(R6)
-	FMOVS   8(R2), F2
-	VZIP1   V2.B16, V27.B16, V2.B16
-	VZIP1   V2.H8, V27.H8, V2.H8
+	FMOVS   8(R2), F3
+	VZIP1   V3.B16, V27.B16, V3.B16
+	VZIP1   V3.H8, V27.H8, V3.H8
 	VMOVI   $1, V6.B16
 	VUSHR   $24, V6.S4, V6.S4
-	VUSHR   $24, V2.S4, V2.S4
-	VADD    V6.S4, V2.S4, V3.S4
-	VSHL    $21, V3.S4, V3.S4
-	VSUB    V6.S4, V2.S4, V2.S4
-	VSHL    $23, V2.S4, V2.S4
-	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
-	MOVD    R15, R6
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   32(R6), F3
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVQ   F4, 32(R6)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	ADD     R13<<2, R6, R6
-	FMOVQ   32(R6), F2
-	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ   F8, 32(R6)
-	FMOVS   12(R2), F2
-	VZIP1   V2.B16, V27.B16, V2.B16
-	VZIP1   V2.H8, V27.H8, V2.H8
-	VMOVI   $1, V4.B16
-	VUSHR   $24, V4.S4, V4.S4
-	VUSHR   $24, V2.S4, V2.S4
-	VADD    V4.S4, V2.S4, V3.S4
-	VSHL    $21, V3.S4, V3.S4
-	VSUB    V4.S4, V2.S4, V2.S4
-	VSHL    $23, V2.S4, V2.S4
-	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	VUSHR   $24, V3.S4, V3.S4
+	VADD    V6.S4, V3.S4, V4.S4
+	VSHL    $21, V4.S4, V4.S4
+	VSUB    V6.S4, V3.S4, V3.S4
+	VSHL    $23, V3.S4, V3.S4
+	WORD    $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
 	MOVD    R15, R6
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD    $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ   32(R6), F4
+	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	FMOVQ   F5, 32(R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F3
+	WORD    $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ   F8, 32(R6)
+	FMOVS   12(R2), F3
+	VZIP1   V3.B16, V27.B16, V3.B16
+	VZIP1   V3.H8, V27.H8, V3.H8
+	VMOVI   $1, V5.B16
+	VUSHR   $24, V5.S4, V5.S4
+	VUSHR   $24, V3.S4, V3.S4
+	VADD    V5.S4, V3.S4, V4.S4
+	VSHL    $21, V4.S4, V4.S4
+	VSUB    V5.S4, V3.S4, V3.S4
+	VSHL    $23, V3.S4, V3.S4
+	WORD    $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ   48(R6), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R6)
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 48(R6)
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD    $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
 	ADD     R13<<2, R6, R6
 	FMOVQ   48(R6), F0
 	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
@@ -22193,10 +22193,10 @@ fromC2:
 
 block2:
 	ADD     R5, R4, R6
-	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	VMOVI   $0, V5.B16
 	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
@@ -22216,8 +22216,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V19.S[0], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22237,8 +22237,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V19.S[0], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22258,8 +22258,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[1], V2.S4
 	VDUP    V19.S[1], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22279,8 +22279,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[1], V2.S4
 	VDUP    V19.S[1], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22300,8 +22300,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[2], V2.S4
 	VDUP    V19.S[2], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22321,8 +22321,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[2], V2.S4
 	VDUP    V19.S[2], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22342,8 +22342,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[3], V2.S4
 	VDUP    V19.S[3], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22363,8 +22363,8 @@ block2:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[3], V2.S4
 	VDUP    V19.S[3], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22376,10 +22376,10 @@ block2:
 	FMOVS   (R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADDP   V7.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
 	VADD    V0.S4, V6.S4, V6.S4
-	VADDP   V8.S4, V5.S4, V5.S4
-	VADD    V0.S4, V5.S4, V5.S4
 	FMOVS   4(R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
@@ -22401,12 +22401,12 @@ block2:
 	VSHL    $23, V2.S4, V2.S4
 	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
 	MOVD    R13, R6
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
 	FMOVQ   (R6), F3
-	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVQ   F6, (R6)
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, (R6)
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
@@ -22426,12 +22426,12 @@ block2:
 	VSHL    $23, V2.S4, V2.S4
 	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
 	MOVD    R13, R6
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	FMOVQ   16(R6), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 16(R6)
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R6)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
@@ -22681,10 +22681,10 @@ fromC2_8:
 
 block2_8:
 	ADD     R5, R4, R6
-	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	VMOVI   $0, V5.B16
 	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
@@ -22704,8 +22704,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V19.S[0], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22725,8 +22725,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V19.S[0], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22746,8 +22746,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[1], V2.S4
 	VDUP    V19.S[1], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22767,8 +22767,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[1], V2.S4
 	VDUP    V19.S[1], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22788,8 +22788,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[2], V2.S4
 	VDUP    V19.S[2], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22809,8 +22809,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[2], V2.S4
 	VDUP    V19.S[2], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22830,8 +22830,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V15.S[3], V2.S4
 	VDUP    V19.S[3], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22851,8 +22851,8 @@ block2_8:
 	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
 	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
 	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
 	VDUP    V15.S[3], V2.S4
 	VDUP    V19.S[3], V3.S4
 	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
@@ -22864,10 +22864,10 @@ block2_8:
 	FMOVS   (R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
-	VADDP   V7.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
 	VADD    V0.S4, V6.S4, V6.S4
-	VADDP   V8.S4, V5.S4, V5.S4
-	VADD    V0.S4, V5.S4, V5.S4
 	FMOVS   4(R6), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
@@ -22889,12 +22889,12 @@ block2_8:
 	VSHL    $23, V2.S4, V2.S4
 	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
 	MOVD    R13, R6
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
 	FMOVQ   (R6), F3
-	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	FMOVQ   F6, (R6)
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, (R6)
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
@@ -22914,12 +22914,12 @@ block2_8:
 	VSHL    $23, V2.S4, V2.S4
 	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
 	MOVD    R13, R6
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	FMOVQ   16(R6), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 16(R6)
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R6)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
@@ -23122,8 +23122,8450 @@ block1_8:
 done_8:
 	RET
 
+// func blocks4NLNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NLNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 32(R0), F26
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F27
+	FMOVQ   32(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e022 // sdot v2.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e026 // sdot v6.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02a // sdot v10.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e006 // sdot v6.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00a // sdot v10.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be00e // sdot v14.4s, v0.16b, v27.4b[0]
+	FMOVQ   48(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e023 // sdot v3.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e027 // sdot v7.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e003 // sdot v3.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e007 // sdot v7.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be00f // sdot v15.4s, v0.16b, v27.4b[0]
+	FMOVQ   64(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e024 // sdot v4.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e008 // sdot v8.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be010 // sdot v16.4s, v0.16b, v27.4b[0]
+	FMOVQ   80(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be011 // sdot v17.4s, v0.16b, v27.4b[0]
+	FMOVQ   96(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e022 // sdot v2.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e026 // sdot v6.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02a // sdot v10.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e002 // sdot v2.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e006 // sdot v6.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00a // sdot v10.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe00e // sdot v14.4s, v0.16b, v27.4b[1]
+	FMOVQ   112(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e023 // sdot v3.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e027 // sdot v7.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e003 // sdot v3.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e007 // sdot v7.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe00f // sdot v15.4s, v0.16b, v27.4b[1]
+	FMOVQ   128(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e024 // sdot v4.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e008 // sdot v8.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe010 // sdot v16.4s, v0.16b, v27.4b[1]
+	FMOVQ   144(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe011 // sdot v17.4s, v0.16b, v27.4b[1]
+	FMOVQ   160(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e822 // sdot v2.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e826 // sdot v6.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82a // sdot v10.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e806 // sdot v6.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80a // sdot v10.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be80e // sdot v14.4s, v0.16b, v27.4b[2]
+	FMOVQ   176(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e823 // sdot v3.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e827 // sdot v7.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e803 // sdot v3.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e807 // sdot v7.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be80f // sdot v15.4s, v0.16b, v27.4b[2]
+	FMOVQ   192(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e824 // sdot v4.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e808 // sdot v8.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be810 // sdot v16.4s, v0.16b, v27.4b[2]
+	FMOVQ   208(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be811 // sdot v17.4s, v0.16b, v27.4b[2]
+	FMOVQ   224(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e822 // sdot v2.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e826 // sdot v6.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82a // sdot v10.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e802 // sdot v2.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e806 // sdot v6.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80a // sdot v10.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe80e // sdot v14.4s, v0.16b, v27.4b[3]
+	FMOVQ   240(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e823 // sdot v3.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e827 // sdot v7.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e803 // sdot v3.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e807 // sdot v7.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe80f // sdot v15.4s, v0.16b, v27.4b[3]
+	FMOVQ   256(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e824 // sdot v4.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e808 // sdot v8.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe810 // sdot v16.4s, v0.16b, v27.4b[3]
+	FMOVQ   272(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe811 // sdot v17.4s, v0.16b, v27.4b[3]
+	FMOVS   (R6), F18
+	FMOVS   4(R6), F19
+	FMOVS   8(R6), F20
+	FMOVS   12(R6), F21
+	FMOVD   (R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R8)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R8)
+	FMOVD   8(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R8)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 16(R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R8)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 32(R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R8)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $288, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R0), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F17
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   32(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	FMOVQ   48(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   64(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e022 // sdot v2.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e002 // sdot v2.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   96(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	FMOVQ   112(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   128(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e022 // sdot v2.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e002 // sdot v2.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   160(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	FMOVQ   176(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   192(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e822 // sdot v2.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e802 // sdot v2.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   224(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	FMOVQ   240(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   256(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e822 // sdot v2.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e802 // sdot v2.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   272(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVS   8(R5), F14
+	FMOVD   (R3), F15
+	WORD    $0x0e2179ef // fcvtl v15.4s, v15.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e2fdc84 // fmul v4.4s, v4.4s, v15.4s
+	FMOVQ   (R7), F16
+	WORD    $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ   F4, (R7)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F4
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ   F7, (R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f8e914a // fmul v10.4s, v10.4s, v14.s[0]
+	WORD    $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F4
+	WORD    $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	FMOVQ   F10, (R7)
+	FMOVD   8(R3), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   16(R7), F7
+	WORD    $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ   F5, 16(R7)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e24dd08 // fmul v8.4s, v8.4s, v4.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F5
+	WORD    $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	FMOVQ   F8, 16(R7)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f8e916b // fmul v11.4s, v11.4s, v14.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F4
+	WORD    $0x4e24d56b // fadd v11.4s, v11.4s, v4.4s
+	FMOVQ   F11, 16(R7)
+	FMOVD   16(R3), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	FMOVQ   32(R7), F5
+	WORD    $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	FMOVQ   F3, 32(R7)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 32(R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f8e918c // fmul v12.4s, v12.4s, v14.s[0]
+	WORD    $0x6e24dd8c // fmul v12.4s, v12.4s, v4.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ   F12, 32(R7)
+	FMOVD   24(R3), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 48(R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f8e91ad // fmul v13.4s, v13.4s, v14.s[0]
+	WORD    $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $288, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R0), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   32(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	FMOVQ   48(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   64(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   96(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	FMOVQ   112(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   128(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   160(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	FMOVQ   176(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   192(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   224(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	FMOVQ   240(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   256(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   272(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	FMOVQ   (R6), F11
+	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
+	FMOVQ   F2, (R6)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ   16(R6), F6
+	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	FMOVQ   F3, 16(R6)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 16(R6)
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R6), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
+
+fromC1:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   32(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   48(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   64(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   96(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   112(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   128(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   160(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   176(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   192(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   224(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   240(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   256(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   272(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R15)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R15), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R15)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R15), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R15)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R15), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R15)
+	ADD     R14<<2, R3, R3
+	ADD     $288, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocks4NLNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NLNEON(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 32(R0), F17
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R12, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   32(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R10<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R11<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
+
+fromC1:
+	MOVD R8, R0
+	ADD  R9, R8, R8
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R12, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   32(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   48(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   96(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R13), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R13)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R13), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
+	ADD     $288, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
+	ADD  $32, R13, R13
+
+tiles_8:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R8, R0
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R12, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   64(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R10<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R11<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
+
+fromC1_8:
+	MOVD R8, R0
+	ADD  R9, R8, R8
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R12, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R13), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R13)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R13), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
+	ADD     $288, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
+	SUB     $1, R7, R7
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocks4NLKNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NLKNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 32(R0), F26
+	FMOVQ (R0), F27
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R11
+	MOVD  a_base+24(FP), R12
+	MOVD  c_base+152(FP), R20
+	MOVD  scale_base+56(FP), R13
+	MOVD  lda+48(FP), R14
+	MOVD  ldc+176(FP), R15
+	MOVD  ldscale+104(FP), R19
+
+tiles:
+	MOVD R11, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R12, R0
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R13, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	// a block has some of the k elements
+	MOVD R4, R8
+	ADD  $32, R8, R8
+	MOVD $256, R9
+	CMP  R9, R5
+	CSEL LT, R5, R9, R9
+	SUB  R9, R5, R5
+
+sub4:
+	ADD     R7, R6, R10
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F28
+	FMOVQ   16(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce00f // sdot v15.4s, v0.16b, v28.4b[0]
+	FMOVQ   32(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e024 // sdot v4.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e023 // sdot v3.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e022 // sdot v2.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e003 // sdot v3.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce002 // sdot v2.4s, v0.16b, v28.4b[0]
+	FMOVQ   48(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce010 // sdot v16.4s, v0.16b, v28.4b[0]
+	FMOVQ   64(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e028 // sdot v8.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02b // sdot v11.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02e // sdot v14.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce011 // sdot v17.4s, v0.16b, v28.4b[0]
+	FMOVQ   80(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce00f // sdot v15.4s, v0.16b, v28.4b[1]
+	FMOVQ   96(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e024 // sdot v4.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e023 // sdot v3.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e022 // sdot v2.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e003 // sdot v3.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce002 // sdot v2.4s, v0.16b, v28.4b[1]
+	FMOVQ   112(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce010 // sdot v16.4s, v0.16b, v28.4b[1]
+	FMOVQ   128(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e028 // sdot v8.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02b // sdot v11.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02e // sdot v14.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce011 // sdot v17.4s, v0.16b, v28.4b[1]
+	FMOVQ   144(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce80f // sdot v15.4s, v0.16b, v28.4b[2]
+	FMOVQ   160(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e824 // sdot v4.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e823 // sdot v3.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e822 // sdot v2.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e803 // sdot v3.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce802 // sdot v2.4s, v0.16b, v28.4b[2]
+	FMOVQ   176(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce810 // sdot v16.4s, v0.16b, v28.4b[2]
+	FMOVQ   192(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e828 // sdot v8.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82b // sdot v11.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82e // sdot v14.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce811 // sdot v17.4s, v0.16b, v28.4b[2]
+	FMOVQ   208(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce80f // sdot v15.4s, v0.16b, v28.4b[3]
+	FMOVQ   224(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e824 // sdot v4.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e823 // sdot v3.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e822 // sdot v2.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e803 // sdot v3.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce802 // sdot v2.4s, v0.16b, v28.4b[3]
+	FMOVQ   240(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce810 // sdot v16.4s, v0.16b, v28.4b[3]
+	FMOVQ   256(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e828 // sdot v8.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82b // sdot v11.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82e // sdot v14.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce811 // sdot v17.4s, v0.16b, v28.4b[3]
+	FMOVS   (R6), F18
+	FMOVS   4(R6), F19
+	FMOVS   8(R6), F20
+	FMOVS   12(R6), F21
+	FMOVD   (R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R8), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9290c6 // fmul v6.4s, v6.4s, v18.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   (R10), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R10)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, (R10)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, (R10)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, (R10)
+	FMOVD   8(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R8), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R10), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R10)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f939084 // fmul v4.4s, v4.4s, v19.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R10)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f949063 // fmul v3.4s, v3.4s, v20.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R10)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f959042 // fmul v2.4s, v2.4s, v21.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 16(R10)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R8), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9290e7 // fmul v7.4s, v7.4s, v18.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   32(R10), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 32(R10)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f93914a // fmul v10.4s, v10.4s, v19.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 32(R10)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 32(R10)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R10)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R8), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f929108 // fmul v8.4s, v8.4s, v18.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 48(R10)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R10)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 48(R10)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R10)
+	ADD     R19<<2, R6, R6
+	ADD     $272, R8, R8
+	SUBS    $32, R9, R9
+	BNE     sub4
+	MOVD    R8, R4
+	CBNZ    R5, block4
+	// the next rows are 4 further
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $16, R13, R13
+	SUB     $4, R11, R11
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R12, R0
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R13, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	// a block has some of the k elements
+	MOVD R3, R7
+	ADD  $32, R7, R7
+	MOVD $256, R8
+	CMP  R8, R4
+	CSEL LT, R4, R8, R8
+	SUB  R8, R4, R4
+
+sub3:
+	ADD     R6, R5, R9
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R0), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F17
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   16(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee022 // sdot v2.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e026 // sdot v6.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe002 // sdot v2.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	FMOVQ   32(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   48(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   64(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee022 // sdot v2.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e026 // sdot v6.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe002 // sdot v2.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	FMOVQ   96(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   112(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   128(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee822 // sdot v2.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e826 // sdot v6.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe802 // sdot v2.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	FMOVQ   160(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   176(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   192(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee822 // sdot v2.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e826 // sdot v6.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe802 // sdot v2.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	FMOVQ   224(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   240(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   256(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R5), F14
+	FMOVS   4(R5), F15
+	FMOVS   8(R5), F16
+	FMOVD   (R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R7), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8e9042 // fmul v2.4s, v2.4s, v14.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R9), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R9)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R9)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, (R9)
+	FMOVD   8(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R7), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8e9063 // fmul v3.4s, v3.4s, v14.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R9), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R9)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8f90e7 // fmul v7.4s, v7.4s, v15.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R9)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f90916b // fmul v11.4s, v11.4s, v16.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R9)
+	FMOVD   16(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R7), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8e9084 // fmul v4.4s, v4.4s, v14.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R9), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R9)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8f9108 // fmul v8.4s, v8.4s, v15.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R9)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f90918c // fmul v12.4s, v12.4s, v16.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R9)
+	FMOVD   24(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R7), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8e90a5 // fmul v5.4s, v5.4s, v14.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R9), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R9)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8f9129 // fmul v9.4s, v9.4s, v15.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R9)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9091ad // fmul v13.4s, v13.4s, v16.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R9)
+	ADD     R19<<2, R5, R5
+	ADD     $272, R7, R7
+	SUBS    $32, R8, R8
+	BNE     sub3
+	MOVD    R7, R3
+	CBNZ    R4, block3
+	// the next rows are 3 further
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $12, R13, R13
+	SUB     $3, R11, R11
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R12, R0
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R13, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+sub2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R0), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   16(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	FMOVQ   32(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   48(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   64(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	FMOVQ   96(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   112(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   128(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	FMOVQ   160(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   176(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   192(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	FMOVQ   224(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   240(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   256(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	FMOVS   (R6), F11
+	VZIP1   V11.B16, V27.B16, V11.B16
+	VZIP1   V11.H8, V27.H8, V11.H8
+	WORD    $0x4f28056b // sshr v11.4s, v11.4s, #24
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
+	FMOVQ   (R8), F11
+	WORD    $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	FMOVQ   F3, (R8)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R8)
+	FMOVD   8(R2), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   4(R6), F6
+	VZIP1   V6.B16, V27.B16, V6.B16
+	VZIP1   V6.H8, V27.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   16(R8), F6
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FMOVQ   F4, 16(R8)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   16(R8), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, 16(R8)
+	FMOVD   16(R2), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   8(R6), F4
+	VZIP1   V4.B16, V27.B16, V4.B16
+	VZIP1   V4.H8, V27.H8, V4.H8
+	WORD    $0x4f280484 // sshr v4.4s, v4.4s, #24
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ   32(R8), F4
+	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	FMOVQ   F5, 32(R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   32(R8), F3
+	WORD    $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ   F8, 32(R8)
+	FMOVD   24(R2), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   12(R6), F4
+	VZIP1   V4.B16, V27.B16, V4.B16
+	VZIP1   V4.H8, V27.H8, V4.H8
+	WORD    $0x4f280484 // sshr v4.4s, v4.4s, #24
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 48(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R8)
+	ADD     R19<<2, R4, R4
+	ADD     $272, R6, R6
+	SUBS    $32, R7, R7
+	BNE     sub2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $8, R13, R13
+	SUB     $2, R11, R11
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R20)
+	FMOVQ F0, 16(R20)
+	FMOVQ F0, 32(R20)
+	FMOVQ F0, 48(R20)
+
+fromC1:
+	MOVD R12, R0
+	ADD  R14, R12, R12
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R13, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+sub1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   16(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   32(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   48(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   64(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   96(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   112(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   128(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   160(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   176(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   192(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   224(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   240(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   256(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R5), F6
+	VZIP1   V6.B16, V27.B16, V6.B16
+	VZIP1   V6.H8, V27.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R20), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R20)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R5), F2
+	VZIP1   V2.B16, V27.B16, V2.B16
+	VZIP1   V2.H8, V27.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R20), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R20)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R5), F2
+	VZIP1   V2.B16, V27.B16, V2.B16
+	VZIP1   V2.H8, V27.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R20), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R20)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R5), F2
+	VZIP1   V2.B16, V27.B16, V2.B16
+	VZIP1   V2.H8, V27.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R20), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R20)
+	ADD     R19<<2, R3, R3
+	ADD     $272, R5, R5
+	SUBS    $32, R6, R6
+	BNE     sub1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R15<<2, R20, R20
+	ADD     $4, R13, R13
+	SUB     $1, R11, R11
+	B       tiles
+
+done:
+	RET
+
+// func blocks4NLKNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NLKNEON(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 32(R0), F17
+	FMOVQ (R0), F18
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R10
+	MOVD  a_base+24(FP), R9
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R10, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+sub2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   16(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   32(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   80(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   96(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   144(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   160(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   208(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   224(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R6), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R6), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $272, R6, R6
+	SUBS    $32, R7, R7
+	BNE     sub2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R10, R10
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+
+fromC1:
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+sub1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   16(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   32(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   80(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   96(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   144(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   160(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   208(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   224(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R5), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R5), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     $272, R5, R5
+	SUBS    $32, R6, R6
+	BNE     sub1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R10, R10
+	B       tiles
+
+done:
+	MOVD m+0(FP), R10
+	MOVD a_base+24(FP), R9
+	MOVD c_base+152(FP), R15
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R12
+	MOVD ldc+176(FP), R13
+	MOVD ldscale+104(FP), R14
+	ADD  $32, R15, R15
+
+tiles_8:
+	MOVD R10, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+sub2_8:
+	ADD     R5, R4, R8
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   48(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   64(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   112(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   128(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   176(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   192(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   240(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   256(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606845 // sadalp v5.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R6), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R6), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $272, R6, R6
+	SUBS    $32, R7, R7
+	BNE     sub2_8
+	MOVD    R6, R2
+	CBNZ    R3, block2_8
+	// the next rows are 2 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R10, R10
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+
+fromC1_8:
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+sub1_8:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   48(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   64(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   112(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   128(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   176(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   192(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   240(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   256(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R5), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R5), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     $272, R5, R5
+	SUBS    $32, R6, R6
+	BNE     sub1_8
+	MOVD    R5, R1
+	CBNZ    R2, block1_8
+	// the next rows are 1 further
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R10, R10
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocks3KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks3KNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F23
+	VMOVI $3, V21.B16
+	VMOVI $4, V22.B16
+	MOVD  m+0(FP), R6
+	MOVD  a_base+24(FP), R7
+	MOVD  c_base+152(FP), R12
+	MOVD  scale_base+56(FP), R8
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
+
+tiles:
+	MOVD R6, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R12, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R7, R2
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
+	MOVD R7, R4
+	ADD  R9, R7, R7
+	MOVD R7, R5
+	ADD  R9, R7, R7
+	MOVD b_base+112(FP), R13
+	MOVD k+8(FP), R1
+	MOVD R8, R14
+	MOVD start_base+80(FP), R15
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R15, R15
+
+block4:
+	// a block has some of the k elements
+	MOVD R13, R19
+	ADD  $32, R19, R19
+	MOVD $256, R0
+	CMP  R0, R1
+	CSEL LT, R1, R0, R20
+	SUB  R20, R1, R1
+
+sub4:
+	ADD     R15, R14, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R3), F19
+	FMOVQ.P 16(R4), F20
+	FMOVQ.P 16(R5), F24
+	FMOVQ   32(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e002 // sdot v2.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00a // sdot v10.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
+	FMOVQ   32(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e002 // sdot v2.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00a // sdot v10.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e00e // sdot v14.4s, v0.16b, v24.4b[1]
+	FMOVQ   48(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e003 // sdot v3.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00b // sdot v11.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
+	FMOVQ   48(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e003 // sdot v3.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00b // sdot v11.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e00f // sdot v15.4s, v0.16b, v24.4b[1]
+	FMOVQ   64(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e004 // sdot v4.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00c // sdot v12.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e010 // sdot v16.4s, v0.16b, v24.4b[0]
+	FMOVQ   64(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e004 // sdot v4.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00c // sdot v12.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e010 // sdot v16.4s, v0.16b, v24.4b[1]
+	FMOVQ   80(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e005 // sdot v5.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00d // sdot v13.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e011 // sdot v17.4s, v0.16b, v24.4b[0]
+	FMOVQ   80(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e005 // sdot v5.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00d // sdot v13.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e011 // sdot v17.4s, v0.16b, v24.4b[1]
+	FMOVQ   32(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e802 // sdot v2.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80a // sdot v10.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e80e // sdot v14.4s, v0.16b, v24.4b[2]
+	FMOVQ   32(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e802 // sdot v2.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80a // sdot v10.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e80e // sdot v14.4s, v0.16b, v24.4b[3]
+	FMOVQ   48(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e803 // sdot v3.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80b // sdot v11.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e80f // sdot v15.4s, v0.16b, v24.4b[2]
+	FMOVQ   48(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e803 // sdot v3.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80b // sdot v11.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e80f // sdot v15.4s, v0.16b, v24.4b[3]
+	FMOVQ   64(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e804 // sdot v4.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80c // sdot v12.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e810 // sdot v16.4s, v0.16b, v24.4b[2]
+	FMOVQ   64(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e804 // sdot v4.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80c // sdot v12.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e810 // sdot v16.4s, v0.16b, v24.4b[3]
+	FMOVQ   80(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e805 // sdot v5.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80d // sdot v13.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e811 // sdot v17.4s, v0.16b, v24.4b[2]
+	FMOVQ   80(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e805 // sdot v5.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80d // sdot v13.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e811 // sdot v17.4s, v0.16b, v24.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   12(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVS   (R14), F18
+	FMOVS   4(R14), F19
+	FMOVS   8(R14), F20
+	FMOVS   12(R14), F24
+	FMOVD   (R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9891ce // fmul v14.4s, v14.4s, v24.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R0)
+	FMOVD   8(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 16(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9891ef // fmul v15.4s, v15.4s, v24.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R0)
+	FMOVD   16(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 32(R0)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f989210 // fmul v16.4s, v16.4s, v24.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R0)
+	FMOVD   24(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R0)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f989231 // fmul v17.4s, v17.4s, v24.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R0)
+	ADD     R11<<2, R14, R14
+	ADD     R15, R14, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R3), F19
+	FMOVQ.P 16(R4), F20
+	FMOVQ.P 16(R5), F24
+	FMOVQ   96(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e002 // sdot v2.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00a // sdot v10.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
+	FMOVQ   96(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e002 // sdot v2.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00a // sdot v10.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e00e // sdot v14.4s, v0.16b, v24.4b[1]
+	FMOVQ   112(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e003 // sdot v3.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00b // sdot v11.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
+	FMOVQ   112(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e003 // sdot v3.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00b // sdot v11.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e00f // sdot v15.4s, v0.16b, v24.4b[1]
+	FMOVQ   128(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e004 // sdot v4.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00c // sdot v12.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e010 // sdot v16.4s, v0.16b, v24.4b[0]
+	FMOVQ   128(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e004 // sdot v4.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00c // sdot v12.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e010 // sdot v16.4s, v0.16b, v24.4b[1]
+	FMOVQ   144(R19), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e005 // sdot v5.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f94e00d // sdot v13.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f98e011 // sdot v17.4s, v0.16b, v24.4b[0]
+	FMOVQ   144(R19), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e005 // sdot v5.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb4e00d // sdot v13.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb8e011 // sdot v17.4s, v0.16b, v24.4b[1]
+	FMOVQ   96(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e802 // sdot v2.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80a // sdot v10.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e80e // sdot v14.4s, v0.16b, v24.4b[2]
+	FMOVQ   96(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R19), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e802 // sdot v2.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80a // sdot v10.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e80e // sdot v14.4s, v0.16b, v24.4b[3]
+	FMOVQ   112(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e803 // sdot v3.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80b // sdot v11.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e80f // sdot v15.4s, v0.16b, v24.4b[2]
+	FMOVQ   112(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R19), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e803 // sdot v3.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80b // sdot v11.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e80f // sdot v15.4s, v0.16b, v24.4b[3]
+	FMOVQ   128(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e804 // sdot v4.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80c // sdot v12.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e810 // sdot v16.4s, v0.16b, v24.4b[2]
+	FMOVQ   128(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R19), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e804 // sdot v4.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80c // sdot v12.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e810 // sdot v16.4s, v0.16b, v24.4b[3]
+	FMOVQ   144(R19), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f92e805 // sdot v5.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f94e80d // sdot v13.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f98e811 // sdot v17.4s, v0.16b, v24.4b[2]
+	FMOVQ   144(R19), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R19), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e805 // sdot v5.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb4e80d // sdot v13.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb8e811 // sdot v17.4s, v0.16b, v24.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   12(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVS   (R14), F18
+	FMOVS   4(R14), F19
+	FMOVS   8(R14), F20
+	FMOVS   12(R14), F24
+	FMOVD   (R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   16(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9891ce // fmul v14.4s, v14.4s, v24.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R0)
+	FMOVD   8(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   20(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 16(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9891ef // fmul v15.4s, v15.4s, v24.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R0)
+	FMOVD   16(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   24(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 32(R0)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f989210 // fmul v16.4s, v16.4s, v24.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R0)
+	FMOVD   24(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   28(R19), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R0)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f989231 // fmul v17.4s, v17.4s, v24.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R0)
+	ADD     R11<<2, R14, R14
+	ADD     $224, R19, R19
+	SUBS    $32, R20, R20
+	BNE     sub4
+	MOVD    R19, R13
+	CBNZ    R1, block4
+	// the next rows are 4 further
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $16, R8, R8
+	SUB     $4, R6, R6
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R12, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R7, R2
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
+	MOVD R7, R4
+	ADD  R9, R7, R7
+	MOVD b_base+112(FP), R5
+	MOVD k+8(FP), R1
+	MOVD R8, R13
+	MOVD start_base+80(FP), R14
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R14, R14
+
+block3:
+	// a block has some of the k elements
+	MOVD R5, R15
+	ADD  $32, R15, R15
+	MOVD $256, R0
+	CMP  R0, R1
+	CSEL LT, R1, R0, R19
+	SUB  R19, R1, R1
+
+sub3:
+	ADD     R14, R13, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R2), F14
+	FMOVQ.P 16(R3), F15
+	FMOVQ.P 16(R4), F16
+	FMOVQ   32(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee002 // sdot v2.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00a // sdot v10.4s, v0.16b, v16.4b[0]
+	FMOVQ   32(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee002 // sdot v2.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00a // sdot v10.4s, v0.16b, v16.4b[1]
+	FMOVQ   48(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee003 // sdot v3.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00b // sdot v11.4s, v0.16b, v16.4b[0]
+	FMOVQ   48(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee003 // sdot v3.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00b // sdot v11.4s, v0.16b, v16.4b[1]
+	FMOVQ   64(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee004 // sdot v4.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00c // sdot v12.4s, v0.16b, v16.4b[0]
+	FMOVQ   64(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee004 // sdot v4.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00c // sdot v12.4s, v0.16b, v16.4b[1]
+	FMOVQ   80(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee005 // sdot v5.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe009 // sdot v9.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00d // sdot v13.4s, v0.16b, v16.4b[0]
+	FMOVQ   80(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee005 // sdot v5.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe009 // sdot v9.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00d // sdot v13.4s, v0.16b, v16.4b[1]
+	FMOVQ   32(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee802 // sdot v2.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80a // sdot v10.4s, v0.16b, v16.4b[2]
+	FMOVQ   32(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee802 // sdot v2.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80a // sdot v10.4s, v0.16b, v16.4b[3]
+	FMOVQ   48(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee803 // sdot v3.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80b // sdot v11.4s, v0.16b, v16.4b[2]
+	FMOVQ   48(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee803 // sdot v3.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80b // sdot v11.4s, v0.16b, v16.4b[3]
+	FMOVQ   64(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee804 // sdot v4.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80c // sdot v12.4s, v0.16b, v16.4b[2]
+	FMOVQ   64(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee804 // sdot v4.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80c // sdot v12.4s, v0.16b, v16.4b[3]
+	FMOVQ   80(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee805 // sdot v5.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe809 // sdot v9.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80d // sdot v13.4s, v0.16b, v16.4b[2]
+	FMOVQ   80(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee805 // sdot v5.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe809 // sdot v9.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80d // sdot v13.4s, v0.16b, v16.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   (R13), F14
+	FMOVS   4(R13), F15
+	FMOVS   8(R13), F16
+	FMOVD   (R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8e9042 // fmul v2.4s, v2.4s, v14.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, (R0)
+	FMOVD   8(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8e9063 // fmul v3.4s, v3.4s, v14.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8f90e7 // fmul v7.4s, v7.4s, v15.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f90916b // fmul v11.4s, v11.4s, v16.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R0)
+	FMOVD   16(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8e9084 // fmul v4.4s, v4.4s, v14.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8f9108 // fmul v8.4s, v8.4s, v15.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f90918c // fmul v12.4s, v12.4s, v16.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R0)
+	FMOVD   24(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8e90a5 // fmul v5.4s, v5.4s, v14.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8f9129 // fmul v9.4s, v9.4s, v15.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9091ad // fmul v13.4s, v13.4s, v16.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R0)
+	ADD     R11<<2, R13, R13
+	ADD     R14, R13, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R2), F14
+	FMOVQ.P 16(R3), F15
+	FMOVQ.P 16(R4), F16
+	FMOVQ   96(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee002 // sdot v2.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00a // sdot v10.4s, v0.16b, v16.4b[0]
+	FMOVQ   96(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee002 // sdot v2.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00a // sdot v10.4s, v0.16b, v16.4b[1]
+	FMOVQ   112(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee003 // sdot v3.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00b // sdot v11.4s, v0.16b, v16.4b[0]
+	FMOVQ   112(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee003 // sdot v3.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00b // sdot v11.4s, v0.16b, v16.4b[1]
+	FMOVQ   128(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee004 // sdot v4.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00c // sdot v12.4s, v0.16b, v16.4b[0]
+	FMOVQ   128(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee004 // sdot v4.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00c // sdot v12.4s, v0.16b, v16.4b[1]
+	FMOVQ   144(R15), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee005 // sdot v5.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f8fe009 // sdot v9.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f90e00d // sdot v13.4s, v0.16b, v16.4b[0]
+	FMOVQ   144(R15), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee005 // sdot v5.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fafe009 // sdot v9.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb0e00d // sdot v13.4s, v0.16b, v16.4b[1]
+	FMOVQ   96(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee802 // sdot v2.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80a // sdot v10.4s, v0.16b, v16.4b[2]
+	FMOVQ   96(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R15), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee802 // sdot v2.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80a // sdot v10.4s, v0.16b, v16.4b[3]
+	FMOVQ   112(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee803 // sdot v3.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80b // sdot v11.4s, v0.16b, v16.4b[2]
+	FMOVQ   112(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R15), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee803 // sdot v3.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80b // sdot v11.4s, v0.16b, v16.4b[3]
+	FMOVQ   128(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee804 // sdot v4.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80c // sdot v12.4s, v0.16b, v16.4b[2]
+	FMOVQ   128(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R15), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee804 // sdot v4.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80c // sdot v12.4s, v0.16b, v16.4b[3]
+	FMOVQ   144(R15), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee805 // sdot v5.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f8fe809 // sdot v9.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f90e80d // sdot v13.4s, v0.16b, v16.4b[2]
+	FMOVQ   144(R15), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R15), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faee805 // sdot v5.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fafe809 // sdot v9.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb0e80d // sdot v13.4s, v0.16b, v16.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   (R13), F14
+	FMOVS   4(R13), F15
+	FMOVS   8(R13), F16
+	FMOVD   (R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   16(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8e9042 // fmul v2.4s, v2.4s, v14.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, (R0)
+	FMOVD   8(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   20(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8e9063 // fmul v3.4s, v3.4s, v14.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8f90e7 // fmul v7.4s, v7.4s, v15.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f90916b // fmul v11.4s, v11.4s, v16.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R0)
+	FMOVD   16(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   24(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8e9084 // fmul v4.4s, v4.4s, v14.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8f9108 // fmul v8.4s, v8.4s, v15.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f90918c // fmul v12.4s, v12.4s, v16.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R0)
+	FMOVD   24(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   28(R15), F1
+	VZIP1   V1.B16, V23.B16, V1.B16
+	VZIP1   V1.H8, V23.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8e90a5 // fmul v5.4s, v5.4s, v14.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8f9129 // fmul v9.4s, v9.4s, v15.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9091ad // fmul v13.4s, v13.4s, v16.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R0)
+	ADD     R11<<2, R13, R13
+	ADD     $224, R15, R15
+	SUBS    $32, R19, R19
+	BNE     sub3
+	MOVD    R15, R5
+	CBNZ    R1, block3
+	// the next rows are 3 further
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $12, R8, R8
+	SUB     $3, R6, R6
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R12, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R7, R2
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R1
+	MOVD R8, R5
+	MOVD start_base+80(FP), R13
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R13, R13
+
+block2:
+	// a block has some of the k elements
+	MOVD R4, R14
+	ADD  $32, R14, R14
+	MOVD $256, R0
+	CMP  R0, R1
+	CSEL LT, R1, R0, R15
+	SUB  R15, R1, R1
+
+sub2:
+	ADD     R13, R5, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R2), F10
+	FMOVQ.P 16(R3), F11
+	FMOVQ   32(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae002 // sdot v2.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
+	FMOVQ   32(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae002 // sdot v2.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
+	FMOVQ   48(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae003 // sdot v3.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be007 // sdot v7.4s, v0.16b, v11.4b[0]
+	FMOVQ   48(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae003 // sdot v3.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe007 // sdot v7.4s, v0.16b, v11.4b[1]
+	FMOVQ   64(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae004 // sdot v4.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be008 // sdot v8.4s, v0.16b, v11.4b[0]
+	FMOVQ   64(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae004 // sdot v4.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe008 // sdot v8.4s, v0.16b, v11.4b[1]
+	FMOVQ   80(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae005 // sdot v5.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be009 // sdot v9.4s, v0.16b, v11.4b[0]
+	FMOVQ   80(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae005 // sdot v5.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe009 // sdot v9.4s, v0.16b, v11.4b[1]
+	FMOVQ   32(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae802 // sdot v2.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
+	FMOVQ   32(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae802 // sdot v2.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
+	FMOVQ   48(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae803 // sdot v3.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be807 // sdot v7.4s, v0.16b, v11.4b[2]
+	FMOVQ   48(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae803 // sdot v3.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe807 // sdot v7.4s, v0.16b, v11.4b[3]
+	FMOVQ   64(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae804 // sdot v4.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be808 // sdot v8.4s, v0.16b, v11.4b[2]
+	FMOVQ   64(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae804 // sdot v4.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe808 // sdot v8.4s, v0.16b, v11.4b[3]
+	FMOVQ   80(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae805 // sdot v5.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be809 // sdot v9.4s, v0.16b, v11.4b[2]
+	FMOVQ   80(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae805 // sdot v5.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe809 // sdot v9.4s, v0.16b, v11.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVD   (R4), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	FMOVS   (R14), F11
+	VZIP1   V11.B16, V23.B16, V11.B16
+	VZIP1   V11.H8, V23.H8, V11.H8
+	WORD    $0x4f28056b // sshr v11.4s, v11.4s, #24
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	FMOVQ   (R0), F11
+	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, (R0)
+	FMOVD   8(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R14), F6
+	VZIP1   V6.B16, V23.B16, V6.B16
+	VZIP1   V6.H8, V23.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ   16(R0), F6
+	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 16(R0)
+	FMOVD   16(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R14), F3
+	VZIP1   V3.B16, V23.B16, V3.B16
+	VZIP1   V3.H8, V23.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R0), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R0)
+	FMOVD   24(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R14), F3
+	VZIP1   V3.B16, V23.B16, V3.B16
+	VZIP1   V3.H8, V23.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R0)
+	ADD     R11<<2, R5, R5
+	ADD     R13, R5, R0
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R2), F10
+	FMOVQ.P 16(R3), F11
+	FMOVQ   96(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae002 // sdot v2.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
+	FMOVQ   96(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae002 // sdot v2.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
+	FMOVQ   112(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae003 // sdot v3.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be007 // sdot v7.4s, v0.16b, v11.4b[0]
+	FMOVQ   112(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae003 // sdot v3.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe007 // sdot v7.4s, v0.16b, v11.4b[1]
+	FMOVQ   128(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae004 // sdot v4.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be008 // sdot v8.4s, v0.16b, v11.4b[0]
+	FMOVQ   128(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae004 // sdot v4.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe008 // sdot v8.4s, v0.16b, v11.4b[1]
+	FMOVQ   144(R14), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae005 // sdot v5.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8be009 // sdot v9.4s, v0.16b, v11.4b[0]
+	FMOVQ   144(R14), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae005 // sdot v5.4s, v0.16b, v10.4b[1]
+	WORD    $0x4fabe009 // sdot v9.4s, v0.16b, v11.4b[1]
+	FMOVQ   96(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae802 // sdot v2.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
+	FMOVQ   96(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R14), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae802 // sdot v2.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
+	FMOVQ   112(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae803 // sdot v3.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be807 // sdot v7.4s, v0.16b, v11.4b[2]
+	FMOVQ   112(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R14), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae803 // sdot v3.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe807 // sdot v7.4s, v0.16b, v11.4b[3]
+	FMOVQ   128(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae804 // sdot v4.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be808 // sdot v8.4s, v0.16b, v11.4b[2]
+	FMOVQ   128(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R14), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae804 // sdot v4.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe808 // sdot v8.4s, v0.16b, v11.4b[3]
+	FMOVQ   144(R14), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae805 // sdot v5.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8be809 // sdot v9.4s, v0.16b, v11.4b[2]
+	FMOVQ   144(R14), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R14), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4faae805 // sdot v5.4s, v0.16b, v10.4b[3]
+	WORD    $0x4fabe809 // sdot v9.4s, v0.16b, v11.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVD   (R4), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	FMOVS   16(R14), F11
+	VZIP1   V11.B16, V23.B16, V11.B16
+	VZIP1   V11.H8, V23.H8, V11.H8
+	WORD    $0x4f28056b // sshr v11.4s, v11.4s, #24
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	FMOVQ   (R0), F11
+	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
+	FMOVQ   F2, (R0)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, (R0)
+	FMOVD   8(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   20(R14), F6
+	VZIP1   V6.B16, V23.B16, V6.B16
+	VZIP1   V6.H8, V23.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ   16(R0), F6
+	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
+	FMOVQ   F3, 16(R0)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 16(R0)
+	FMOVD   16(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   24(R14), F3
+	VZIP1   V3.B16, V23.B16, V3.B16
+	VZIP1   V3.H8, V23.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R0), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R0)
+	FMOVD   24(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   28(R14), F3
+	VZIP1   V3.B16, V23.B16, V3.B16
+	VZIP1   V3.H8, V23.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R0)
+	ADD     R11<<2, R5, R5
+	ADD     $224, R14, R14
+	SUBS    $32, R15, R15
+	BNE     sub2
+	MOVD    R14, R4
+	CBNZ    R1, block2
+	// the next rows are 2 further
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $8, R8, R8
+	SUB     $2, R6, R6
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R12)
+	FMOVQ F0, 16(R12)
+	FMOVQ F0, 32(R12)
+	FMOVQ F0, 48(R12)
+
+fromC1:
+	MOVD R7, R0
+	ADD  R9, R7, R7
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R8, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R13
+	CMP  R13, R2
+	CSEL LT, R2, R13, R13
+	SUB  R13, R2, R2
+
+sub1:
+	ADD     R4, R3, R14
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ   32(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e002 // sdot v2.4s, v0.16b, v6.4b[0]
+	FMOVQ   32(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e002 // sdot v2.4s, v0.16b, v6.4b[1]
+	FMOVQ   48(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e003 // sdot v3.4s, v0.16b, v6.4b[0]
+	FMOVQ   48(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e003 // sdot v3.4s, v0.16b, v6.4b[1]
+	FMOVQ   64(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e004 // sdot v4.4s, v0.16b, v6.4b[0]
+	FMOVQ   64(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e004 // sdot v4.4s, v0.16b, v6.4b[1]
+	FMOVQ   80(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e005 // sdot v5.4s, v0.16b, v6.4b[0]
+	FMOVQ   80(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VSHL    $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e005 // sdot v5.4s, v0.16b, v6.4b[1]
+	FMOVQ   32(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e802 // sdot v2.4s, v0.16b, v6.4b[2]
+	FMOVQ   32(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e802 // sdot v2.4s, v0.16b, v6.4b[3]
+	FMOVQ   48(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e803 // sdot v3.4s, v0.16b, v6.4b[2]
+	FMOVQ   48(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e803 // sdot v3.4s, v0.16b, v6.4b[3]
+	FMOVQ   64(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e804 // sdot v4.4s, v0.16b, v6.4b[2]
+	FMOVQ   64(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e804 // sdot v4.4s, v0.16b, v6.4b[3]
+	FMOVQ   80(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e805 // sdot v5.4s, v0.16b, v6.4b[2]
+	FMOVQ   80(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e805 // sdot v5.4s, v0.16b, v6.4b[3]
+	FMOVS   (R14), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R5), F6
+	VZIP1   V6.B16, V23.B16, V6.B16
+	VZIP1   V6.H8, V23.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R12), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R12)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R12), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R12)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R12), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R12)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R12), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R12)
+	ADD     R11<<2, R3, R3
+	ADD     R4, R3, R14
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ   96(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e002 // sdot v2.4s, v0.16b, v6.4b[0]
+	FMOVQ   96(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e002 // sdot v2.4s, v0.16b, v6.4b[1]
+	FMOVQ   112(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e003 // sdot v3.4s, v0.16b, v6.4b[0]
+	FMOVQ   112(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e003 // sdot v3.4s, v0.16b, v6.4b[1]
+	FMOVQ   128(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e004 // sdot v4.4s, v0.16b, v6.4b[0]
+	FMOVQ   128(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e004 // sdot v4.4s, v0.16b, v6.4b[1]
+	FMOVQ   144(R5), F0
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e005 // sdot v5.4s, v0.16b, v6.4b[0]
+	FMOVQ   144(R5), F0
+	VUSHR   $2, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e005 // sdot v5.4s, v0.16b, v6.4b[1]
+	FMOVQ   96(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e802 // sdot v2.4s, v0.16b, v6.4b[2]
+	FMOVQ   96(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e802 // sdot v2.4s, v0.16b, v6.4b[3]
+	FMOVQ   112(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e803 // sdot v3.4s, v0.16b, v6.4b[2]
+	FMOVQ   112(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e803 // sdot v3.4s, v0.16b, v6.4b[3]
+	FMOVQ   128(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e804 // sdot v4.4s, v0.16b, v6.4b[2]
+	FMOVQ   128(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e804 // sdot v4.4s, v0.16b, v6.4b[3]
+	FMOVQ   144(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f86e805 // sdot v5.4s, v0.16b, v6.4b[2]
+	FMOVQ   144(R5), F0
+	VUSHR   $6, V0.S4, V0.S4
+	VAND    V21.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $5, V1.S4, V1.S4
+	VAND    V22.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e805 // sdot v5.4s, v0.16b, v6.4b[3]
+	FMOVS   (R14), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R5), F6
+	VZIP1   V6.B16, V23.B16, V6.B16
+	VZIP1   V6.H8, V23.H8, V6.H8
+	WORD    $0x4f2804c6 // sshr v6.4s, v6.4s, #24
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R12), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R12)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R12), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R12)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R12), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R12)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R5), F2
+	VZIP1   V2.B16, V23.B16, V2.B16
+	VZIP1   V2.H8, V23.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R12), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R12)
+	ADD     R11<<2, R3, R3
+	ADD     $224, R5, R5
+	SUBS    $32, R13, R13
+	BNE     sub1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R10<<2, R12, R12
+	ADD     $4, R8, R8
+	SUB     $1, R6, R6
+	B       tiles
+
+done:
+	RET
+
+// func blocks3KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks3KNEON(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F16
+	VMOVI $3, V14.B16
+	VMOVI $4, V15.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+sub2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   32(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R6), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   32(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R6), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   48(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R6), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   48(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R6), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   32(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R6), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   32(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R6), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   48(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R6), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   48(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R6), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   96(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   96(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R6), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   112(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   112(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R6), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   96(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R6), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   96(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R6), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   112(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R6), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   112(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R6), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   16(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   20(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $224, R6, R6
+	SUBS    $32, R7, R7
+	BNE     sub2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+
+fromC1:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+sub1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ   32(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   32(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R5), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   48(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   48(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R5), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   32(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   32(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R5), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   48(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   48(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R5), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ   96(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   96(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R5), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   112(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   112(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R5), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   96(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   160(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   96(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   160(R5), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   112(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   176(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   112(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   176(R5), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     $224, R5, R5
+	SUBS    $32, R6, R6
+	BNE     sub1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
+	MOVD c_base+152(FP), R15
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R12
+	MOVD ldc+176(FP), R13
+	MOVD ldscale+104(FP), R14
+	ADD  $32, R15, R15
+
+tiles_8:
+	MOVD R9, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+sub2_8:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   64(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R6), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   64(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R6), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   80(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R6), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   80(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R6), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   64(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R6), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   64(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R6), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   80(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R6), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   80(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R6), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   128(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   128(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R6), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   144(R6), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   144(R6), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R6), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   128(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R6), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   128(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R6), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   144(R6), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R6), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   144(R6), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R6), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   24(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   28(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $224, R6, R6
+	SUBS    $32, R7, R7
+	BNE     sub2_8
+	MOVD    R6, R2
+	CBNZ    R3, block2_8
+	// the next rows are 2 further
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+
+fromC1_8:
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+sub1_8:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ   64(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   64(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R5), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   80(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VSHL    $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   80(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R5), F2
+	VSHL    $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   64(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   64(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R5), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   80(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   80(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R5), F2
+	VUSHR   $1, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ   128(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   128(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R5), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   144(R5), F0
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   144(R5), F1
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R5), F2
+	VUSHR   $3, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   128(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   192(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   128(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   192(R5), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   144(R5), F0
+	VUSHR   $4, V0.S4, V0.S4
+	VAND    V14.B16, V0.B16, V0.B16
+	FMOVQ   208(R5), F1
+	VUSHR   $4, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	FMOVQ   144(R5), F1
+	VUSHR   $6, V1.S4, V1.S4
+	VAND    V14.B16, V1.B16, V1.B16
+	FMOVQ   208(R5), F2
+	VUSHR   $5, V2.S4, V2.S4
+	VAND    V15.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3b0400 // sshr v0.4s, v0.4s, #5
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R15), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R15)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R15), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R15)
+	ADD     R14<<2, R3, R3
+	ADD     $224, R5, R5
+	SUBS    $32, R6, R6
+	BNE     sub1_8
+	MOVD    R5, R1
+	CBNZ    R2, block1_8
+	// the next rows are 1 further
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles_8
+
+done_8:
+	RET
+
 DATA constants<>+0(SB)/8, $0x0000000000000000
 DATA constants<>+8(SB)/8, $0x0000000000000000
 DATA constants<>+16(SB)/8, $0x1c18161413121110
 DATA constants<>+24(SB)/8, $0x04080a0c0d0e0f10
-GLOBL constants<>(SB), RODATA|NOPTR, $32
+DATA constants<>+32(SB)/8, $0xf6eaddcfbfad9881
+DATA constants<>+40(SB)/8, $0x7159453526190d01
+GLOBL constants<>(SB), RODATA|NOPTR, $48

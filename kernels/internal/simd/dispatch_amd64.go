@@ -1486,6 +1486,75 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 	}
 }
 
+// Blocks4NL runs the implementation of blocks4NL for the tier.
+func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 18*nr, 18*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4NL][isa&isaMask] {
+	case 0:
+		blocks4NLAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks4NLAVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks4NLAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks4NLAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks4NLGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+255)/256, 138*nr, 138*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4NLK][isa&isaMask] {
+	case 0:
+		blocks4NLKAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks4NLKAVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks4NLKAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks4NLKAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks4NLKGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks3K runs the implementation of blocks3K for the tier.
+func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/16, m, ldscale)
+		raceReadRows(start, k/16, m, ldscale)
+		raceReadRows(b, (k+255)/256, 114*nr, 114*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks3K][isa&isaMask] {
+	case 0:
+		blocks3KAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks3KAVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks3KAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks3KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
 // SignDots runs the implementation of signDots for the tier.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {

@@ -1130,6 +1130,63 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 	}
 }
 
+// Blocks4NL runs the implementation of blocks4NL for the tier.
+func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 18*nr, 18*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4NL][isa&isaMask] {
+	case 0:
+		blocks4NLNEONDotProd(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks4NLNEON(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks4NLGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+255)/256, 138*nr, 138*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4NLK][isa&isaMask] {
+	case 0:
+		blocks4NLKNEONDotProd(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks4NLKNEON(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks4NLKGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks3K runs the implementation of blocks3K for the tier.
+func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/16, m, ldscale)
+		raceReadRows(start, k/16, m, ldscale)
+		raceReadRows(b, (k+255)/256, 114*nr, 114*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks3K][isa&isaMask] {
+	case 0:
+		blocks3KNEONDotProd(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks3KNEON(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
 // SignDots runs the implementation of signDots for the tier.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {

@@ -429,6 +429,21 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 	blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
+// Blocks4NL runs the implementation of blocks4NL for the tier.
+func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks4NLGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks4NLKGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks3K runs the implementation of blocks3K for the tier.
+func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}
+
 // SignDots runs the implementation of signDots for the tier.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)

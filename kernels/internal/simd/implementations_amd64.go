@@ -438,6 +438,27 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelBlocks4NL: {
+		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks4NLK: {
+		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks3K: {
+		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelSignDots: {
 		{Name: "avx512vpopcntdq", ISA: AVX512, Needs: AVX512VPOPCNTDQ, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},

@@ -89,6 +89,9 @@ const (
 	KernelBlocks5Min
 	KernelBlocks5K
 	KernelBlocksCodes
+	KernelBlocks4NL
+	KernelBlocks4NLK
+	KernelBlocks3K
 	KernelSignDots
 	KernelDeltaRows
 	KernelScanRows
@@ -181,6 +184,9 @@ var kernelNames = [numKernels]string{
 	"blocks5Min",
 	"blocks5K",
 	"blocksCodes",
+	"blocks4NL",
+	"blocks4NLK",
+	"blocks3K",
 	"signDots",
 	"deltaRows",
 	"scanRows",
@@ -213,13 +219,16 @@ const (
 
 // The layouts of weights in blocks, by kernel.
 var (
-	Blocks8Layout     = BlockLayout{Elements: 32, Bits: 8, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, SubScales: 0, SubBytes: 32, Bytes: 34}
-	Blocks4Layout     = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, SubScales: 0, SubBytes: 16, Bytes: 18}
-	Blocks4KLayout    = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true, Codes: false, Head: 4, SubScales: 2, SubBytes: 18, Bytes: 148}
-	Blocks6KLayout    = BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true, Least: false, Codes: false, Head: 2, SubScales: 2, SubBytes: 26, Bytes: 210}
-	Blocks4MinLayout  = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: true, Codes: false, Head: 4, SubScales: 0, SubBytes: 16, Bytes: 20}
-	Blocks5Layout     = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, SubScales: 0, SubBytes: 20, Bytes: 22}
-	Blocks5MinLayout  = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: true, Codes: false, Head: 4, SubScales: 0, SubBytes: 20, Bytes: 24}
-	Blocks5KLayout    = BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true, Codes: false, Head: 4, SubScales: 2, SubBytes: 22, Bytes: 180}
-	BlocksCodesLayout = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: true, Head: 1, SubScales: 0, SubBytes: 16, Bytes: 17}
+	Blocks8Layout     = BlockLayout{Elements: 32, Bits: 8, Group: 32, Scales: false, Least: false, Codes: 0, Head: 2, SubScales: 0, SubBytes: 32, Bytes: 34}
+	Blocks4Layout     = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: 0, Head: 2, SubScales: 0, SubBytes: 16, Bytes: 18}
+	Blocks4KLayout    = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true, Codes: 0, Head: 4, SubScales: 2, SubBytes: 18, Bytes: 148}
+	Blocks6KLayout    = BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true, Least: false, Codes: 0, Head: 2, SubScales: 2, SubBytes: 26, Bytes: 210}
+	Blocks4MinLayout  = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: true, Codes: 0, Head: 4, SubScales: 0, SubBytes: 16, Bytes: 20}
+	Blocks5Layout     = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: false, Codes: 0, Head: 2, SubScales: 0, SubBytes: 20, Bytes: 22}
+	Blocks5MinLayout  = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: true, Codes: 0, Head: 4, SubScales: 0, SubBytes: 20, Bytes: 24}
+	Blocks5KLayout    = BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true, Codes: 0, Head: 4, SubScales: 2, SubBytes: 22, Bytes: 180}
+	BlocksCodesLayout = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: 1, Head: 1, SubScales: 0, SubBytes: 16, Bytes: 17}
+	Blocks4NLLayout   = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: 2, Head: 2, SubScales: 0, SubBytes: 16, Bytes: 18}
+	Blocks4NLKLayout  = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: false, Codes: 2, Head: 2, SubScales: 1, SubBytes: 17, Bytes: 138}
+	Blocks3KLayout    = BlockLayout{Elements: 256, Bits: 3, Group: 16, Scales: true, Least: false, Codes: 0, Head: 2, SubScales: 2, SubBytes: 14, Bytes: 114}
 )

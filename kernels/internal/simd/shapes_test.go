@@ -263,6 +263,8 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelWinogradColumns:    int8Contents,
 	KernelWordPanel:          wordContents,
 	KernelBlocks8:            blocks8Contents,
+	KernelBlocks4NL:          blocks8Contents,
+	KernelBlocks4NLK:         blocks8Contents,
 	KernelBFloat16Tiles:      bfloat16Contents,
 	KernelGemmPanelFloat16:   halfContents,
 	KernelGemmPanelBFloat16:  halfContents,

@@ -1414,6 +1414,210 @@ func blocksCodesNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, st
 //go:noescape
 func blocksCodesNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
+// blocks4NLNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
+// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NLNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks4NLNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
+// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NLNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks4NLKNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
+// column and w as of blocks4NL. Number and byte make the scale.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 138*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NLKNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks4NLKNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
+// column and w as of blocks4NL. Number and byte make the scale.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 138*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NLKNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks3KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 5
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
+// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 114*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks3KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks3KNEON multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 5
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
+// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 114*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks3KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
 // signDotsNEON computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
 // number of bits that differ:
 //

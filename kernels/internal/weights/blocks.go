@@ -19,6 +19,8 @@ import (
 //   - 5 bits: the lower 4 bits as above. Then bytes with the fifth bits of elements i, i+4, i+8, ... i+28.
 //   - 6 bits: the two halves of the sub-block one after the other. In each half, bytes with the lower 4 bits of elements i and
 //     i+8, and then bytes with the upper 2 bits of elements i, i+4, i+8 and i+12.
+//   - 3 bits: for each half of the sub-block, bytes with the lower 2 bits of elements i, i+4, i+8 and i+12. Then bytes with the
+//     third bits of elements i, i+4, ... i+28.
 //
 // Rows of A become integers too, in blocks of 32 elements, or of 16 in formats with groups of 16. An element of C has the
 // same bits as that of ref.GemmBlocks.
@@ -62,7 +64,7 @@ func blocksFormat(f *Record) {
 // store writes column j of a block.
 func (f *Record) store(block []byte, c *blockColumn, j int) {
 	l := &f.blocks
-	if l.Codes {
+	if l.Codes == simd.E2M1 {
 		block[j] = byte(c.d)
 	} else {
 		binary.LittleEndian.PutUint16(block[2*j:], c.d)
@@ -88,6 +90,18 @@ func (f *Record) store(block []byte, c *blockColumn, j int) {
 // storeWeights writes the integers of column j of a sub-block.
 func (f *Record) storeWeights(w, q []byte, j int) {
 	switch f.blocks.Bits {
+	case 3:
+		var thirds uint32
+		for h := range 2 {
+			var lower uint32
+			for i := range 4 {
+				x := quad(q, 16*h+4*i)
+				lower |= x & fourThrees << (2 * i)
+				thirds |= x >> 2 & fourOnes << (4*h + i)
+			}
+			putQuad(w, f.NR, h, j, lower)
+		}
+		putQuad(w, f.NR, 2, j, thirds)
 	case 8:
 		for i := range 8 {
 			putQuad(w, f.NR, i, j, quad(q, 4*i))
@@ -124,6 +138,8 @@ func (f *Record) storeWeights(w, q []byte, j int) {
 func (f *Record) loadWeights(q, w []byte, j int) {
 	for p := range q {
 		switch f.blocks.Bits {
+		case 3:
+			q[p] = w[f.quadAt(p/16, j)+p%4]>>(p%16/4*2)&3 | w[f.quadAt(2, j)+p%4]>>(p/4)&1<<2
 		case 8:
 			q[p] = w[f.quadAt(p/4, j)+p%4]
 		case 4:
@@ -157,7 +173,7 @@ func (f *Record) loadSubBlock(x *[simd.WeightBlock]float32, blocks []byte, p, j 
 	var q [simd.WeightBlock]byte
 	f.loadWeights(q[:], sub[l.SubScales*f.NR:], j)
 	var d, dmin float32
-	if l.Codes {
+	if l.Codes == simd.E2M1 {
 		d = simd.PowerOf2(block[j])
 	} else {
 		d = half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
@@ -172,8 +188,9 @@ func (f *Record) loadSubBlock(x *[simd.WeightBlock]float32, blocks []byte, p, j 
 			scale, least = d*float32(sub[j]), float32(dmin*float32(sub[f.NR+j]))
 		case l.Scales:
 			scale = d * float32(int8(sub[i/l.Group*f.NR+j]))
-		case l.Codes:
-			q = simd.Codes[q]
+		}
+		if l.Codes != simd.NoCodes {
+			q = simd.NumbersOf[l.Codes][q]
 		}
 		x[i] = float32(scale * float32(int(q)-l.zero))
 		if l.Least {

@@ -89,3 +89,34 @@ func encodeMXFP4(b []byte, c *blockColumn) {
 	b[0] = byte(c.d)
 	encodeHalves(b[1:], c)
 }
+
+// encodeIQ4_XS writes scales of 6 bits, larger by 32: the lower 4 of two groups in a byte, the upper 2 of all in a word before these.
+func encodeIQ4_XS(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	var high uint16
+	for g := range 8 {
+		six := c.scale[g] + 32
+		b[4+g/2] |= six & 15 << (g % 2 * 4)
+		high |= uint16(six>>4) << (2 * g)
+	}
+	binary.LittleEndian.PutUint16(b[2:], high)
+	for i := range 128 {
+		at := i/16*32 + i%16
+		b[8+i] = c.q[at] | c.q[at+16]<<4
+	}
+}
+
+// encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 of groups g and g+8 in a byte, the
+// upper 2 of groups g, g+4, g+8 and g+12.
+func encodeQ3_K(b []byte, c *blockColumn) {
+	for i, q := range c.q {
+		b[i%32] |= q >> 2 << (i / 32)
+		b[32+i/128*32+i%32] |= q & 3 << (i % 128 / 32 * 2)
+	}
+	for g := range 16 {
+		six := c.scale[g] + 32
+		b[96+g%8] |= six & 15 << (g / 8 * 4)
+		b[104+g%4] |= six >> 4 << (g / 4 * 2)
+	}
+	binary.LittleEndian.PutUint16(b[108:], c.d)
+}

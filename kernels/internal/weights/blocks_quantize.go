@@ -32,7 +32,7 @@ func quantizeAround(c *blockColumn, x []float32, zero float32) {
 	for p, v := range x {
 		c.q[p] = byte(zero)
 		if nan == 0 {
-			c.q[p] = byte(min(v*inverse+zero+0.5, 2*zero-1))
+			c.q[p] = byte(min(float32(v*inverse)+zero+0.5, 2*zero-1))
 		}
 	}
 }
@@ -126,7 +126,7 @@ func quantizeMXFP4(c *blockColumn, x []float32) {
 	d := float64(simd.PowerOf2(byte(c.d)))
 	for p, v := range x {
 		nearest := math.Inf(1)
-		for code, number := range simd.Codes {
+		for code, number := range simd.NumbersOf[simd.E2M1] {
 			if off := math.Abs(d*float64(int(number)-16) - float64(v)); off < nearest {
 				nearest, c.q[p] = off, byte(code)
 			}

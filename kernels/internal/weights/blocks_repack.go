@@ -167,3 +167,41 @@ func repackQ6_K(out, b []byte, nr, j int) {
 		}
 	}
 }
+
+// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2 bits of all in the word before these.
+func repackIQ4_XS(out, b []byte, nr, j int) {
+	const size = 17
+	putNumber(out, b, nr, 0, j)
+	high := binary.LittleEndian.Uint16(b[2:])
+	for u := range 8 {
+		sub := out[(2+u*size)*nr:]
+		sub[j] = (b[4+u/2]>>(u%2*4)&15 | byte(high>>(2*u))&3<<4) - 32
+		putNibbles(sub[nr:], b[8+16*u:], nr, j)
+	}
+}
+
+// repackQ3_K finds the third bits of sub-block u in bit u of 32 bytes, and the lower 2 bits of four sub-blocks in the next 32 bytes each.
+func repackQ3_K(out, b []byte, nr, j int) {
+	const size = 14
+	third, scales := b[:32], b[96:108]
+	copy(out[2*j:2*j+2], b[108:110])
+	for u := range 8 {
+		sub := out[(2+u*size)*nr:]
+		lower := b[32+u/4*32:][:32]
+		for h := range 2 {
+			g := 2*u + h
+			sub[h*nr+j] = (scales[g%8]>>(g/8*4)&15 | scales[8+g%4]>>(g/4*2)&3<<4) - 32
+		}
+		w := sub[2*nr:]
+		var thirds uint32
+		for h := range 2 {
+			var two uint32
+			for i := range 4 {
+				two |= quad(lower, 16*h+4*i) >> (u % 4 * 2) & fourThrees << (2 * i)
+				thirds |= quad(third, 16*h+4*i) >> u & fourOnes << (4*h + i)
+			}
+			putQuad(w, nr, h, j, two)
+		}
+		putQuad(w, nr, 2, j, thirds)
+	}
+}

@@ -53,6 +53,10 @@ var blockLayouts = [len(Names)]blockLayout{
 	Q5_K:  {simd.Blocks5KLayout, simd.KernelBlocks5K, 0, 176, quantizeQ5_K, repackQ5_K, encodeQ5_K, nil},
 	Q6_K:  {simd.Blocks6KLayout, simd.KernelBlocks6K, 32, 210, quantizeQ6_K, repackQ6_K, encodeQ6_K, nil},
 	MXFP4: {simd.BlocksCodesLayout, simd.KernelBlocksCodes, 16, 17, quantizeMXFP4, repackMXFP4, encodeMXFP4, nil},
+
+	IQ4_NL: {simd.Blocks4NLLayout, simd.KernelBlocks4NL, 128, 18, quantizeIQ4_NL, repackQ4_0, encodeQ4_0, nil},
+	IQ4_XS: {simd.Blocks4NLKLayout, simd.KernelBlocks4NLK, 128, 136, quantizeIQ4_XS, repackIQ4_XS, encodeIQ4_XS, nil},
+	Q3_K:   {simd.Blocks3KLayout, simd.KernelBlocks3K, 4, 110, quantizeQ3_K, repackQ3_K, encodeQ3_K, nil},
 }
 
 // ByName is the format of that name.

@@ -230,5 +230,11 @@ func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
 		simd.Blocks6K(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
 	case simd.KernelBlocksCodes:
 		simd.BlocksCodes(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks4NL:
+		simd.Blocks4NL(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks4NLK:
+		simd.Blocks4NLK(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks3K:
+		simd.Blocks3K(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
 	}
 }

@@ -42,10 +42,13 @@ const (
 	Q5_K
 	MXFP4
 	BF16Fast
+	IQ4_NL
+	IQ4_XS
+	Q3_K
 )
 
 // Names are the formats' names.
-var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast"}
+var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast", "iq4_nl", "iq4_xs", "q3_k"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -141,8 +144,7 @@ const (
 const int8Step = 32
 
 // blockLayout is what a block of a column consists of. An element is d*scale*(q-zero) - dmin*least, where only
-// formats of groups have scale and least, and only some dmin. Where q are codes, d is a power of 2 and q-zero
-// their number.
+// formats of groups have scale and least, and only some dmin. Where q are codes, q-zero is the number of the code; of E2M1 d is a power of 2.
 type blockLayout struct {
 	simd.BlockLayout
 	kernel simd.Kernel
@@ -159,6 +161,6 @@ type blockLayout struct {
 // blockColumn is a block of one column.
 type blockColumn struct {
 	q            [256]byte
-	d, dmin      uint16    // binary16; d is an exponent where q are codes
+	d, dmin      uint16    // binary16; d is an exponent of codes of E2M1
 	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
 }

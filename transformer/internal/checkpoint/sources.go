@@ -131,7 +131,7 @@ var ggufFormats = map[gguf.Type]kernels.Format{
 	gguf.Q8_0: kernels.FormatQ8_0,
 	gguf.Q4_0: kernels.FormatQ4_0, gguf.Q4_1: kernels.FormatQ4_1, gguf.Q5_0: kernels.FormatQ5_0, gguf.Q5_1: kernels.FormatQ5_1,
 	gguf.Q4_K: kernels.FormatQ4_K, gguf.Q5_K: kernels.FormatQ5_K, gguf.Q6_K: kernels.FormatQ6_K,
-	gguf.MXFP4: kernels.FormatMXFP4,
+	gguf.MXFP4: kernels.FormatMXFP4, gguf.IQ4_NL: kernels.FormatIQ4_NL, gguf.IQ4_XS: kernels.FormatIQ4_XS, gguf.Q3_K: kernels.FormatQ3_K,
 }
 
 // FromGGUF is the tensors of a GGUF file, also in their blocks.
