@@ -95,7 +95,7 @@ func TestStepAlone(t *testing.T) {
 }
 
 func stepsAlone(t *testing.T, pieces [][][]int, last int) {
-	for f := kernels.FormatF32; f <= kernels.FormatMXFP4; f++ {
+	for f := kernels.FormatF32; f <= kernels.FormatQ3_K; f++ {
 		for _, held := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8} {
 			if held != kernels.FormatF32 && f != kernels.FormatQ8_0 {
 				continue

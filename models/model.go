@@ -31,7 +31,7 @@ type Model struct {
 	// Warnings are about fields of config.json that neither the architecture nor transformers
 	// knows, and keys of a GGUF file that are not read, one each: remarks, most of them, but
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
-	// many of float32, if types of weights have no products of their own: Q2_K, Q3_K, IQ4_NL and IQ4_XS.
+	// many of float32, if types of weights have no products of their own: Q2_K.
 	Warnings []string
 	// Adapters are the names of those that stay beside the weights of LM: number 1 of a [History] is the first.
 	Adapters []string

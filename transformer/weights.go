@@ -51,7 +51,7 @@ func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafeten
 func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 
 // FromGGUF is the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of
-// the types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K and MXFP4 can be held as they are; other types become
+// the types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS and MXFP4 can be held as they are; other types become
 // float32. [Loader.Holdings] tells before.
 func FromGGUF(f *gguf.File) Reader { return checkpoint.FromGGUF(f) }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/checkasm"
@@ -21,15 +22,15 @@ type tested struct {
 	fn     any
 }
 
-// catalog lists every implementation of every kernel.
-var catalog = func() (all []tested) {
+// catalog lists every implementation of every kernel. It is made once tests run: compiled for coverage, Go 1.26 made it before the tables.
+var catalog = sync.OnceValue(func() (all []tested) {
 	for k, list := range implementations {
 		for i := range list {
 			all = append(all, tested{&list[i], Kernel(k), functions[k][i]})
 		}
 	}
 	return all
-}()
+})
 
 // runs reports whether this machine has what the implementation needs.
 func (im tested) runs() bool {
@@ -44,7 +45,7 @@ var few = testenv.Emulated() || race.Enabled
 // distance from unmapped memory that vector code can get wrong, and compares it
 // with the pure-Go twin. What a kernel's arguments look like, its record says.
 func TestCatalog(t *testing.T) {
-	for _, im := range catalog {
+	for _, im := range catalog() {
 		t.Run(im.kernel.String()+"/"+im.Name, func(t *testing.T) {
 			if !im.runs() {
 				t.Skip("this machine lacks", im.Name)

@@ -116,7 +116,7 @@ func TestConfigurations(t *testing.T) {
 		}
 		restore()
 	}
-	for _, im := range catalog {
+	for _, im := range catalog() {
 		if im.runs() && !ran[im.Implementation] {
 			t.Errorf("%v: %s runs in none of %v", im.kernel, im.Name, Configurations())
 		}

@@ -13,7 +13,7 @@ import (
 // TestAttnSoftmaxLowest has nothing but the lowest float32 in a row, which is
 // more than the -Inf that a maximum starts with.
 func TestAttnSoftmaxLowest(t *testing.T) {
-	for _, im := range catalog {
+	for _, im := range catalog() {
 		if im.kernel != KernelAttnSoftmax || !im.runs() {
 			continue
 		}
@@ -36,7 +36,7 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 // change, in whole vectors of rows and beside them, and compares with float64.
 func TestAttnSoftmax(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
-	for _, im := range catalog {
+	for _, im := range catalog() {
 		if im.kernel != KernelAttnSoftmax || !im.runs() {
 			continue
 		}
@@ -92,14 +92,14 @@ func TestFinish(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	elementwise := map[Kernel]Kernel{KernelFinishReLU: KernelReLUVec, KernelFinishGELU: KernelGELUVec,
 		KernelFinishGELUTanh: KernelGELUTanhVec, KernelFinishSiLU: KernelSiLUVec}
-	for _, im := range catalog {
+	for _, im := range catalog() {
 		unary, ok := elementwise[im.kernel]
 		if !ok || !im.runs() {
 			continue
 		}
 		f := im.fn.(func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int))
-		i := slices.IndexFunc(catalog, func(other tested) bool { return other.kernel == unary && other.Name == im.Name })
-		vec := catalog[i].fn.(func(dst, x []float32))
+		i := slices.IndexFunc(catalog(), func(other tested) bool { return other.kernel == unary && other.Name == im.Name })
+		vec := catalog()[i].fn.(func(dst, x []float32))
 		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.Name), func(t *testing.T) {
 			cols := im.NR // whole panels is what they are for
 			for rows := range 100 {

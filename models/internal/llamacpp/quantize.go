@@ -19,12 +19,14 @@ import (
 // fileTypes are llama.cpp's numbers of files whose weights are mostly of a type.
 var fileTypes = map[gguf.Type]uint32{
 	gguf.F16: 1, gguf.Q4_0: 2, gguf.Q4_1: 3, gguf.Q8_0: 7, gguf.Q5_0: 8, gguf.Q5_1: 9, gguf.Q4_K: 14, gguf.Q5_K: 16, gguf.Q6_K: 18, gguf.BF16: 32, gguf.MXFP4: 38,
+	gguf.Q3_K: 11, gguf.IQ4_NL: 25, gguf.IQ4_XS: 30,
 }
 
 // fallbacks are the formats for weights whose rows the blocks of a format do not divide: those of llama.cpp, and of
 // 16 bits where blocks of 32 do not divide them either.
 var fallbacks = map[kernels.Format]kernels.Format{
 	kernels.FormatQ4_K: kernels.FormatQ5_0, kernels.FormatQ5_K: kernels.FormatQ5_1, kernels.FormatQ6_K: kernels.FormatQ8_0,
+	kernels.FormatQ3_K: kernels.FormatQ4_0, kernels.FormatIQ4_XS: kernels.FormatIQ4_NL,
 }
 
 // typeOf is a format's type of GGUF.

@@ -28,10 +28,10 @@ func TestQuantizeGGUF(t *testing.T) {
 		changed string // a tensor that gets the format, and one that stays
 		stays   string
 	}{
-		{modelstest.Testdata("gguf/llama/f32.gguf"), []string{"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4", "bf16", "f16"}, "blk.1.ffn_down.weight", "token_embd.weight"},
+		{modelstest.Testdata("gguf/llama/f32.gguf"), []string{"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4", "iq4_nl", "bf16", "f16"}, "blk.1.ffn_down.weight", "token_embd.weight"},
 		{modelstest.Testdata("gguf/qwen2/f32.gguf"), []string{"q8_0"}, "blk.1.attn_q.weight", "token_embd.weight"},
 		{modelstest.Testdata("gguf/qwen2/f32.gguf"), []string{"bf16"}, "token_embd.weight", "blk.0.attn_q.bias"}, // tied to the head
-		{modelstest.Testdata("gguf/k/q6_k.gguf"), []string{"q4_k", "q5_k", "q8_0", "q6_k"}, "blk.0.attn_k.weight", "output_norm.weight"},
+		{modelstest.Testdata("gguf/k/q6_k.gguf"), []string{"q4_k", "q5_k", "q8_0", "q6_k", "iq4_nl", "iq4_xs", "q3_k"}, "blk.0.attn_k.weight", "output_norm.weight"},
 		{modelstest.Testdata("gguf-encoders/bert.gguf"), []string{"bf16"}, "blk.1.ffn_up.weight", "position_embd.weight"},
 	} {
 		for _, name := range c.formats {
