@@ -2,8 +2,9 @@
 //
 //	real MODEL < request.json
 //
-// The request is one JSON object, {"text": …, "chats": […], "tokens": N}. The answer has the ids of the text, its
-// perplexity with weights in each format, and for each chat the ids of its prompt and of at most N greedy tokens in float32.
+// The request is one JSON object, {"text": …, "chats": […], "tokens": N, "files": […]}. The answer has the ids of the text, its
+// perplexity with weights in each format, and for each chat the ids of its prompt and of at most N greedy tokens in float32. It
+// has the perplexities with the weights of other files as they are stored.
 package main
 
 import (
@@ -25,11 +26,13 @@ type request struct {
 	Text   string   `json:"text"`
 	Chats  []string `json:"chats"`
 	Tokens int      `json:"tokens"`
+	Files  []string `json:"files"`
 }
 
 type answer struct {
 	IDs        []int              `json:"ids"`
 	Perplexity map[string]float64 `json:"perplexity"`
+	Files      map[string]float64 `json:"files"`
 	Chats      []chat             `json:"chats"`
 }
 
@@ -81,7 +84,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	out := answer{Perplexity: map[string]float64{}}
+	out := answer{Perplexity: map[string]float64{}, Files: map[string]float64{}}
 	if out.IDs, err = idsOf(tok, in.Text); err != nil {
 		return err
 	}
@@ -109,6 +112,15 @@ func run() error {
 				return err
 			}
 			out.Chats = append(out.Chats, c)
+		}
+	}
+	for _, file := range in.Files {
+		m, err := models.Open(file, models.Options{})
+		if err != nil {
+			return err
+		}
+		if out.Files[file], err = perplexity(m, out.IDs); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(out)
