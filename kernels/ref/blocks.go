@@ -78,6 +78,17 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 				w.Q = append(w.Q, nonlinear[bits(b[2:], 8*(p%16)+p/16*4, 4)])
 			}
 		}
+	case "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs":
+		w = superblocks(format, b)
+	default:
+		panic(fmt.Sprintf("ref.Blocks: unknown format %q", format))
+	}
+	return w
+}
+
+// superblocks is Blocks for formats of blocks of 256, whose groups have scales of their own.
+func superblocks(format string, b []byte) (w BlockWeights) {
+	switch format {
 	case "iq4_xs":
 		w.Group = 32
 		for ; len(b) > 0; b = b[136:] {
@@ -138,8 +149,6 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 				w.Q = append(w.Q, (low|high<<4)-32)
 			}
 		}
-	default:
-		panic(fmt.Sprintf("ref.Blocks: unknown format %q", format))
 	}
 	return w
 }

@@ -102,7 +102,7 @@ func TestOracle(t *testing.T) {
 			t.Errorf("%s: %d bytes packed, %d in a file", name, many.Bytes(), file)
 		}
 	}
-	if want := 9; held != want {
+	if want := 12; held != want {
 		t.Errorf("%d formats, want %d", held, want)
 	}
 }
