@@ -119,7 +119,7 @@ func (c *call) do(args []any) (results []any) {
 }
 
 // outputs are the parameters that functions write to, and the fields of parameter structs.
-var outputs = []string{"dst", "sum", "y", "c", "Dst", "Weights", "C"}
+var outputs = []string{"dst", "sum", "y", "c", "Dst", "Weights", "C", "To"}
 
 // withOutputs is arg, with what functions write to replaced where it is a parameter struct.
 func withOutputs(arg any, replace func(x []float32) []float32) any {
