@@ -47,6 +47,7 @@ func TestSizesByDefault(t *testing.T) {
 		"hunyuan_v1_dense":   decoder(32, 32, 0, 11008),
 		"glm4":               decoder(40, 32, 2, 13696),
 		"granite":            decoder(32, 32, 0, 11008),
+		"granite_swa":        decoder(24, 20, 4, 8192),
 		"starcoder2":         decoder(30, 24, 2, 12288),
 		"phi":                decoder(24, 32, 0, 8192),
 		"gpt_neox":           decoder(44, 64, 0, 24576),

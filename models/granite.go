@@ -37,17 +37,25 @@ func newGranite(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	layer.FeedForward.Bias = config.MLPBias
-	return c.granite(config, layer)
+	return c.granite(config, func(int) (transformer.LayerConfig, int) { return layer, 0 })
 }
 
-// granite is the model with layers of the given configuration.
-func (c *Checkpoint) granite(config graniteConfig, layer transformer.LayerConfig) (*Model, error) {
-	layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
-	layer.Self.Scale = config.Scores
-	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
-		g := block.LoadLayer(l, layer, block.LayerNames{LayerNames: llamaLayer})
+// graniteLayer is the names of a layer.
+var graniteLayer = func() block.LayerNames {
+	names := block.LayerNames{LayerNames: llamaLayer}
+	names.Attention.Sinks = "sinks"
+	return names
+}()
+
+// granite is the model whose layers have the configurations and windows that each gives.
+func (c *Checkpoint) granite(config graniteConfig, each func(i int) (layer transformer.LayerConfig, window int)) (*Model, error) {
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
+		layer, window := each(i)
+		layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
+		layer.Self.Scale = config.Scores
+		g := block.LoadLayer(l, layer, graniteLayer)
 		g.Scale = config.Residual
-		return g, 0
+		return g, window
 	})
 	d.Tokens.Scale, d.Scale = config.Embedding, 1/config.Logits
 	return c.decoderModel(d, config.Tied)

@@ -40,5 +40,5 @@ func newGraniteMoE(c *Checkpoint) (*Model, error) {
 		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, graniteExperts) }
-	return c.granite(config.graniteConfig, layer)
+	return c.granite(config.graniteConfig, func(int) (transformer.LayerConfig, int) { return layer, 0 })
 }

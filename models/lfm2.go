@@ -17,28 +17,46 @@ import (
 
 func init() {
 	Register(newLFM2, "lfm2")
-	registerGGUF("lfm2", llamacpp.Architecture{ByLayer: true, Read: readLFM2GGUF, Whole: map[string]string{"embedding_norm": "token_embd_norm"}, Parts: map[string]string{
+	registerGGUF("lfm2", llamacpp.Architecture{ByLayer: true, Read: readLFM2GGUF, Whole: lfm2GGUFWhole, Parts: lfm2GGUFParts})
+}
+
+// lfm2GGUFWhole and lfm2GGUFParts are llama.cpp's names of the tensors.
+var (
+	lfm2GGUFWhole = map[string]string{"embedding_norm": "token_embd_norm"}
+	lfm2GGUFParts = map[string]string{
 		"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
 		"feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
 		"conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj", "conv.conv": "shortconv.conv",
-	}})
-}
+	}
+)
 
-type lfm2Config struct {
+// lfm2Fields is what LFM2 and its mixture of experts have in common.
+type lfm2Fields struct {
 	llamaFields
 	Eps        float32  `json:"norm_eps"`
 	LayerTypes []string `json:"layer_types"`
-	Attention  []int    `json:"full_attn_idxs"` // the layers with attention, where layer_types does not say; null: all
 	Taps       int      `json:"conv_L_cache"`
 	Bias       bool     `json:"conv_bias"`
+	TiedToo    *bool    `json:"tie_embedding"` // goes before tie_word_embeddings
+}
+
+type lfm2Config struct {
+	lfm2Fields
+	Attention []int `json:"full_attn_idxs"` // the layers with attention, where layer_types does not say; null: all
 
 	// The width of the feed-forward network, as it came to be.
 	FeedWidth int     `json:"block_ff_dim" min:"0"` // goes before intermediate_size; 0: absent
 	Adjust    bool    `json:"block_auto_adjust_ff_dim"`
 	Factor    float64 `json:"block_ffn_dim_multiplier"`
 	Multiple  int     `json:"block_multiple_of"`
+}
 
-	TiedToo *bool `json:"tie_embedding"` // goes before tie_word_embeddings
+// lfm2Defaults are those of transformers where config.json is silent.
+func lfm2Defaults() lfm2Fields {
+	f := lfm2Fields{llamaFields: llamaDefaults, Eps: 1e-5, Taps: 3}
+	f.Vocab, f.Layers, f.Heads, f.KVHeads = 65536, 32, 32, 8
+	f.RopeTheta, f.MaxPositions, f.Tied = 1e6, 128000, true
+	return f
 }
 
 // lfm2Layer is the names of a layer with attention.
@@ -49,53 +67,58 @@ var lfm2Layer = transformer.LayerNames{
 }
 
 func newLFM2(c *Checkpoint) (*Model, error) {
-	config := lfm2Config{llamaFields: llamaDefaults, Eps: 1e-5, Taps: 3, Adjust: true, Factor: 1, Multiple: 256}
-	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.Hidden = 65536, 2560, 32, 32, 8, 12288
-	config.RopeTheta, config.MaxPositions, config.Tied = 1e6, 128000, true
+	config := lfm2Config{lfm2Fields: lfm2Defaults(), Adjust: true, Factor: 1, Multiple: 256}
+	config.Dim, config.Hidden = 2560, 12288
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
-	}
-	convolves, err := config.convolves(c.doc)
-	if err != nil {
-		return nil, err
-	}
-	if config.TiedToo != nil {
-		config.Tied = *config.TiedToo
 	}
 	if err := config.width(c.doc); err != nil {
 		return nil, err
 	}
-	config.llamaFields.Eps, config.normName = config.Eps, "embedding_norm."
-	layer, err := config.layer(c, "")
+	layer, err := config.layer(c)
 	if err != nil {
 		return nil, err
 	}
-	layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps, RMS: true}
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
-		if convolves(i) {
-			return config.convolution(l, layer), config.Taps
+	return c.lfm2(config.lfm2Fields, func(i int) (transformer.LayerConfig, bool) {
+		if config.LayerTypes != nil {
+			return layer, config.LayerTypes[i] == lfm2Convolves
 		}
-		return l.Layer(layer, lfm2Layer), 0
+		return layer, config.Attention != nil && !slices.Contains(config.Attention, i)
 	})
 }
 
-// convolves says which layers have a convolution.
-func (config *lfm2Config) convolves(d configuration.Document) (func(layer int) bool, error) {
-	const convolution = "conv"
+// lfm2Convolves is what layer_types says of a layer with a convolution.
+const lfm2Convolves = "conv"
+
+// lfm2 is the model whose layers are as layer says, with attention or with a convolution.
+func (c *Checkpoint) lfm2(config lfm2Fields, layer func(i int) (layer transformer.LayerConfig, convolves bool)) (*Model, error) {
+	if config.TiedToo != nil {
+		config.Tied = *config.TiedToo
+	}
+	config.normName = "embedding_norm."
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
+		own, convolves := layer(i)
+		if convolves {
+			return config.convolution(l, own), config.Taps
+		}
+		return l.Layer(own, lfm2Layer), 0
+	})
+}
+
+// layer is the configuration of a layer. It checks layer_types.
+func (config *lfm2Fields) layer(c *Checkpoint) (transformer.LayerConfig, error) {
 	for _, kind := range config.LayerTypes {
-		if kind != configuration.FullAttention && kind != convolution {
-			return nil, d.Errorf("layer_types", "want %q and %q", configuration.FullAttention, convolution)
+		if kind != configuration.FullAttention && kind != lfm2Convolves {
+			return transformer.LayerConfig{}, c.doc.Errorf("layer_types", "want %q and %q", configuration.FullAttention, lfm2Convolves)
 		}
 	}
 	if n := len(config.LayerTypes); config.LayerTypes != nil && n != config.Layers {
-		return nil, d.Errorf("layer_types", "want %d values, as many as layers", config.Layers)
+		return transformer.LayerConfig{}, c.doc.Errorf("layer_types", "want %d values, as many as layers", config.Layers)
 	}
-	return func(i int) bool {
-		if config.LayerTypes != nil {
-			return config.LayerTypes[i] == convolution
-		}
-		return config.Attention != nil && !slices.Contains(config.Attention, i)
-	}, nil
+	config.llamaFields.Eps = config.Eps
+	layer, err := config.llamaFields.layer(c, "")
+	layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps, RMS: true}
+	return layer, err
 }
 
 // width sets Hidden to the width of the feed-forward network: two thirds of what is said, as of a network with two matrices that
@@ -118,10 +141,10 @@ func (config *lfm2Config) width(d configuration.Document) error {
 type lfm2Convolution struct {
 	norm, feedNorm *transformer.Norm
 	convolution    transformer.ShortConvolution
-	feed           *transformer.FeedForward
+	feed           transformer.Feed
 }
 
-func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.LayerConfig) *lfm2Convolution {
+func (config *lfm2Fields) convolution(l *transformer.Loader, layer transformer.LayerConfig) *lfm2Convolution {
 	dim, own := config.Dim, l.At("conv.")
 	layer.Norm.Shape, layer.FeedForward.Dim = []int{dim}, dim
 	shape := []int{dim, 1, config.Taps}
@@ -129,6 +152,10 @@ func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.L
 		shape = []int{dim, config.Taps}
 	}
 	weight := own.Tensor("conv.weight", shape...) // [D, taps]
+	feed := layer.Feed
+	if feed == nil {
+		feed = func(l *transformer.Loader) transformer.Feed { return l.FeedForward(layer.FeedForward, lfm2Layer.Feed) }
+	}
 	return &lfm2Convolution{
 		norm: l.At(lfm2Layer.SelfNorm).Norm(layer.Norm), feedNorm: l.At(lfm2Layer.FeedNorm).Norm(layer.Norm),
 		convolution: transformer.ShortConvolution{
@@ -136,7 +163,7 @@ func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.L
 			Weight: block.StepsFirst(weight, dim, config.Taps), // [taps, D]
 			Bias:   own.Optional(config.Bias, "conv.bias", dim),
 		},
-		feed: l.FeedForward(layer.FeedForward, lfm2Layer.Feed),
+		feed: feed(l),
 	}
 }
 
@@ -174,7 +201,10 @@ func readLFM2GGUF(r *llamacpp.Reader) {
 			r.Fields["num_key_value_heads"] = n
 		}
 	}
-	r.Fields["layer_types"], r.Fields["block_auto_adjust_ff_dim"] = kinds, false
+	r.Fields["layer_types"] = kinds
+	if r.Architecture == "lfm2" {
+		r.Fields["block_auto_adjust_ff_dim"] = false
+	}
 	r.Integer("conv_L_cache", "shortconv.l_cache", true)
 	r.Rename("norm_eps", "rms_norm_eps")
 	r.Want("attention.sliding_window", 0)

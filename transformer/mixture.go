@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,16 +15,24 @@ import (
 
 // MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated
 // network: Down(activation(Gate(x)) * Up(x)). A linear router scores the experts; a row takes the TopK best, and adds
-// up what they give, weighted by the softmax of the scores.
+// up what they give, weighted by the softmax of the scores, or by their sigmoids.
 type MixtureConfig struct {
 	Dim           int
 	Hidden        int // of each expert
 	Experts, TopK int
 	// Normalize makes the weights of a row's experts add up to 1: a softmax of their scores alone.
-	Normalize  bool
-	RouterBias bool
-	Bias       bool // in the experts
-	Activation kernels.Activation
+	Normalize bool
+	// Sigmoid weighs an expert by the sigmoid of its score. Normalize divides the weights of a row's experts by their
+	// sum plus Epsilon.
+	Sigmoid bool
+	Epsilon float32
+	// Groups, unless 0, is the number of groups of neighbours in which a row first takes the TopGroups whose two best experts
+	// have the largest sum of sigmoids; the other groups have none of its experts.
+	Groups, TopGroups int
+	Scale             float32 // multiplies all weights; 0: 1
+	RouterBias        bool
+	Bias              bool // in the experts
+	Activation        kernels.Activation
 	// Sharpness, Limit and Offset are those of [kernels.GLUParams].
 	Sharpness, Limit, Offset float32
 }
@@ -40,6 +47,12 @@ func (c MixtureConfig) check() error {
 	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActReLU2 {
 		return check.Errorf(fault.ErrConfig, "mixture of experts: activation %d; it has no default", c.Activation)
 	}
+	if c.Groups != 0 && (!c.Sigmoid || c.Groups < 1 || c.Experts%c.Groups != 0 || c.Experts < 2*c.Groups || c.TopGroups < 1 || c.TopGroups > c.Groups || c.TopGroups*(c.Experts/c.Groups) < c.TopK) {
+		return check.Errorf(fault.ErrConfig, "mixture of experts: the best %d of %d, in the best %d of %d groups", c.TopK, c.Experts, c.TopGroups, c.Groups)
+	}
+	if !(c.Epsilon >= 0) || !(c.Scale >= 0) {
+		return check.Errorf(fault.ErrConfig, "mixture of experts: epsilon %g, scale %g", c.Epsilon, c.Scale)
+	}
 	if !(c.Sharpness >= 0) || !(c.Limit >= 0) {
 		return check.Errorf(fault.ErrConfig, "mixture of experts: sharpness %g, limit %g", c.Sharpness, c.Limit)
 	}
@@ -52,7 +65,9 @@ type MixtureNames struct {
 	// Each is the prefix of an expert, with %d for its index, and All that of tensors that stack the experts'
 	// matrices, [Experts, out, in]. Either may be what a checkpoint has; an empty one is not looked for.
 	Each, All string
-	Expert    FeedForwardNames // after either; Packed is looked for first, if it is set
+	// Correction is the tensor, [Experts], that is added to the sigmoids to pick experts, but not to weigh them; "": there is none.
+	Correction string
+	Expert     FeedForwardNames // after either; Packed is looked for first, if it is set
 	// Interleaved is set where the rows of Packed alternate between the gate and Up.
 	Interleaved bool
 	// Transposed is set where stacked matrices are [Experts, in, out].
@@ -62,10 +77,11 @@ type MixtureNames struct {
 // Mixture is a mixture of experts. It is a [Feed].
 type Mixture struct {
 	MixtureConfig
-	Router *Linear
-	in     [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
-	down   []*Linear
-	name   string
+	Router     *Linear
+	Correction []float32   // [Experts], added to the sigmoids to pick experts; nil: none
+	in         [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
+	down       []*Linear
+	name       string
 }
 
 // Mixture is the mixture of experts whose weights have the given names.
@@ -76,6 +92,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	m := &Mixture{MixtureConfig: c, name: strings.TrimSuffix(l.Name()+"."+names.Router, ".")}
 	// Which experts a row takes must not depend on other rows, in no format.
 	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
+	m.Correction = l.Optional(c.Sigmoid && names.Correction != "", names.Correction, c.Experts)
 	e := l.experts(c, names)
 	for i := 0; i < c.Experts && !l.Stopped(); i++ {
 		in, down := e.load(i)
@@ -182,21 +199,6 @@ func (e *experts) bias(i int, in []*Linear, down *Linear) {
 	}
 }
 
-var routed = newSlot[routes]()
-
-// routes is which rows go to which experts, as lists that are used again.
-type routes struct {
-	picked []int32 // [rows, TopK]: experts
-	ends   []int   // where the rows of each expert end, when they are sorted by experts
-	rows   []int32 // the row at each place in that order
-	places []int32 // [rows, TopK]: the place of what picked says
-	b      []*kernels.PackedB
-	bias   [][]float32
-	// Of the mixture that is routing:
-	of              *Mixture
-	scores, weights []float32 // [rows, Experts], [rows, TopK]
-}
-
 // Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim],
 // which may be dst. The products of all experts are side by side on the threads, each of all rows of an expert.
 //
@@ -264,73 +266,4 @@ func (m *Mixture) multiply(ws *Workspace, layer func(expert int) *Linear, dst []
 	}
 	ws.Threads.GemmGrouped(p)
 	return nil
-}
-
-// route picks the experts of each row, with their weights, and sorts the rows by them. It may overwrite the scores.
-func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
-	rows := len(scores) / m.Experts
-	n := rows * m.TopK
-	r.picked, r.rows, r.places = room(r.picked, n), room(r.rows, n), room(r.places, n)
-	r.ends = room(r.ends, m.Experts)
-	r.of, r.scores, r.weights = m, scores, weights
-	// A nanosecond or two for an expert, and an exponential, twice, for one that is picked.
-	ws.Threads.Run(rows, rows*(2*m.Experts+40*m.TopK), r)
-	r.of, r.scores, r.weights = nil, nil, nil
-	clear(r.ends)
-	for _, e := range r.picked {
-		r.ends[e]++
-	}
-	begin := 0
-	for e, count := range r.ends { // where those of each begin
-		r.ends[e], begin = begin, begin+count
-	}
-	for i, e := range r.picked {
-		at := r.ends[e] // which becomes where they end
-		r.rows[at], r.places[i] = int32(i/m.TopK), int32(at)
-		r.ends[e]++
-	}
-}
-
-// Do picks the experts of the rows [from, to), and weighs them: a kernels.Task.
-func (r *routes) Do(from, to int) {
-	m := r.of
-	for i := from; i < to; i++ {
-		scores, picked := r.scores[i*m.Experts:(i+1)*m.Experts], r.picked[i*m.TopK:(i+1)*m.TopK]
-		best(picked, scores)
-		m.weigh(r.weights[i*m.TopK:(i+1)*m.TopK], scores, picked)
-	}
-}
-
-// weigh computes the weights of a row's experts. It may overwrite the scores.
-func (m *Mixture) weigh(weights, scores []float32, picked []int32) {
-	if !m.Normalize {
-		kernels.Softmax(scores, scores, 1, m.Experts)
-		for i, e := range picked {
-			weights[i] = scores[e]
-		}
-		return
-	}
-	top, sum := float64(scores[picked[0]]), 0.0 // the first is the best
-	for _, e := range picked {
-		sum += math.Exp(float64(scores[e]) - top)
-	}
-	for i, e := range picked {
-		weights[i] = float32(math.Exp(float64(scores[e])-top) / sum)
-	}
-}
-
-// best sets picked to the indexes of the largest scores, the largest first, and of equal ones the first.
-func best(picked []int32, scores []float32) {
-	n := 0
-	for e, score := range scores {
-		if n == len(picked) && !(score > scores[picked[n-1]]) {
-			continue
-		}
-		n = min(n+1, len(picked))
-		at := n - 1
-		for ; at > 0 && score > scores[picked[at-1]]; at-- {
-			picked[at] = picked[at-1]
-		}
-		picked[at] = int32(e)
-	}
 }

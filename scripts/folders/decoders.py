@@ -336,6 +336,14 @@ def _(out, name):
     decoder(out, name, hf.GraniteForCausalLM(c), hf.GraniteForCausalLM, seed=3520, config=old_rope)
 
 
+@folder("granite_swa", "granite_swa-thetas")
+def _(out, name):
+    """Sinks, and windows of 6; granite_swa-thetas has positions with a base by layer, one of them without, and biases."""
+    more = dict(layer_types=["sliding_attention", "full_attention"], tie_word_embeddings=False) if name == "granite_swa" else dict(num_hidden_layers=5, layer_rope_theta=[0, 500.0, 10000.0, 0, 500.0], attention_bias=True, mlp_bias=True, tie_word_embeddings=False)
+    c = llama(hf.GraniteSWAConfig, sliding_window=6, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **more)
+    decoder(out, name, hf.GraniteSWAForCausalLM(c), hf.GraniteSWAForCausalLM, seed=3525, scale=[("sinks", 5)])
+
+
 @folder("starcoder2", "starcoder2-plain")
 def _(out, name):
     more = dict(sliding_window=6) if name == "starcoder2" else dict(use_bias=False, tie_word_embeddings=False, norm_epsilon=1e-3)

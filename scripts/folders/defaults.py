@@ -60,6 +60,7 @@ DECODERS = {
     "hunyuan_v1_dense": (hf.HunYuanDenseV1ForCausalLM, SMALL | dict(head_dim=8), 1e-3, []),
     "glm4": (hf.Glm4ForCausalLM, SMALL | dict(num_key_value_heads=1, pad_token_id=0), 1e-3, []),
     "granite": (hf.GraniteForCausalLM, SMALL, 1e-3, []),
+    "granite_swa": (hf.GraniteSWAForCausalLM, SMALL | dict(num_hidden_layers=4, num_key_value_heads=1), 1e-3, [("sinks", 5)]),
     "starcoder2": (hf.Starcoder2ForCausalLM, SMALL | dict(num_key_value_heads=1), 3e-3, []),
     "phi": (hf.PhiForCausalLM, SMALL, 3e-3, []),
     "gpt_neox": (hf.GPTNeoXForCausalLM, SMALL, 3e-3, []),
@@ -74,6 +75,7 @@ DECODERS = {
     "gemma3_text": (hf.Gemma3ForCausalLM, GEMMA3, 1e-4, []),
     "gemma3": (hf.Gemma3ForConditionalGeneration, dict(text_config=GEMMA3, vision_config=IMAGE, mm_tokens_per_image=4), 1e-4, []),
     "lfm2": (hf.Lfm2ForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), 1e-3, []),
+    "lfm2_moe": (hf.Lfm2MoeForCausalLM, SMALL | dict(num_hidden_layers=3, num_attention_heads=8, num_experts=5, moe_intermediate_size=8, layer_types=["conv", "full_attention", "conv"]), 1e-3, []),
 }
 SEQ2SEQ = {
     "t5": (hf.T5ForConditionalGeneration, T5 | dict(decoder_start_token_id=0), 1e-3, []),

@@ -47,6 +47,14 @@ def _(out, name):
     decoder(out, name, hf.GraniteMoeForCausalLM(c), hf.GraniteMoeForCausalLM, seed=3730, config=old_rope)
 
 
+@folder("lfm2_moe", "lfm2_moe-plain")
+def _(out, name):
+    """One dense layer, and experts with a correction; lfm2_moe-plain has none, weights that do not add up to 1, and a scale."""
+    more = dict(num_experts=6, num_dense_layers=1) if name == "lfm2_moe" else dict(num_experts=5, num_dense_layers=2, use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.7, conv_bias=True, tie_word_embeddings=False)
+    c = llama(hf.Lfm2MoeConfig, num_hidden_layers=3, moe_intermediate_size=24, layer_types=["conv", "full_attention", "conv"], **EXPERTS, **more)
+    decoder(out, name, hf.Lfm2MoeForCausalLM(c), hf.Lfm2MoeForCausalLM, seed=3735, config=old_rope if name == "lfm2_moe" else None)
+
+
 MXFP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 

@@ -51,6 +51,9 @@ def redraw(model, seed, norm=1.0, keep=(), scale=()):
                 if part in name:
                     x *= factor
             p.copy_(x)
+        for name, b in model.named_buffers():  # what is added to the scores of experts
+            if name.endswith(("expert_bias", "e_score_correction_bias")):
+                b.copy_((0.3 * torch.randn(b.shape, generator=g)).bfloat16())
 
 
 def random_batch(lengths, low, high, pad, seed=3):

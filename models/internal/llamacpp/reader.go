@@ -122,19 +122,20 @@ func (r *Reader) Want(key string, only float64) {
 	}
 }
 
-// What a mixture's weights are the softmax of, as llama.cpp numbers it.
+// What a mixture's weights are of the scores, as llama.cpp numbers it.
 const (
-	SoftmaxOfAll    = 1 // scores
+	SoftmaxOfAll    = 1
+	Sigmoid         = 2
 	SoftmaxOfPicked = 3
 )
 
-// Experts reads what mixtures of experts have in common. count is the field of their number, and softmax what their weights
-// are the softmax of.
-func (r *Reader) Experts(count string, softmax float64) {
+// Experts reads what mixtures of experts have in common. count is the field of their number, and gating what their weights
+// are of the scores.
+func (r *Reader) Experts(count string, gating float64) {
 	r.Integer(count, "expert_count", true)
 	r.Integer("num_experts_per_tok", "expert_used_count", true)
 	r.Want("expert_weights_scale", 1)
-	r.Want("expert_gating_func", softmax)
+	r.Want("expert_gating_func", gating)
 	for _, groups := range []string{"expert_group_count", "expert_group_used_count"} { // of which some are picked first
 		if n := r.IntegerOf(groups); n > 1 {
 			r.Refuse(groups, n, "not supported")
