@@ -17,8 +17,9 @@ from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2}
-NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE,
+                 "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
+NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granite_swa")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
@@ -92,7 +93,7 @@ def convert(source, path, types, pooling=None, arch=None):
     with open(os.path.join(source, "config.json")) as f:
         c = json.load(f)
     arch = arch or ARCHITECTURES[c["model_type"]]
-    name = gguf.MODEL_ARCH_NAMES[arch]
+    name = "granite_swa" if c["model_type"] == "granite_swa" else gguf.MODEL_ARCH_NAMES[arch]
     heads = c["num_attention_heads"]
     kv = c.get("num_key_value_heads") or heads
     head_dim = c.get("head_dim") or c["hidden_size"] // heads
@@ -102,8 +103,8 @@ def convert(source, path, types, pooling=None, arch=None):
     w.add_block_count(c["num_hidden_layers"])
     w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
-    w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"] == "lfm2" else kv)
-    if c["model_type"] == "lfm2":
+    w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") else kv)
+    if c["model_type"].startswith("lfm2"):
         w.add_layer_norm_rms_eps(c["norm_eps"])
         w.add_shortconv_l_cache(c["conv_L_cache"])
     elif "rms_norm_eps" in c:
@@ -124,7 +125,7 @@ def convert(source, path, types, pooling=None, arch=None):
         w.add_value_length(head_dim)
     if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss"):
         w.add_sliding_window(c.get("sliding_window") or 0)
-    if c["model_type"] in ("olmo3", "exaone4") and c.get("sliding_window"):
+    if c["model_type"] in ("olmo3", "exaone4", "granite_swa") and c.get("sliding_window"):
         w.add_sliding_window(c["sliding_window"])
         w.add_sliding_window_pattern([t == "sliding_attention" for t in c["layer_types"]])
     if arch == gguf.MODEL_ARCH.GEMMA2:
@@ -188,7 +189,7 @@ def convert(source, path, types, pooling=None, arch=None):
     for i in range(c["num_hidden_layers"]):  # as transformers has the experts in memory
         gate, up = back.pop(f"blk.{i}.ffn_gate_exps.weight", None), back.pop(f"blk.{i}.ffn_up_exps.weight", None)
         if gate is not None and c["model_type"] != "gpt_oss":
-            mlp = f"model.layers.{i}.block_sparse_moe" if c["model_type"] == "granitemoe" else f"model.layers.{i}.mlp"
+            mlp = f"model.layers.{i}." + {"granitemoe": "block_sparse_moe", "lfm2_moe": "feed_forward"}.get(c["model_type"], "mlp")
             back[mlp + ".experts.gate_up_proj"] = torch.cat([gate, up], 1)
             back[mlp + ".experts.down_proj"] = back.pop(f"blk.{i}.ffn_down_exps.weight")
     return back
@@ -201,7 +202,7 @@ def more(w, c):
     if count:
         w.add_expert_count(count)
         w.add_expert_used_count(c["num_experts_per_tok"])
-    if kind in ("qwen2_moe", "qwen3_moe", "gpt_oss"):
+    if kind in ("qwen2_moe", "qwen3_moe", "gpt_oss", "lfm2_moe"):
         w.add_expert_feed_forward_length(c.get("moe_intermediate_size") or c["intermediate_size"])
     if kind == "qwen2_moe":
         w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
@@ -210,6 +211,11 @@ def more(w, c):
         w.add_residual_scale(c["residual_multiplier"])
         w.add_attention_scale(c["attention_multiplier"])
         w.add_logit_scale(c["logits_scaling"])
+    if kind == "lfm2_moe":
+        w.add_leading_dense_block_count(c["num_dense_layers"])
+        w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    if kind == "granite_swa":
+        w.add_array("granite_swa.attention.rope_pattern", [theta != 0 for theta in c["layer_rope_theta"]])
     if kind == "cohere2":
         w.add_logit_scale(c["logit_scale"])
     if kind == "gpt_neox":
@@ -237,6 +243,8 @@ def stacked(weights, c):
             new[f"blk.{p[2]}.ffn_gate_exps.weight"], new[f"blk.{p[2]}.ffn_up_exps.weight"] = x.chunk(2, 1)
         elif k.endswith("output_linear.weight"):
             new[f"blk.{p[2]}.ffn_down_exps.weight"] = x
+        elif k.endswith(".expert_bias"):
+            new[f"blk.{p[2]}.exp_probs_b.bias"] = x
         elif k.endswith("shared_expert_gate.weight"):
             new[k] = x[0]
         elif "query_key_value" in k:
@@ -464,6 +472,8 @@ GGUF = {
     "gguf-gptneox": lambda: (hf.GPTNeoXConfig(vocab_size=101, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=256, bos_token_id=1, eos_token_id=100, pad_token_id=None, **SIZES), hf.GPTNeoXForCausalLM, {}, {}),
     "gguf-starcoder2": lambda: (decoders.llama(hf.Starcoder2Config, sliding_window=None, tie_word_embeddings=False, **SIZES), hf.Starcoder2ForCausalLM, {}, {}),
     "gguf-lfm2": lambda: (decoders.llama(hf.Lfm2Config, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False, **SIZES), hf.Lfm2ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
+    "gguf-lfm2moe": lambda: (decoders.llama(hf.Lfm2MoeConfig, num_hidden_layers=3, num_dense_layers=1, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=32, layer_types=["conv", "full_attention", "conv"], **SIZES), hf.Lfm2MoeForCausalLM, {}, {}),
+    "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
     "gguf-mixtral": lambda: (decoders.llama(hf.MixtralConfig, num_local_experts=4, num_experts_per_tok=2, **SIZES), hf.MixtralForCausalLM, {}, {}),
     "gguf-qwen2moe": lambda: (decoders.llama(hf.Qwen2MoeConfig, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64, **SIZES), hf.Qwen2MoeForCausalLM, {}, {}),
     "gguf-qwen3moe": lambda: (decoders.llama(hf.Qwen3MoeConfig, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, moe_intermediate_size=32, head_dim=16, **SIZES), hf.Qwen3MoeForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),

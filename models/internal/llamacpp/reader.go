@@ -131,11 +131,13 @@ const (
 
 // Experts reads what mixtures of experts have in common. count is the field of their number, and gating what their weights
 // are of the scores.
-func (r *Reader) Experts(count string, gating float64) {
+func (r *Reader) Experts(count string, gating int64) {
 	r.Integer(count, "expert_count", true)
 	r.Integer("num_experts_per_tok", "expert_used_count", true)
 	r.Want("expert_weights_scale", 1)
-	r.Want("expert_gating_func", gating)
+	if n := r.IntegerOf("expert_gating_func"); n != 0 && n != gating {
+		r.Refuse("expert_gating_func", n, "want %d", gating)
+	}
 	for _, groups := range []string{"expert_group_count", "expert_group_used_count"} { // of which some are picked first
 		if n := r.IntegerOf(groups); n > 1 {
 			r.Refuse(groups, n, "not supported")
