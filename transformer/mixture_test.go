@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-var mixtureNames = tf.MixtureNames{Router: "router.", Each: "experts.%d.", Expert: tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}}
+var mixtureNames = tf.MixtureNames{Router: "router.", Correction: "correction", Each: "experts.%d.", Expert: tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}}
 
 // mixtureOf is the value of a mixture at a row, from its definition in float64.
 func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
@@ -39,18 +39,7 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 		wide[i] = float64(v)
 	}
 	scores := times("router.", c.Experts, wide, c.RouterBias)
-	order := make([]int, c.Experts)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, scores[b]-scores[a])) })
-	of, sum := order, 0.0 // which scores the softmax is of
-	if c.Normalize {
-		of = order[:c.TopK]
-	}
-	for _, e := range of {
-		sum += math.Exp(scores[e])
-	}
+	order, weight := picked(c, w, scores)
 	out := make([]float64, c.Dim)
 	for _, e := range order[:c.TopK] {
 		name := fmt.Sprintf("experts.%d.", e)
@@ -67,10 +56,62 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 			gate[i] = g / (1 + math.Exp(-sharp*g)) * u
 		}
 		for i, v := range times(name+"down.", c.Dim, gate, c.Bias) {
-			out[i] += math.Exp(scores[e]) / sum * v
+			out[i] += weight[e] * v
 		}
 	}
 	return out
+}
+
+// picked is the experts of a row by their scores, the best first, and the weights of those that count.
+func picked(c tf.MixtureConfig, w tf.Weights, scores []float64) (order []int, weight []float64) {
+	choice, of := slices.Clone(scores), make([]float64, len(scores)) // what experts are picked by, and weighed by
+	for e, x := range scores {
+		if of[e] = math.Exp(x); c.Sigmoid {
+			of[e] = 1 / (1 + math.Exp(-x))
+			correction, _ := w.Tensor("correction", c.Experts)
+			choice[e] = of[e] + float64(correction[e])
+		}
+	}
+	by := func(value func(i int) float64, n int) []int {
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, value(b)-value(a))) })
+		return order
+	}
+	if c.Groups > 0 {
+		size := c.Experts / c.Groups
+		groups := by(func(g int) float64 {
+			of := slices.Clone(choice[g*size : (g+1)*size])
+			slices.Sort(of)
+			return of[size-1] + of[size-2]
+		}, c.Groups)
+		for _, g := range groups[c.TopGroups:] {
+			for e := g * size; e < (g+1)*size; e++ {
+				choice[e] = math.Inf(-1)
+			}
+		}
+	}
+	order = by(func(e int) float64 { return choice[e] }, c.Experts)
+	among, sum := order, float64(c.Epsilon) // which weights the sum is of
+	if c.Normalize {
+		among = order[:c.TopK]
+	}
+	for _, e := range among {
+		sum += of[e]
+	}
+	if c.Sigmoid && !c.Normalize {
+		sum = 1
+	}
+	scale := float64(c.Scale)
+	if scale == 0 {
+		scale = 1
+	}
+	for e := range of {
+		of[e] *= scale / sum
+	}
+	return order, of
 }
 
 // TestMixture compares with the definition, and wants each row to have the bits that it has alone and on any number of
@@ -80,8 +121,11 @@ func TestMixture(t *testing.T) {
 	gptOSS := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 5, TopK: 5, Activation: kernels.ActSiLU, Normalize: true, RouterBias: true, Bias: true, Sharpness: 1.7, Limit: 0.1, Offset: 1}
 	one, normalized := base, base
 	one.TopK, normalized.Normalize = 1, true
+	sigmoid := base
+	sigmoid.Sigmoid, sigmoid.Scale = true, 1.7
+	grouped := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 12, TopK: 3, Activation: kernels.ActSiLU, Sigmoid: true, Normalize: true, Epsilon: 0.5, Groups: 4, TopGroups: 2}
 	tftest.EachTier(t, func(t *testing.T) {
-		for _, c := range []tf.MixtureConfig{base, one, normalized, gptOSS} {
+		for _, c := range []tf.MixtureConfig{base, one, normalized, gptOSS, sigmoid, grouped} {
 			for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_0} {
 				w := tf.Random(11)
 				l := tf.NewLoader(w)
@@ -219,6 +263,11 @@ func TestMixtureErrors(t *testing.T) {
 		"activation": func(c *tf.MixtureConfig) { c.Activation = kernels.ActIdentity },
 		"sharpness":  func(c *tf.MixtureConfig) { c.Sharpness = -1 },
 		"limit":      func(c *tf.MixtureConfig) { c.Limit = float32(math.NaN()) },
+		"epsilon":    func(c *tf.MixtureConfig) { c.Epsilon = -1 },
+		"scale":      func(c *tf.MixtureConfig) { c.Scale = -1 },
+		"groups":     func(c *tf.MixtureConfig) { c.Sigmoid, c.Groups, c.TopGroups = true, 2, 1 },
+		"top groups": func(c *tf.MixtureConfig) { c.Sigmoid, c.Groups, c.TopGroups = true, 1, 2 },
+		"softmax":    func(c *tf.MixtureConfig) { c.Groups, c.TopGroups = 1, 1 },
 	} {
 		c := right
 		change(&c)
