@@ -346,3 +346,46 @@ func (a *automaton) matches(start int32, text string) (bool, error) {
 	}
 	return d.ends(subset)[0], nil
 }
+
+// trim leaves out the states from which no text comes to an end.
+func (d *deterministic) trim() {
+	before := make([][]int32, len(d.next))
+	var todo []int32
+	for i, next := range d.next {
+		for _, to := range next {
+			before[to] = append(before[to], int32(i))
+		}
+		if d.final[i] {
+			todo = append(todo, int32(i))
+		}
+	}
+	lives := make([]bool, len(d.next))
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; !lives[s] {
+			lives[s] = true
+			todo = append(todo, before[s]...)
+		}
+	}
+	number, n := make([]int32, len(d.next)), int32(0)
+	for i, ok := range lives {
+		if number[i] = -1; ok {
+			number[i] = n
+			n++
+		}
+	}
+	if len(lives) == 0 || !lives[0] {
+		n = 0
+	}
+	for i, ok := range lives {
+		if !ok || n == 0 {
+			continue
+		}
+		next := d.next[i]
+		for class, to := range next {
+			next[class] = number[to]
+		}
+		d.next[number[i]], d.final[number[i]] = next, d.final[i]
+	}
+	d.next, d.final = d.next[:n], d.final[:n]
+}

@@ -348,3 +348,44 @@ func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	}
 	return nil, p.unsupported("half of a surrogate pair, which no text has")
 }
+
+// property reads the name after \p: a general category, a script, or a property of its own.
+func (p *patternParser) property() ([]runeRange, error) {
+	name := ""
+	if p.take("{") {
+		end := strings.IndexByte(p.text[p.at:], '}')
+		if end < 0 {
+			return nil, p.fail("a property without its name")
+		}
+		name = p.text[p.at : p.at+end]
+		p.at += end + 1
+	} else if p.at < len(p.text) { // one letter, as package regexp has it
+		name = p.text[p.at : p.at+1]
+		p.at++
+	}
+	if set, ok := propertySet(name); ok {
+		return set, nil
+	}
+	return nil, p.fail("the property " + name)
+}
+
+// parseRegexp is syntax.Parse with the errors of this package.
+func parseRegexp(pattern string) (*syntax.Regexp, error) {
+	if len(pattern) > maxSource {
+		return nil, errorf(fault.ErrTooLarge, "a regular expression of %d bytes", len(pattern))
+	}
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err == nil {
+		return re, nil
+	}
+	sentinel := fault.ErrSyntax
+	if e := new(syntax.Error); errors.As(err, &e) {
+		switch e.Code {
+		case syntax.ErrInvalidPerlOp:
+			sentinel = fault.ErrUnsupported
+		case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
+			sentinel = fault.ErrTooLarge
+		}
+	}
+	return nil, errorf(sentinel, "%.200q: %v", pattern, err)
+}

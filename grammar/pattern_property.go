@@ -7,26 +7,6 @@ import (
 
 // This file has the properties of characters that patterns name by \p.
 
-// property reads the name after \p: a general category, a script, or a property of its own.
-func (p *patternParser) property() ([]runeRange, error) {
-	name := ""
-	if p.take("{") {
-		end := strings.IndexByte(p.text[p.at:], '}')
-		if end < 0 {
-			return nil, p.fail("a property without its name")
-		}
-		name = p.text[p.at : p.at+end]
-		p.at += end + 1
-	} else if p.at < len(p.text) { // one letter, as package regexp has it
-		name = p.text[p.at : p.at+1]
-		p.at++
-	}
-	if set, ok := propertySet(name); ok {
-		return set, nil
-	}
-	return nil, p.fail("the property " + name)
-}
-
 // propertySet is the characters with a property; ok is false if there is none of that name.
 func propertySet(name string) (set []runeRange, ok bool) {
 	key, value, given := strings.Cut(name, "=")

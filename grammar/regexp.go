@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"errors"
 	"regexp/syntax"
 
 	"github.com/avoformer/avoformer/fault"
@@ -23,27 +22,6 @@ func Regexp(pattern string) (*Grammar, error) {
 		return nil, err
 	}
 	return compile(p)
-}
-
-// parseRegexp is syntax.Parse with the errors of this package.
-func parseRegexp(pattern string) (*syntax.Regexp, error) {
-	if len(pattern) > maxSource {
-		return nil, errorf(fault.ErrTooLarge, "a regular expression of %d bytes", len(pattern))
-	}
-	re, err := syntax.Parse(pattern, syntax.Perl)
-	if err == nil {
-		return re, nil
-	}
-	sentinel := fault.ErrSyntax
-	if e := new(syntax.Error); errors.As(err, &e) {
-		switch e.Code {
-		case syntax.ErrInvalidPerlOp:
-			sentinel = fault.ErrUnsupported
-		case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-			sentinel = fault.ErrTooLarge
-		}
-	}
-	return nil, errorf(sentinel, "%.200q: %v", pattern, err)
 }
 
 // A speller says how a character of a set is written in the text.

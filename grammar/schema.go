@@ -1,11 +1,7 @@
 package grammar
 
 import (
-	"fmt"
-	"regexp/syntax"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/fault"
@@ -62,105 +58,6 @@ var jsonObject = sync.OnceValue(func() *Grammar {
 	return g
 })
 
-// A schemaAt is a schema and where it is.
-type schemaAt struct {
-	path *location
-	*value
-}
-
-// A location is a member or an element of what is at another one; nil is the whole document. It
-// is written as a JSON pointer from #.
-type location struct {
-	in  *location
-	key string
-}
-
-func (l *location) String() string {
-	if l == nil {
-		return "#"
-	}
-	s := l.in.String() + "/" + escape.Replace(l.key)
-	if len(s) > 300 {
-		s = s[:150] + "..." + s[len(s)-100:]
-	}
-	return s
-}
-
-// schemas are schemas that all apply to a value. None is any JSON.
-type schemas []schemaAt
-
-type schemaCompiler struct {
-	SchemaOptions
-	program
-	root   *value
-	index  *index
-	rules  map[string]int // of the addresses of schemas
-	todo   []pending
-	work   int // schemas looked at
-	parts  [parts]*expr
-	unheld []Unheld
-
-	strings *automaton       // nil until it is needed
-	starts  map[string]int32 // of patterns in it
-	trees   map[string]*syntax.Regexp
-
-	negations map[*value]*value // nil for one that is being made
-	scopes    int               // of unevaluatedProperties and unevaluatedItems
-}
-
-// A pending rule is one whose expression is yet to be written.
-type pending struct {
-	rule int
-	of   schemas
-}
-
-// maxSchemas is how many schemas are looked at; those that apply together count each time.
-const maxSchemas = 1 << 16
-
-// call returns a call of the rule for schemas. There is one rule however often they
-// apply.
-func (c *schemaCompiler) call(of schemas) (*expr, error) {
-	var key strings.Builder
-	kept := make(schemas, 0, len(of))
-	for _, s := range of {
-		s, err := c.target(s)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(kept, func(o schemaAt) bool { return o.value == s.value }) {
-			kept = append(kept, s)
-			fmt.Fprintf(&key, "%p ", s.value)
-		}
-	}
-	rule, ok := c.rules[key.String()]
-	if !ok {
-		var name fmt.Stringer = ruleName("any JSON")
-		if len(kept) > 0 {
-			name = kept[0].path
-		}
-		rule = c.rule(name, nil)
-		c.rules[key.String()] = rule
-		c.todo = append(c.todo, pending{rule, kept})
-	}
-	return call(rule), nil
-}
-
-var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
-
-// child is the member or element of s that key names; without value if there is none.
-func (s schemaAt) child(key string) schemaAt {
-	v := s.members[key]
-	if s.kind == kindArray {
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(s.list) {
-			v = s.list[i]
-		}
-	}
-	if v == nil {
-		return schemaAt{}
-	}
-	return schemaAt{&location{s.path, key}, v}
-}
-
 // value is the expression of the values that schemas allow.
 func (c *schemaCompiler) value(of schemas) (*expr, error) {
 	f, err := c.factsOf(of)
@@ -168,18 +65,6 @@ func (c *schemaCompiler) value(of schemas) (*expr, error) {
 		return nil, err
 	}
 	return c.write(f)
-}
-
-// factsOf is what schemas say together.
-func (c *schemaCompiler) factsOf(of schemas) (*facts, error) {
-	f := newFacts()
-	for _, s := range of {
-		f.path = s.path
-		if err := c.absorb(f, s, 0, nil); err != nil {
-			return nil, err
-		}
-	}
-	return f, nil
 }
 
 // write is the expression of the values that are as f says.
@@ -253,32 +138,33 @@ func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	return alt(append(composed, words(slices.Compact(texts)))...), nil
 }
 
-func itoa(i int) string { return strconv.Itoa(i) }
-
-// admits reports whether a value of an enumeration is as f says otherwise.
-func (c *schemaCompiler) admits(f *facts, v *value, types kind) (bool, error) {
-	if v.kind&types == 0 {
-		return false, nil
+// Compile compiles a JSON schema. Unheld is what the grammar does not hold: always empty without Lenient.
+// Errors are those of [JSONSchema].
+func (o SchemaOptions) Compile(schema []byte) (*Grammar, []Unheld, error) {
+	root, err := parseJSON(schema)
+	if err != nil {
+		return nil, nil, err
 	}
-	switch v.kind {
-	case kindNumber:
-		return admitsNumber(f, v)
-	case kindString:
-		return c.admitsText(f, v.text)
-	case kindArray:
-		if len(v.list) < f.minItems || f.maxItems >= 0 && len(v.list) > f.maxItems {
-			return false, nil
+	c := &schemaCompiler{SchemaOptions: o, root: root, index: newIndex(root), rules: map[string]int{}}
+	start := c.rule(ruleName("the schema"), nil)
+	e, err := c.call(schemas{{nil, root}})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.program.rules[start] = e
+	for len(c.todo) > 0 {
+		next := c.todo[len(c.todo)-1]
+		c.todo = c.todo[:len(c.todo)-1]
+		if c.program.rules[next.rule], err = c.value(next.of); err != nil {
+			return nil, nil, err
 		}
-		if len(f.arrays)+len(f.contains)+len(f.looseItems) > 0 || f.unique != nil && len(v.list) > 1 {
-			return true, c.leave(unheldAt(fault.ErrUnsupported, f.path, "a list in enum or const with keywords of its items"))
-		}
-	case kindObject:
-		if len(v.list) < f.minProperties || f.maxProperties >= 0 && len(v.list) > f.maxProperties {
-			return false, nil
-		}
-		if len(f.objects)+len(f.dependents)+len(f.names)+len(f.looseMembers) > 0 {
-			return true, c.leave(unheldAt(fault.ErrUnsupported, f.path, "an object in enum or const with keywords of its members"))
+		if len(c.names) > maxRules {
+			return nil, nil, errorf(fault.ErrTooLarge, "a schema with more than %d rules", maxRules)
 		}
 	}
-	return true, nil
+	g, err := compile(&c.program)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, c.unheld, nil
 }

@@ -13,51 +13,6 @@ import (
 
 const allKinds = kindNull | kindBool | kindNumber | kindString | kindArray | kindObject
 
-// annotations are keywords that say nothing about what is valid here.
-var annotations = map[string]bool{
-	"title": true, "description": true, "default": true, "examples": true, "example": true, "$schema": true, "$id": true, "id": true,
-	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true, "$defs": true, "definitions": true,
-	"$anchor": true, "$dynamicAnchor": true, "$recursiveAnchor": true, "$vocabulary": true, "contentEncoding": true,
-	"contentMediaType": true, "contentSchema": true, "xml": true, "externalDocs": true,
-}
-
-// Facts is what the schemas that apply to a value say together.
-type facts struct {
-	path     *location
-	chosen   int  // branches of anyOf and its kind that were absorbed
-	plain    bool // false once a schema said anything but anyOf or oneOf
-	types    kind // that are allowed
-	hints    kind // that keywords are about
-	integer  bool // numbers have to be integers
-	fraction bool // they must not be
-	enum     []*value
-	choices  []choice
-
-	lo, hi                       *limit
-	multiples                    []multiple
-	minLength, maxLength         int // -1 for no limit, as below
-	texts                        []textRule
-	minItems, maxItems           int
-	minProperties, maxProperties int
-	counted                      *location // of the latter, nil for neither
-	objects                      []objectFacts
-	dependents                   []dependent
-	names                        schemas // of members
-	arrays                       []arrayFacts
-	unique                       *location // of uniqueItems
-	contains                     []contained
-	looseMembers, looseItems     []unevaluated
-}
-
-// A choice is an anyOf or its kind.
-type choice struct {
-	path   *location
-	one    bool // only one may hold
-	apart  bool // only one can
-	of     schemas
-	scopes []int
-}
-
 func newFacts() *facts {
 	return &facts{plain: true, types: allKinds, maxLength: -1, maxItems: -1, maxProperties: -1}
 }
@@ -140,15 +95,6 @@ func (c *schemaCompiler) count() error {
 	return nil
 }
 
-// A reader adds the keywords of s to f.
-type reader struct {
-	c      *schemaCompiler
-	f      *facts
-	s      schemaAt
-	depth  int
-	scopes []int
-}
-
 // keyword adds one keyword, except for those of objects and arrays that belong together.
 func (r reader) keyword(key string, at schemaAt) error {
 	f := r.f
@@ -214,18 +160,6 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "it depends on where it is used"))
 	}
 	return r.c.leave(&notHeld{fault.ErrUnsupported, at.path, "a keyword of no known meaning", true})
-}
-
-// schemas are the elements of anyOf and its kind.
-func (s schemaAt) schemas() (schemas, error) {
-	if s.kind != kindArray || len(s.list) == 0 {
-		return nil, errorf(fault.ErrSyntax, "%s is not a list of schemas", s.path)
-	}
-	list := make(schemas, len(s.list))
-	for i := range list {
-		list[i] = s.child(itoa(i))
-	}
-	return list, nil
 }
 
 // typeNames are the types of JSON schemas.
@@ -310,30 +244,6 @@ func (r reader) text(key string, at schemaAt) error {
 	return nil
 }
 
-// count reads a number of characters, of items or of members.
-func count(at schemaAt, isLeast bool, least, most *int) error {
-	if at.kind != kindNumber {
-		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
-	}
-	n := at.rational()
-	if n == nil || !n.IsInt() || n.Sign() < 0 {
-		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
-	}
-	if !n.Num().IsInt64() || n.Num().Int64() > maxPositions {
-		if !isLeast {
-			return nil // as good as none
-		}
-		return errorf(fault.ErrTooLarge, "%s is over %d", at.path, maxPositions)
-	}
-	switch i := int(n.Num().Int64()); {
-	case isLeast:
-		*least = max(*least, i)
-	case *most < 0 || i < *most:
-		*most = i
-	}
-	return nil
-}
-
 // limit adds a bound, or what numbers are multiples of.
 func (r reader) limit(key string, at schemaAt) error {
 	lower := key == "minimum" || key == "exclusiveMinimum"
@@ -378,4 +288,59 @@ func (l *limit) below(n *big.Rat) bool {
 }
 func (l *limit) above(n *big.Rat) bool {
 	return l == nil || l.at.Cmp(n) > 0 || !l.open && l.at.Cmp(n) == 0
+}
+
+// formats are as RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987, 6570 and 6901 have them: without leap seconds and small letters in
+// times, quotes, comments and addresses in mail addresses, and labels of hosts that stand for other scripts.
+var formats = map[string]string{
+	"date":      formatPattern(fullDate),
+	"time":      formatPattern(timeOfDay),
+	"date-time": formatPattern(fullDate + "T" + timeOfDay),
+	"duration": formatPattern("n", `[0-9]{1,9}`, "second", "<n>S", "minute", "<n>M<second>?", "hour", "<n>H<minute>?", "time", "T(<hour>|<minute>|<second>)",
+		"day", "<n>D", "month", "<n>M<day>?", "year", "<n>Y<month>?", "P((<day>|<month>|<year>)<time>?|<time>|<n>W)"),
+	"uuid": formatPattern("h", hexadecimal, "<h>{8}-<h>{4}-<h>{4}-<h>{4}-<h>{12}"),
+	"email": formatPattern("a", mailAtom+`{1,20}`, "l", alphanumeric+`(`+hyphenated+`{0,30}`+alphanumeric+`)?`,
+		`<a>(\.<a>){0,2}@<l>(\.<l>){1,3}`),
+	"idn-email": formatPattern("a", `[A-Za-z0-9!#$%&'*+/=?^_{|}~\u0080-\u{10FFFF}-]`, "c", `[A-Za-z0-9\u00A1-\u{10FFFF}]`, "l", `<c>((<c>|-){0,13}<c>)?`,
+		`(<a>{1,15}|<a>{1,7}(\.<a>{1,7}){1,3})@<l>(\.<l>){1,3}`),
+	"hostname":              formatPattern("f", firstLabel, "l", otherLabel, "s", shortLabel, `<f>(\.<l>){0,3}|<s>(\.<s>){4,14}`),
+	"ipv4":                  formatPattern(ipv4),
+	"ipv6":                  formatPattern(append(append([]string{}, ipv6Parts...), "<ip6>")...),
+	"uri":                   uriPattern("", "", "<uri>"),
+	"uri-reference":         uriPattern("", "", "<uri>|<relative>"),
+	"iri":                   uriPattern(iriLetters, iriPrivate, "<uri>"),
+	"iri-reference":         uriPattern(iriLetters, iriPrivate, "<uri>|<relative>"),
+	"json-pointer":          formatPattern(jsonPointer),
+	"relative-json-pointer": formatPattern(`(0|[1-9][0-9]*)(#|` + jsonPointer + `)`),
+	"uri-template": formatPattern("x", `%`+hexadecimal+`{2}`, "c", `[A-Za-z0-9_]|<x>`, "name", `<c>(\.?<c>)*`, "var", `<name>(:[1-9][0-9]{0,3}|\*)?`,
+		`([^\u0000-\u0020"'%<>\\^{|}\u007F-\u009F`+"`"+`]|<x>|\{[+#./;?&=,!@|]?<var>(,<var>)*\})*`),
+}
+
+// numberFormat bounds numbers as a format does; false if it is not a format of
+// numbers.
+func (f *facts) numberFormat(name string) bool {
+	n, ok := numberFormats[name]
+	if !ok {
+		return false
+	}
+	lo, hi := new(big.Int), new(big.Int).Lsh(big.NewInt(1), n.bits)
+	if n.signed {
+		hi.Rsh(hi, 1)
+		lo.Neg(hi)
+	}
+	f.bound(&limit{new(big.Rat).SetInt(lo), false}, true)
+	f.bound(&limit{new(big.Rat).SetInt(hi), true}, false)
+	return true
+}
+
+// factsOf is what schemas say together.
+func (c *schemaCompiler) factsOf(of schemas) (*facts, error) {
+	f := newFacts()
+	for _, s := range of {
+		f.path = s.path
+		if err := c.absorb(f, s, 0, nil); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }

@@ -8,49 +8,6 @@ import (
 
 // This file reads the keywords of objects and of lists.
 
-// The keywords of one schema that depend on each other.
-type objectFacts struct {
-	properties []property
-	required   []string
-	patterns   []property
-	additional *schemaAt // nil if it says nothing
-	quiet      bool      // made of a negation: what it says of members does not say that there are no others
-	scopes     []int
-}
-
-// A property is the schema of a name, or of the names with a pattern.
-type property struct {
-	name string
-	schemaAt
-}
-
-// A dependent is a member that wants others beside it.
-type dependent struct {
-	from string
-	to   []string
-}
-
-type arrayFacts struct {
-	prefix schemas
-	items  *schemaAt // nil if it says nothing
-	quiet  bool
-	scopes []int
-}
-
-// A contained is what so many elements have to be.
-type contained struct {
-	path        *location
-	of          schemaAt
-	least, most int
-}
-
-// An unevaluated is the schema of members or elements that no schema in its scope speaks of.
-type unevaluated struct {
-	of     schemaAt
-	scope  int
-	scopes []int // with those around it
-}
-
 // object adds the keywords of objects that belong together.
 func (r reader) object() (err error) {
 	o := objectFacts{quiet: r.s.made, scopes: r.scopes}

@@ -9,13 +9,6 @@ import (
 
 // This file has numbers that are multiples, or no integers, by automata.
 
-// A multiple is what numbers are multiples of, or are not.
-type multiple struct {
-	path *location
-	of   *big.Rat
-	not  bool
-}
-
 const (
 	maxDecimals = 20   // of what numbers are multiples of
 	maxMultiple = 5000 // of its digits, without the point
@@ -124,18 +117,6 @@ func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	return d.expr(&c.program, runes{}), nil
 }
 
-// agree reports of what automata say whether each holds that should, and none that should not.
-func agree(not []bool) func(ends []bool) bool {
-	return func(ends []bool) bool {
-		for i, end := range ends {
-			if end == not[i] {
-				return false
-			}
-		}
-		return true
-	}
-}
-
 // expr is the beginning of the texts of e, which go on with then. E is of ASCII, and calls no rules.
 func (a *automaton) expr(e *expr, then int32) (int32, error) {
 	if err := a.full(); err != nil {
@@ -178,21 +159,4 @@ func (a *automaton) expr(e *expr, then int32) (int32, error) {
 		return then, nil
 	}
 	return a.add(nil, nil), nil // opNone
-}
-
-// admitsNumber reports whether a number of an enumeration is as f says otherwise.
-func admitsNumber(f *facts, v *value) (bool, error) {
-	if !f.integer && !f.fraction && f.lo == nil && f.hi == nil && len(f.multiples) == 0 {
-		return true, nil
-	}
-	n := v.rational()
-	if n == nil {
-		return false, errorf(fault.ErrTooLarge, "%s: %.60s has too many digits", f.path, v.text)
-	}
-	for _, m := range f.multiples {
-		if new(big.Rat).Quo(n, m.of).IsInt() == m.not {
-			return false, nil
-		}
-	}
-	return (!f.integer || n.IsInt()) && !(f.fraction && n.IsInt()) && f.lo.below(n) && f.hi.above(n), nil
 }

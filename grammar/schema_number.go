@@ -245,12 +245,6 @@ func head(s *string) (byte, *string) {
 	return (*s)[0] - '0', &rest
 }
 
-// A limit is a bound of a schema.
-type limit struct {
-	at   *big.Rat
-	open bool
-}
-
 // far is more than any number has that is written without a bound.
 var far = new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil))
 
@@ -293,4 +287,10 @@ func (l *limit) integer(sign int64) *big.Int {
 		n.Add(n, big.NewInt(sign))
 	}
 	return n
+}
+
+// A limit is a bound of a schema.
+type limit struct {
+	at   *big.Rat
+	open bool
 }

@@ -193,3 +193,42 @@ func unquoted(s string) (r rune, n int) {
 	}
 	return r, n
 }
+
+// counted is the members of objects, their number as f says.
+func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *expr) (*expr, error) {
+	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[tally]*expr{}, atMost: f.maxProperties}
+	if other != nil && f.minProperties > 1 {
+		err := c.leave(unheldAt(fault.ErrUnsupported, f.counted, "a name that is not a property may come twice"))
+		if err != nil {
+			return nil, err
+		}
+	}
+	index := map[string]int{}
+	for i, m := range p.members {
+		index[m.name] = i
+	}
+	for _, d := range f.dependents {
+		for _, to := range d.to {
+			from, ok := index[d.from]
+			if second, also := index[to]; ok && also && from != second {
+				n.pairs = append(n.pairs, [2]int{from, second})
+			}
+		}
+	}
+	begin := tally{}
+	for range n.pairs {
+		begin.pairs += string(rune(undecided))
+	}
+	e, err := n.from(begin)
+	if err != nil && isRefusal(err) && len(n.known) > maxTallies {
+		path := f.counted
+		if path == nil {
+			path = f.path
+		}
+		if err := c.leave(unheldAt(fault.ErrTooLarge, path, "%s", reasonOf(err))); err != nil {
+			return nil, err
+		}
+		return c.inOrder(p, pairs, other), nil
+	}
+	return e, err
+}

@@ -3,7 +3,6 @@ package grammar
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -38,37 +37,6 @@ func (u Unheld) String() string { return u.Path + ": " + u.Reason }
 // maxUnheld is how many keywords are reported.
 const maxUnheld = 32
 
-// Compile compiles a JSON schema. Unheld is what the grammar does not hold: always empty without Lenient.
-// Errors are those of [JSONSchema].
-func (o SchemaOptions) Compile(schema []byte) (*Grammar, []Unheld, error) {
-	root, err := parseJSON(schema)
-	if err != nil {
-		return nil, nil, err
-	}
-	c := &schemaCompiler{SchemaOptions: o, root: root, index: newIndex(root), rules: map[string]int{}}
-	start := c.rule(ruleName("the schema"), nil)
-	e, err := c.call(schemas{{nil, root}})
-	if err != nil {
-		return nil, nil, err
-	}
-	c.program.rules[start] = e
-	for len(c.todo) > 0 {
-		next := c.todo[len(c.todo)-1]
-		c.todo = c.todo[:len(c.todo)-1]
-		if c.program.rules[next.rule], err = c.value(next.of); err != nil {
-			return nil, nil, err
-		}
-		if len(c.names) > maxRules {
-			return nil, nil, errorf(fault.ErrTooLarge, "a schema with more than %d rules", maxRules)
-		}
-	}
-	g, err := compile(&c.program)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g, c.unheld, nil
-}
-
 // A notHeld is what a mask cannot hold of a schema, at a place.
 type notHeld struct {
 	is      error
@@ -90,19 +58,6 @@ func unheldAt(is error, path *location, format string, args ...any) error {
 	return &notHeld{is: is, path: path, reason: fmt.Sprintf(format, args...)}
 }
 
-// leave reports what cannot be held instead of failing, if the options want that. Any other error stays one.
-func (c *schemaCompiler) leave(err error) error {
-	var e *notHeld
-	if !c.Lenient || !errors.As(err, &e) {
-		return err
-	}
-	u := Unheld{e.path.String(), e.reason, e.unknown}
-	if len(c.unheld) < maxUnheld && !slices.Contains(c.unheld, u) {
-		c.unheld = append(c.unheld, u)
-	}
-	return nil
-}
-
 // reasonOf is what an error says of what cannot be held, without its kind.
 func reasonOf(err error) string {
 	for _, is := range []error{fault.ErrUnsupported, fault.ErrTooLarge} {
@@ -112,3 +67,23 @@ func reasonOf(err error) string {
 	}
 	return err.Error()
 }
+
+// A location is a member or an element of what is at another one; nil is the whole document. It
+// is written as a JSON pointer from #.
+type location struct {
+	in  *location
+	key string
+}
+
+func (l *location) String() string {
+	if l == nil {
+		return "#"
+	}
+	s := l.in.String() + "/" + escape.Replace(l.key)
+	if len(s) > 300 {
+		s = s[:150] + "..." + s[len(s)-100:]
+	}
+	return s
+}
+
+var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")

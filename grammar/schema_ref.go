@@ -1,7 +1,9 @@
 package grammar
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -9,21 +11,6 @@ import (
 
 // This file finds what references of a JSON schema lead to: within its document, by pointers, anchors and the
 // identifiers of schemas in it.
-
-// A resource is a schema with an identifier of its own, or the whole document. References in it are relative to it.
-type resource struct {
-	root schemaAt
-	base *url.URL
-	old  bool // of a draft before 2019-09, in which nothing beside $ref counts
-}
-
-// An index has the resources of a document.
-type index struct {
-	of      map[*value]*resource // of each object
-	byURI   map[string]*resource
-	anchors map[string]schemaAt // by URI and anchor
-	dynamic map[string]int      // how many schemas have a $dynamicAnchor of this name
-}
 
 // data are keywords whose values hold no schemas.
 var data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true}
@@ -162,4 +149,32 @@ func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 		c.index.add(at, r) // where no schema was expected
 	}
 	return at, nil
+}
+
+// call returns a call of the rule for schemas. There is one rule however often they
+// apply.
+func (c *schemaCompiler) call(of schemas) (*expr, error) {
+	var key strings.Builder
+	kept := make(schemas, 0, len(of))
+	for _, s := range of {
+		s, err := c.target(s)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(kept, func(o schemaAt) bool { return o.value == s.value }) {
+			kept = append(kept, s)
+			fmt.Fprintf(&key, "%p ", s.value)
+		}
+	}
+	rule, ok := c.rules[key.String()]
+	if !ok {
+		var name fmt.Stringer = ruleName("any JSON")
+		if len(kept) > 0 {
+			name = kept[0].path
+		}
+		rule = c.rule(name, nil)
+		c.rules[key.String()] = rule
+		c.todo = append(c.todo, pending{rule, kept})
+	}
+	return call(rule), nil
 }

@@ -11,15 +11,6 @@ import (
 
 // This file has the strings of JSON schemas.
 
-// A textRule is a schema's rule about strings: that they match a pattern or are one of some words, or that they are
-// not.
-type textRule struct {
-	path    *location
-	pattern string
-	words   []string // instead of a pattern, unless nil
-	not     bool
-}
-
 // string is the strings that f allows.
 func (c *schemaCompiler) string(f *facts) (*expr, error) {
 	limited := f.minLength > 0 || f.maxLength >= 0
@@ -186,18 +177,6 @@ func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fault.ErrTooLarge)
 }
 
-// A part is an expression that all schemas share, made a rule when it is first needed.
-type part int
-
-const (
-	space        part = iota // after { [ , and before } ]
-	oneCharacter             // of a string
-	anyString
-	beyondLetters // a character in the spelling of quote that is not itself there, or not of ASCII
-	restOfName    // in that spelling, with the quote that ends it
-	parts
-)
-
 func (c *schemaCompiler) part(p part) *expr {
 	if c.parts[p] != nil {
 		return call(c.parts[p].rule)
@@ -235,4 +214,16 @@ func stringCharacter() *expr {
 			concat(d, below8, hex, hex),
 			concat(d, highs, hex, hex, literal(`\u`), d, lows, hex, hex))))
 	return alt(class(negated([]runeRange{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}})), concat(literal(`\`), escape))
+}
+
+// agree reports of what automata say whether each holds that should, and none that should not.
+func agree(not []bool) func(ends []bool) bool {
+	return func(ends []bool) bool {
+		for i, end := range ends {
+			if end == not[i] {
+				return false
+			}
+		}
+		return true
+	}
 }
