@@ -82,8 +82,8 @@ func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 }
 
 // withoutFixed leaves out what needs instructions of AVX-512 at any width, is encoded for one width
-// alone, or holds a panel of fixed width or the lanes of a row's sums, which take too many narrow registers: NEON has more of
-// them, and the same source.
+// alone, or holds a panel of fixed width, the lanes of a row's sums or a table of codes, which take too many narrow registers: NEON has
+// more of them, and the same source.
 func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
@@ -92,7 +92,7 @@ func withoutFixed(catalog []Kernel) []Kernel {
 			continue
 		}
 		catalog[i].On = slices.DeleteFunc(slices.Clone(catalog[i].On), func(o On) bool {
-			return catalog[i].Name == "signDots" || slices.ContainsFunc(o.Needs, func(f arch.Feature) bool { return f.Suffix == arch.AVXVNNI.Suffix })
+			return catalog[i].Name == "signDots" || strings.HasPrefix(catalog[i].Name, "blocks4NL") || slices.ContainsFunc(o.Needs, func(f arch.Feature) bool { return f.Suffix == arch.AVXVNNI.Suffix })
 		})
 	}
 	return catalog

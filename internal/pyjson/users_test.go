@@ -21,6 +21,8 @@ var decodes = map[string]string{
 	"text/internal/jinja/convert.go":     "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
 	"text/internal/cmd/real/main.go":     "requests of the comparison with Hugging Face's tokenizers",
+	"internal/modelstest/expected.go":    "what the tests' own generator wrote",
+	"internal/modelstest/folders.go":     "configurations of the tests' own folders",
 	"internal/tftest/spoil.go":           "headers of the tests' own safetensors files",
 	"scripts/release/licences.go":        "what the go command prints",
 }
