@@ -68,6 +68,7 @@ func TestSizesByDefault(t *testing.T) {
 		"gemma":              decoder(28, 16, 16, 24576),
 		"gemma2":             decoder(26, 8, 4, 9216),
 		"gemma3_text":        decoder(26, 8, 4, 9216),
+		"gemma4_text":        decoder(30, 8, 4, 9216),
 		"lfm2":               decoder(32, 32, 8, 12288),
 		"phi3":               decoder(32, 32, 0, 8192),
 		"t5":                 {"num_layers": 6, "num_heads": 8, "d_kv": 64, "d_ff": 2048, "relative_attention_num_buckets": 32},

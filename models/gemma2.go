@@ -20,6 +20,7 @@ func init() {
 	Register(newGemma3, "gemma3_text")
 	registerGGUF("gemma2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Read: readGemmaGGUF})
 	registerGGUF("gemma3", llamacpp.Architecture{ModelType: "gemma3_text", Parts: llamacpp.PostNorms, Unscaled: true, Read: readGemmaGGUF})
+	registerGGUF("gemma-embedding", llamacpp.Architecture{ModelType: "gemma3_text", Parts: llamacpp.PostNorms, Unscaled: true, BothWays: true, Read: readGemmaGGUF})
 }
 
 type gemma2Config struct {
@@ -119,11 +120,7 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 		if c.Config.Head() == "ForCausalLM" {
 			return nil, c.doc.Errorf("use_bidirectional_attention", "not supported for a language model")
 		}
-		for i, w := range d.Windows {
-			if d.Masks[i] = nil; w > 0 {
-				d.Masks[i] = transformer.LocalWindow(w/2, w/2)
-			}
-		}
+		seeBothWays(d, config.Window/2)
 	}
 	return c.decoderModel(d, config.Tied)
 }
@@ -135,11 +132,16 @@ func (f *gemma2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfi
 	return layer, err
 }
 
-// gemma2Layer loads a layer.
-func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *block.Layer {
+// gemma2LayerNames are the names of a layer.
+var gemma2LayerNames = func() block.LayerNames {
 	names := block.LayerNames{LayerNames: qwenLayer, PostNorm: "post_attention_layernorm.", FeedPostNorm: "post_feedforward_layernorm."}
 	names.FeedNorm = "pre_feedforward_layernorm."
-	g := block.LoadLayer(l, config, names)
+	return names
+}()
+
+// gemma2Layer loads a layer.
+func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *block.Layer {
+	g := block.LoadLayer(l, config, gemma2LayerNames)
 	if !l.Failed() {
 		c.onePlus(g.Norm, g.PostNorm, g.FeedNorm, g.FeedPostNorm, g.Attention.QueryNorm, g.Attention.KeyNorm)
 	}
@@ -154,7 +156,13 @@ func readGemmaGGUF(r *llamacpp.Reader) {
 			r.Fields[cap] = nil
 		}
 	}
-	if r.Architecture == "gemma3" {
+	if r.Architecture == "gemma-embedding" {
+		r.Fields["use_bidirectional_attention"] = true
+		if r.Pool == nil {
+			r.Refuse("pooling_type", r.IntegerOf("pooling_type"), "want the pooling of an embedder")
+		}
+	}
+	if r.Architecture != "gemma2" {
 		r.Number("rope_local_base_freq", "rope.freq_base_swa", false)
 		r.Integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/models/internal/lora"
 	"github.com/avoformer/avoformer/models/internal/sentence"
+	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -57,6 +58,16 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 		return nil, &fault.Error{Kind: fault.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture)}
 	}
 	c.rename, c.widened, c.neighbours, o.asStored = r.Names(), r.Widened, r.Neighbours(), true
+	var dense []*transformer.Linear
+	if whole := build; r.Pool != nil {
+		build = func(c *Checkpoint) (*Model, error) {
+			m, err := whole(c)
+			if err == nil && m.Encoder != nil {
+				dense, err = c.denseAfterPooling(m.Encoder.Dim())
+			}
+			return m, err
+		}
+	}
 	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
 	if r.Pool != nil {
 		ignored = append(ignored, "output.weight")
@@ -66,10 +77,26 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 		return nil, err
 	}
 	if r.Pool != nil {
-		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool)
+		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool, dense...)
 	}
 	m.Warnings = append(m.Warnings, o.warn(append(r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0)...)...)...)
 	return m, nil
+}
+
+// denseAfterPooling is the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules.
+func (c *Checkpoint) denseAfterPooling(width int) (layers []*transformer.Linear, err error) {
+	for i := range 2 {
+		l := c.Loader.At("dense.%d.", i)
+		shape, ok := l.Shape("weight")
+		switch {
+		case !ok:
+			continue
+		case len(shape) != 2 || shape[1] != width:
+			return nil, &fault.Error{Kind: fault.ErrShape, Field: c.rename("dense." + strconv.Itoa(i) + ".weight"), Err: fmt.Errorf("shape %v, want rows of %d", shape, width)}
+		}
+		layers, width = append(layers, l.Linear(width, shape[0], false)), shape[0]
+	}
+	return layers, nil
 }
 
 // QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that

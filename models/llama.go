@@ -132,9 +132,19 @@ func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i in
 
 // llamaDecoder is llama without its head.
 func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) *block.Decoder {
+	body, d := c.llamaEnds(f)
+	for i := 0; i < f.Layers && !c.Loader.Stopped(); i++ {
+		d.Add(layer(body.At("layers.%d.", i), i))
+	}
+	return d
+}
+
+// llamaEnds is llamaDecoder without its layers, and the loader that has them.
+func (c *Checkpoint) llamaEnds(f llamaFields) (*transformer.Loader, *block.Decoder) {
 	body := c.Loader.Under("embed_tokens.weight", "model.", "")
 	d := &block.Decoder{
 		Embedder:    block.Embedder{Tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
+		Instead:     c.instead,
 		Frequencies: f.frequencies,
 	}
 	norm := f.norm
@@ -142,11 +152,8 @@ func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loade
 		norm = transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}
 	}
 	d.Norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
-	for i := 0; i < f.Layers && !c.Loader.Stopped(); i++ {
-		d.Add(layer(body.At("layers.%d.", i), i))
-	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions
-	return d
+	return body, d
 }
 
 // readLlamaGGUF reads what llama.cpp's llama has, which Mixtral is too.

@@ -9,31 +9,36 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Models that read images beside text, as they are published: a language model under text_config, and towers beside it. The
-// text is computed; images are not.
+// Models that read images or hear sound beside text, as they are published: a model of text under text_config, and towers beside
+// it. The text is computed; images and sound are not.
 
-// A wrapper is a model type with a language model under text_config.
+// A wrapper is a model type with a model of text under text_config.
 type wrapper struct {
 	kinds []string // model types that text_config may have; the first is the default
-	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well
+	head  string   // that the wrapper has: ForConditionalGeneration or, of an encoder, Model
+	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well; "": an encoder's is not read
 	// fields are those of the wrapper that have no effect on text, and unread those of text_config that transformers ignores there.
 	fields, unread []string
-	towers         []string // patterns of the tensors that only images pass through. They are not read
+	towers         []string // patterns of the tensors that only images and sound pass through. They are not read
+	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a text these enter as padding.
+	placeholders map[string]int
 }
 
 // registerWrapper makes folders of a model type open for their text.
 func registerWrapper(modelType string, w wrapper) {
 	Register(w.open, modelType)
-	Describe(Traits{Use: UseText}, modelType)
+	if w.head == "ForConditionalGeneration" {
+		Describe(Traits{Use: UseText}, modelType)
+	}
 }
 
 func init() {
 	registerWrapper("gemma3", wrapper{
-		kinds: []string{"gemma3_text"}, tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower,
+		kinds: []string{"gemma3_text"}, head: "ForConditionalGeneration", tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower,
 		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},
 	})
 	registerWrapper("mistral3", wrapper{
-		kinds: []string{"mistral", "ministral3"}, tied: "true", towers: visionTower,
+		kinds: []string{"mistral", "ministral3"}, head: "ForConditionalGeneration", tied: "true", towers: visionTower,
 		fields: []string{"vision_config", "image_token_index", "image_token_id", "projector_hidden_act", "vision_feature_layer", "multimodal_projector_bias", "spatial_merge_size"},
 	})
 }
@@ -45,11 +50,14 @@ func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	for _, field := range w.fields {
 		c.doc.Note(field)
 	}
-	if c.Config.Head() != "ForConditionalGeneration" {
+	if c.Config.Head() != w.head {
 		return nil, c.unknownHead()
 	}
 	inner := *c
-	inner.Config.Architectures = []string{"TextForCausalLM"}
+	inner.Config.Architectures = []string{"TextModel"}
+	if w.head != "Model" {
+		inner.Config.Architectures = []string{"TextForCausalLM"}
+	}
 	kind, err := "", error(nil)
 	if inner.doc, kind, err = w.text(c.doc); err != nil {
 		return nil, err
@@ -58,9 +66,13 @@ func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if inner.instead, err = w.padding(c.doc, inner.doc, tokens.PadToken); err != nil {
+		return nil, err
+	}
 	inner.Config.inheritTokens(tokens)
 	inner.Config.ModelType = kind
-	c.Loader.Rename(wrappedNames(c.Loader))
+	inner.rename = wrappedNames(c.Loader)
+	c.Loader.Rename(inner.rename)
 	c.Loader.Ignore(w.towers...)
 	build, _ := builderOf(kind)
 	m, err := build(&inner)
@@ -85,12 +97,38 @@ func (w wrapper) text(d configuration.Document) (text configuration.Document, ki
 		return text, "", text.Errorf(field, "want %q", strings.Join(w.kinds, `" or "`))
 	}
 	text.AsClass(kind)
+	text = text.With(field, strconv.Quote(kind)).Without(w.unread...)
+	if w.tied == "" {
+		return text, kind, nil
+	}
 	d.Note(tied)
 	said := w.tied
 	if raw, ok := d.Raw(tied); ok && d.Has(tied) {
 		said = string(raw)
 	}
-	return text.With(field, strconv.Quote(kind)).Without(w.unread...).With(tied, said), kind, nil
+	return text.With(tied, said), kind, nil
+}
+
+// padding is the tokens that stand for images and sound, and the token that they are in a text.
+func (w wrapper) padding(d, text configuration.Document, pad int) (map[int]int, error) {
+	const field = "pad_token_id"
+	if len(w.placeholders) > 0 && text.IsNull(field) {
+		return nil, text.Errorf(field, "want a token, which stands for images and sound")
+	}
+	instead := map[int]int{}
+	for name, token := range w.placeholders {
+		d.Note(name)
+		if d.IsNull(name) {
+			continue
+		}
+		if d.Has(name) {
+			if err := d.Field(name, &token); err != nil {
+				return nil, err
+			}
+		}
+		instead[token] = max(pad, 0) // where text_config does not say: the class's default
+	}
+	return instead, nil
 }
 
 // inheritTokens takes the tokens that c does not name from another configuration.
@@ -105,12 +143,15 @@ func (c *Config) inheritTokens(from Config) {
 	}
 }
 
-// wrappedNames gives the tensors of the names that a language model has by itself. Transformers 4 puts the text with its head under
-// one prefix, transformers 5 the head beside.
+// wrappedNames gives the tensors of the names that a model of text has by itself. Transformers 4 puts the text with its head under
+// one prefix, transformers 5 the head beside; a model without a head has no further prefix.
 func wrappedNames(l *transformer.Loader) func(name string) string {
 	body, head := "model.language_model.", ""
-	if l.Has("language_model.model.embed_tokens.weight") {
+	switch {
+	case l.Has("language_model.model.embed_tokens.weight"):
 		body, head = "language_model.model.", "language_model."
+	case l.Has("language_model.embed_tokens.weight"):
+		body, head = "language_model.", "language_model."
 	}
 	return func(name string) string {
 		if rest, ok := strings.CutPrefix(name, "model."); ok {

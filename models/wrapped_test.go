@@ -48,16 +48,16 @@ func (w renamed) Tensor(name string, shape ...int) ([]float32, error) {
 	return w.Weights.Tensor(w.names[name], shape...)
 }
 
-// TestTowers: what only images pass through is not read, whether it is there or not; every other tensor is accounted for.
+// TestTowers: what only images and sound pass through is not read, whether it is there or not; every other tensor is accounted for.
 func TestTowers(t *testing.T) {
 	ofImages := func(name string) bool {
-		return strings.Contains(name, "vision_tower") || strings.Contains(name, "multi_modal")
+		return slices.ContainsFunc([]string{"vision_tower", "multi_modal", "audio_tower", "embed_vision", "embed_audio"}, func(part string) bool { return strings.Contains(name, part) })
 	}
-	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new"} {
+	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new", "gemma4", "embedding_gemma2"} {
 		config := tftest.Must(os.ReadFile(filepath.Join(own, folder, "config.json")))(t)
 		w := newRenamed(t, folder, func(name string) string { return name })
 		m := tftest.Must(models.New(config, w, models.Options{}))(t)
-		if m.Image != nil || m.Joint != nil || m.LM == nil || m.Config.ModelType != strings.TrimSuffix(folder, "-new") || !slices.Equal(m.Config.EOSTokens, []int{100}) || m.Config.Vocab != 101 {
+		if m.Image != nil || m.Joint != nil || (m.LM == nil) == (m.Encoder == nil) || m.Config.ModelType != strings.TrimSuffix(folder, "-new") || !slices.Equal(m.Config.EOSTokens, []int{100}) || m.Config.Vocab != 101 {
 			t.Errorf("%s: %+v", folder, m.Config)
 		}
 		for name := range w.names {
@@ -74,9 +74,39 @@ func TestTowers(t *testing.T) {
 		if _, err := models.New(config, without, models.Options{}); err != nil {
 			t.Errorf("%s without what images pass through: %v", folder, err)
 		}
-		other := newRenamed(t, folder, func(name string) string { return strings.Replace(name, "vision_tower", "audio_tower", 1) })
+		other := newRenamed(t, folder, func(name string) string { return strings.Replace(name, "vision_tower", "scent_tower", 1) })
 		if _, err := models.New(config, other, models.Options{}); !errors.Is(err, fault.ErrLeftOver) {
-			t.Errorf("%s with a tower of sound: %v, want ErrLeftOver", folder, err)
+			t.Errorf("%s with a tower of scents: %v, want ErrLeftOver", folder, err)
 		}
+	}
+}
+
+// TestPlaceholders: a token that stands for an image or sound enters a text as padding.
+func TestPlaceholders(t *testing.T) {
+	m := tftest.Must(models.Open(filepath.Join(own, "gemma4"), models.Options{}))(t)
+	logits := func(token int) []float32 {
+		tokens := []int{11, token, 45}
+		x := make([]float32, len(tokens)*m.LM.Vocab())
+		tftest.NoError(t, m.Logits(new(models.Workspace), x, tokens, transformer.Ragged(len(tokens)), nil, nil))
+		return x
+	}
+	if want := logits(0); !slices.Equal(logits(98), want) || slices.Equal(logits(96), want) {
+		t.Error("token 98, which stands for sound, is not the padding")
+	}
+}
+
+// TestIgnoredKeys: keys and values of layers that take those of an earlier layer may be in the checkpoint.
+func TestIgnoredKeys(t *testing.T) {
+	config := tftest.Must(os.ReadFile(filepath.Join(own, "gemma4_text-shared", "config.json")))(t)
+	w := newRenamed(t, "gemma4_text-shared", func(name string) string { return name })
+	for _, part := range []string{"k_proj", "v_proj", "k_norm"} {
+		w.names["model.layers.3.self_attn."+part+".weight"] = "model.layers.1.self_attn." + part + ".weight"
+	}
+	if _, err := models.New(config, w, models.Options{}); err != nil {
+		t.Error(err)
+	}
+	w.names["model.layers.3.self_attn.z_proj.weight"] = "model.layers.1.self_attn.k_proj.weight"
+	if _, err := models.New(config, w, models.Options{}); !errors.Is(err, fault.ErrLeftOver) {
+		t.Errorf("another tensor: %v, want ErrLeftOver", err)
 	}
 }

@@ -66,6 +66,9 @@ type AttentionInput struct {
 	// Residual, [rows, width of the result] or nil, is added to the result. It may
 	// be dst. Only MultiHeadAttention has it.
 	Residual []float32
+	// Kept, unless nil, receives the keys and values of a self-attention, or has them for one with BorrowsKeys. Only
+	// MultiHeadAttention has it.
+	Kept *Kept
 	// Weights and Scores, unless nil, receive what softmax gives, and q·kᵀ*Scale
 	// without relative positions and mask. Both are [B, heads, L, keys], or for
 	// sequences of different lengths [heads, L, keys] of one after the other.

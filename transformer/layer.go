@@ -127,6 +127,10 @@ type LayerInput struct {
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
+	// Kept is the keys and values that layers share in a pass. A layer of package transformer neither leaves nor takes any.
+	Kept []Kept
+	// Beside, [rows, a width of the layer's own], is what the layer gets beside X. A layer of package transformer gets nothing.
+	Beside []float32
 	// SkipCross leaves cross-attention out: BLIP's layers in text mode, as with models/classic.
 	SkipCross bool
 }

@@ -68,6 +68,8 @@ type MixtureNames struct {
 	// Correction is the tensor, [Experts], that is added to the sigmoids to pick experts, but not to weigh them; "": there is none.
 	Correction string
 	Expert     FeedForwardNames // after either; Packed is looked for first, if it is set
+	// Scale is the whole name of a factor of what each expert gives, [Experts]; "": 1.
+	Scale string
 	// Interleaved is set where the rows of Packed alternate between the gate and Up.
 	Interleaved bool
 	// Transposed is set where stacked matrices are [Experts, in, out].
@@ -77,11 +79,12 @@ type MixtureNames struct {
 // Mixture is a mixture of experts. It is a [Feed].
 type Mixture struct {
 	MixtureConfig
-	Router     *Linear
-	Correction []float32   // [Experts], added to the sigmoids to pick experts; nil: none
-	in         [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
-	down       []*Linear
-	name       string
+	Router      *Linear
+	Correction  []float32   // [Experts], added to the sigmoids to pick experts; nil: none
+	ExpertScale []float32   // [Experts], of what each gives; nil: 1
+	in          [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
+	down        []*Linear
+	name        string
 }
 
 // Mixture is the mixture of experts whose weights have the given names.
@@ -93,6 +96,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	// Which experts a row takes must not depend on other rows, in no format.
 	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
 	m.Correction = l.Optional(c.Sigmoid && names.Correction != "", names.Correction, c.Experts)
+	m.ExpertScale = l.Optional(names.Scale != "", names.Scale, c.Experts)
 	e := l.experts(c, names)
 	for i := 0; i < c.Experts && !l.Stopped(); i++ {
 		in, down := e.load(i)
@@ -204,11 +208,19 @@ func (e *experts) bias(i int, in []*Linear, down *Linear) {
 //
 // Trace reports the router's scores under its name.
 func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
+	return m.ForwardBy(ws, dst, x, x, residual)
+}
+
+// ForwardBy is Forward where the router scores the experts by other rows than they compute, by, [rows, Dim].
+func (m *Mixture) ForwardBy(ws *Workspace, dst, x, by, residual []float32) error {
 	if m == nil || m.Dim == 0 || len(m.down) != m.Experts {
 		return check.Errorf(fault.ErrConfig, "mixture of experts that no Loader made")
 	}
 	rows := len(x) / m.Dim
 	if err := check.Len("mixture of experts: x", x, rows*m.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := check.Len("mixture of experts: rows of the router", by, len(x), "rows*dim"); err != nil {
 		return err
 	}
 	if err := check.Len("mixture of experts: dst", dst, rows*m.Dim, "rows*dim"); err != nil {
@@ -224,7 +236,7 @@ func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 	}
 	defer ws.Release(ws.Mark())
 	scores, weights := ws.Alloc(rows*m.Experts), ws.Alloc(rows*m.TopK) // [rows, experts], [rows, k]
-	if err := m.Router.Forward(ws, scores, x); err != nil {
+	if err := m.Router.Forward(ws, scores, by); err != nil {
 		return err
 	}
 	ws.Report(m.name, "", scores, rows, m.Experts)

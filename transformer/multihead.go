@@ -31,6 +31,13 @@ type AttentionConfig struct {
 	QKNorm *NormConfig
 	// NormLast applies QKNorm after the positions instead.
 	NormLast bool
+	// ValueNorm, unless nil, normalizes the values of each head, in self-attention. Its Shape may be left out: {HeadDim}.
+	ValueNorm *NormConfig
+	// KeysAsValues is set where values are what the keys' projection gives, before the keys' normalization and positions.
+	KeysAsValues bool
+	// BorrowsKeys is set where self-attention is to the keys and values of an earlier layer: see [AttentionInput].Kept. It has
+	// no projections of its own for them.
+	BorrowsKeys bool
 	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
@@ -71,18 +78,14 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 			return c, err
 		}
 	}
-	if c.QKNorm != nil {
-		norm := *c.QKNorm
-		if len(norm.Shape) == 0 {
-			norm.Shape = []int{c.HeadDim}
-		}
-		if err := norm.check(); err != nil {
-			return c, err
-		}
-		if n := check.Product(norm.Shape); c.HeadDim%n != 0 && n != c.Heads*c.HeadDim {
-			return c, check.Errorf(fault.ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
-		}
-		c.QKNorm = &norm
+	if c.QKNorm, err = c.headNorm(c.QKNorm, c.Heads*c.HeadDim); err != nil {
+		return c, err
+	}
+	if c.ValueNorm, err = c.headNorm(c.ValueNorm, c.HeadDim); err != nil {
+		return c, err
+	}
+	if (c.KeysAsValues || c.BorrowsKeys) && (c.CrossOnly || c.KeyWidth != c.Dim || c.ValueWidth != c.Dim || c.KeysAsValues && c.BorrowsKeys) {
+		return c, check.Errorf(fault.ErrConfig, "attention: keys as values, or borrowed keys, are for self-attention, and do not go together")
 	}
 	if c.SoftCap > 0 && (c.Relative != NoRelative || c.Sink) {
 		return c, check.Errorf(fault.ErrConfig, "attention: soft cap with relative positions or sinks")
@@ -91,6 +94,24 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		return c, check.Errorf(fault.ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
 	return c, check.Positive("attention", check.Size("key dim", c.KeyWidth), check.Size("value dim", c.ValueWidth), check.Size("out dim", c.OutDim))
+}
+
+// headNorm is a normalization of heads, nil for none, with its shape. It is of the features of a head, or of most features.
+func (c AttentionConfig) headNorm(norm *NormConfig, most int) (*NormConfig, error) {
+	if norm == nil {
+		return nil, nil
+	}
+	own := *norm
+	if len(own.Shape) == 0 {
+		own.Shape = []int{c.HeadDim}
+	}
+	if err := own.check(); err != nil {
+		return nil, err
+	}
+	if n := check.Product(own.Shape); c.HeadDim%n != 0 && n != most {
+		return nil, check.Errorf(fault.ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
+	}
+	return &own, nil
 }
 
 // core is the attention between the projections.
@@ -104,93 +125,17 @@ type MultiHeadAttention struct {
 	AttentionConfig
 	// Query, Key and Value project to [rows, Heads*HeadDim] and twice [rows,
 	// KVHeads*HeadDim]. For self-attention they are fused in QKV, whose output
-	// has the three side by side. Either the three or QKV is nil.
+	// has the three side by side. Either the three or QKV is nil. Value is nil with
+	// KeysAsValues, where QKV has two parts; with BorrowsKeys there is Query alone.
 	Query, Key, Value  *Linear
 	QKV                *Linear
 	Out                *Linear // nil: the result is the heads' concatenation
 	QueryNorm, KeyNorm *Norm   // nil: none
+	ValueNorm          *Norm   // nil: none
 	Rotary             *Rotary // nil: none
 	Relative           *Relative
 	Sinks              []float32 // [Heads]; nil: none
 	name               string
-}
-
-// NewMultiHeadAttention takes the weights with the given names under prefix, which ends with a dot unless it is empty.
-func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, prefix string) (*MultiHeadAttention, error) {
-	return load(w, prefix, func(l *Loader) *MultiHeadAttention { return l.Attention(c, names) })
-}
-
-// Attention is the attention whose weights have the given names.
-func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
-	c, err := c.withDefaults()
-	if l.Fail(err) {
-		return nil
-	}
-	a := &MultiHeadAttention{AttentionConfig: c, name: l.Name()}
-	dim, kvDim := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	ins := [3]int{c.Dim, c.KeyWidth, c.ValueWidth}
-	sameWidth := c.KeyWidth == c.Dim && c.ValueWidth == c.Dim
-
-	all := dim + 2*kvDim
-	parts := [3]Part{{Name: names.Query, Rows: dim}, {Name: names.Key, Rows: kvDim, NoBias: c.NoKeyBias}, {Name: names.Value, Rows: kvDim}}
-	if names.Packed != "" && sameWidth {
-		for i, from := range []int{0, dim, dim + kvDim} {
-			parts[i].Name, parts[i].From, parts[i].Of = names.Packed, from, all
-		}
-	}
-	switch {
-	case !sameWidth || c.CrossOnly || !l.at.Alike(parts[0].Name, parts[1].Name, parts[2].Name):
-		bias := c.Bias && (sameWidth || names.Packed == "")
-		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
-			*to = l.Stacked(ins[i], bias, parts[i])
-		}
-		if b := l.Optional(c.Bias && !bias, names.Packed+"bias", all); b != nil && !l.Failed() {
-			a.Query.Bias, a.Key.Bias, a.Value.Bias = b[:dim:dim], b[dim:dim+kvDim:dim+kvDim], b[dim+kvDim:]
-		}
-	case names.ByHead && c.Heads > mostHeads:
-		l.Fail(check.Errorf(fault.ErrConfig, "attention: %d heads side by side, want at most %d", c.Heads, mostHeads))
-	case names.ByHead:
-		a.QKV = l.Stacked(c.Dim, c.Bias, byHead(names.Packed, c.Heads, c.HeadDim)...)
-	case names.Packed != "":
-		a.QKV = l.Stacked(c.Dim, c.Bias, Part{Name: names.Packed, Rows: all})
-	default:
-		a.QKV = l.Stacked(c.Dim, c.Bias, parts[:]...)
-	}
-	if names.Out != "" {
-		a.Out = l.At(names.Out).Linear(dim, c.OutDim, c.OutBias)
-	} else {
-		a.OutDim = dim
-	}
-	if c.QKNorm != nil {
-		query, key := *c.QKNorm, *c.QKNorm
-		if check.Product(query.Shape) == dim { // all heads together
-			key.Shape = []int{kvDim}
-		}
-		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).Norm(query), l.At(names.KeyNorm).Norm(key)
-	}
-	a.Sinks = l.Optional(c.Sink, names.Sinks, c.Heads)
-	if c.Rotary != nil && !l.Failed() {
-		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
-	}
-	if c.Relative != NoRelative {
-		a.Relative = &Relative{c.Relative, c.MaxPositions, l.At(names.Distance).Tensor("weight", 2*c.MaxPositions-1, c.HeadDim)}
-	}
-	return a
-}
-
-// mostHeads bounds the parts that a configuration can ask for.
-const mostHeads = 1 << 12
-
-// byHead is the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
-// all values.
-func byHead(name string, heads, headDim int) []Part {
-	var parts []Part
-	for kind := range 3 {
-		for h := range heads {
-			parts = append(parts, Part{Name: name, Rows: headDim, From: (3*h + kind) * headDim, Of: 3 * heads * headDim})
-		}
-	}
-	return parts
 }
 
 // Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],
@@ -268,30 +213,40 @@ func (a *MultiHeadAttention) hasInt8() bool {
 func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	in.KeyBatch = in.Batch
-	var k, v []float32 // the new keys and values
 	if a.QKV != nil {
 		qkv := ws.Alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
 		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
 			return p, err
 		}
-		p.q, p.qRow, p.kRow = qkv, a.QKV.Out, a.QKV.Out
+		p.q, p.qRow, p.kRow, p.vRow = qkv, a.QKV.Out, a.QKV.Out, a.QKV.Out
 		if rows > 0 {
-			k, v = qkv[dim:], qkv[dim+kvDim:]
+			p.k, p.v = qkv[dim:], qkv[min(dim+kvDim, len(qkv)):]
 		}
 	} else {
-		p.q, k, v = ws.Alloc(rows*dim), ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim)
-		p.qRow, p.kRow = dim, kvDim
+		p.q, p.qRow = ws.Alloc(rows*dim), dim
+		if !a.BorrowsKeys {
+			p.k, p.v, p.kRow, p.vRow = ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim), kvDim, kvDim
+		}
 		for _, l := range []struct {
 			*Linear
 			dst []float32
-		}{{a.Query, p.q}, {a.Key, k}, {a.Value, v}} {
+		}{{a.Query, p.q}, {a.Key, p.k}, {a.Value, p.v}} {
+			if l.Linear == nil {
+				continue
+			}
 			if err := l.Forward(ws, l.dst, in.Query); err != nil {
 				return p, err
 			}
 		}
 	}
-	p.k, p.v, p.vRow, p.cache = k, v, p.kRow, cache
-	return p, a.place(ws, in.Batch, p, cache)
+	if a.KeysAsValues {
+		p.v, p.vRow = ws.Alloc(rows*kvDim), kvDim
+	}
+	p.cache = cache
+	if err := a.place(ws, in.Batch, p, cache); err != nil {
+		return p, err
+	}
+	return p, a.share(in, &p)
 }
 
 // projectCross projects rows that attend to others: to in.Key and in.Value, or
@@ -385,7 +340,10 @@ func addTo(x, y []float32) {
 	}
 }
 
-// CacheBytes is the memory of the keys and values of a row in pages of a format.
+// CacheBytes is the memory of the keys and values of a row in pages of a format: 0 with BorrowsKeys.
 func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
+	if a.BorrowsKeys {
+		return 0
+	}
 	return 2 * int64(kernels.NewPages(f, a.KVHeads, 1, a.HeadDim).Bytes())
 }

@@ -12,8 +12,8 @@ type AttentionNames struct {
 	// of another, as in GPT-NeoX.
 	ByHead bool
 	Out    string // empty where there is no output projection
-	// QueryNorm and KeyNorm are the prefixes of the heads' normalizations.
-	QueryNorm, KeyNorm string
+	// QueryNorm, KeyNorm and ValueNorm are the prefixes of the heads' normalizations.
+	QueryNorm, KeyNorm, ValueNorm string
 	// Sinks is the whole name of the scores of the heads' sinks.
 	Sinks string
 	// Distance is the prefix of the table of relative positions.

@@ -1,6 +1,8 @@
 package transformer
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
@@ -18,6 +20,8 @@ type NormConfig struct {
 	RMS bool
 	// NoBias leaves the bias out of layer normalization, as in ModernBERT.
 	NoBias bool
+	// NoWeight leaves the weight out: features are normalized and no more.
+	NoWeight bool
 }
 
 // Norm is layer normalization, (x-mean)/sqrt(var+eps)*weight + bias with the
@@ -40,10 +44,18 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 	}
 	return &Norm{
 		NormConfig: c,
-		Weight:     l.Tensor("weight", c.Shape...),
+		Weight:     l.normWeight(c),
 		Bias:       l.Optional(!c.RMS && !c.NoBias, "bias", c.Shape...),
 		size:       check.Product(c.Shape),
 	}
+}
+
+// normWeight is the weight of a normalization: ones where the checkpoint has none.
+func (l *Loader) normWeight(c NormConfig) []float32 {
+	if !c.NoWeight {
+		return l.Tensor("weight", c.Shape...)
+	}
+	return slices.Repeat([]float32{1}, check.Product(c.Shape))
 }
 
 func (c NormConfig) check() error {

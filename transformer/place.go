@@ -27,12 +27,12 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 	if err := a.checkPlaces(batch, cache); err != nil {
 		return err
 	}
-	if cache != nil {
+	if cache != nil && !a.BorrowsKeys {
 		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
 			return err
 		}
 	}
-	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
+	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.ValueNorm != nil || a.KeysAsValues || a.Rotary != nil || cache != nil) {
 		task := placings.of(ws)
 		*task = placing{a, batch, p, cache}
 		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), task)
@@ -46,7 +46,7 @@ func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache) error {
 	for _, n := range []struct {
 		*Norm
 		heads int
-	}{{a.QueryNorm, a.Heads}, {a.KeyNorm, a.KVHeads}} {
+	}{{a.QueryNorm, a.Heads}, {a.KeyNorm, a.KVHeads}, {a.ValueNorm, a.KVHeads}} {
 		if n.Norm == nil {
 			continue
 		}
@@ -80,6 +80,9 @@ func (a *MultiHeadAttention) placeNanoseconds(cache *LayerCache) int {
 	if a.QueryNorm != nil {
 		n += (a.Heads + a.KVHeads) * a.HeadDim / 4
 	}
+	if a.ValueNorm != nil {
+		n += a.KVHeads * a.HeadDim / 4
+	}
 	if cache != nil {
 		n += a.KVHeads * a.HeadDim / 2
 	}
@@ -109,9 +112,19 @@ func (c *placing) sequence(i, from, to int) {
 	}
 	for j := from; j < to; j++ {
 		r := c.batch.Start(i) + j
-		q, k := p.q[r*p.qRow:][:dim], p.k[r*p.kRow:][:kvDim]
+		q := p.q[r*p.qRow:][:dim]
+		var k, v []float32 // none where they are an earlier layer's
+		if !a.BorrowsKeys {
+			k, v = p.k[r*p.kRow:][:kvDim], p.v[r*p.vRow:][:kvDim]
+		}
+		if a.KeysAsValues {
+			copy(v, k)
+		}
 		if !a.NormLast {
 			a.normalize(q, k)
+		}
+		if a.ValueNorm != nil {
+			a.ValueNorm.rows(1, v, v)
 		}
 		if a.Rotary != nil && a.Rotary.Dim > 0 {
 			cos, sin := a.Rotary.angles(past+j, past+length)
@@ -124,8 +137,8 @@ func (c *placing) sequence(i, from, to int) {
 		if a.Rotary != nil && a.Rotary.QueryScale != nil {
 			kernels.Scale(q, q, a.Rotary.QueryScale(past+j))
 		}
-		if c.cache != nil {
-			c.cache.set(pages, held+j, k, p.v[r*p.vRow:][:kvDim])
+		if c.cache != nil && !a.BorrowsKeys {
+			c.cache.set(pages, held+j, k, v)
 		}
 	}
 }

@@ -68,6 +68,11 @@ func (r *routes) Do(from, to int) {
 			best(picked, scores)
 			m.weigh(weights, scores, picked)
 		}
+		if m.ExpertScale != nil {
+			for j, e := range picked {
+				weights[j] *= m.ExpertScale[e]
+			}
+		}
 		if m.Scale != 0 {
 			for j := range weights {
 				weights[j] *= m.Scale

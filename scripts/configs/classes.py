@@ -17,7 +17,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 # Those of models.ModelTypes, which TestClasses compares.
 MODEL_TYPES = """
     bert electra albert deberta-v2 camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert gte eurobert jina_embeddings_v3
-    gpt2 llama mistral ministral3 mistral3 qwen2 qwen3 phi3 smollm3 olmo2 olmo3 glm4 granite granite_swa starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text lfm2 ernie4_5 exaone4 hunyuan_v1_dense
+    gpt2 llama mistral ministral3 mistral3 qwen2 qwen3 phi3 smollm3 olmo2 olmo3 glm4 granite granite_swa starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text embedding_gemma2 embedding_gemma2_text lfm2 ernie4_5 exaone4 hunyuan_v1_dense
     mixtral qwen2_moe qwen3_moe gpt_oss granitemoe lfm2_moe
     t5 mt5 bart mbart marian m2m_100 whisper
     clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
@@ -72,8 +72,9 @@ def asked(cls):
 
 
 def parts(cls):
-    """The classes of fields that are objects, by default where a field may be of several."""
-    return {k: CONFIG_MAPPING[spec.model_type] if spec.model_type else spec.config_class for k, spec in cls.sub_configs_defaults.items()}
+    """The classes of fields that are objects, by default where a field may be of several, as far as they are of the table."""
+    all = {k: CONFIG_MAPPING[spec.model_type] if spec.model_type else spec.config_class for k, spec in cls.sub_configs_defaults.items()}
+    return {k: v for k, v in all.items() if v.model_type in MODEL_TYPES}
 
 
 def text(value):

@@ -180,6 +180,70 @@ def _(out, name):
     decoder(out, name, hf.Gemma3ForConditionalGeneration(c), hf.Gemma3ForConditionalGeneration, seed=1130, norm=0.0, scale=[("embed_tokens", 0.1)], **how)
 
 
+def gemma4(cls=hf.Gemma4TextConfig, **more):
+    """Layers with windows have two heads of 16 for four queries; those without have one of 24, of which 10 turn."""
+    types = ["sliding_attention", "full_attention"] * 2
+    ropes = {"full_attention": rope("proportional", 1000000.0, partial_rotary_factor=0.45), "sliding_attention": rope("default")}
+    own = dict(vocab_size_per_layer_input=VOCAB, tie_word_embeddings=True) if cls is hf.Gemma4TextConfig else {}
+    return llama(cls, **(dict(head_dim=16, global_head_dim=24, num_hidden_layers=4, sliding_window=6, layer_types=types, rope_parameters=ropes, hidden_size_per_layer_input=8, pad_token_id=0) | own | more))
+
+
+GEMMA4 = {
+    "gemma4_text": dict(),
+    "gemma4_text-shared": dict(num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0),
+    "gemma4_text-moe": dict(hidden_size_per_layer_input=0, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True, num_experts=5, top_k_experts=2, moe_intermediate_size=12, attention_bias=True, tie_word_embeddings=False),
+}
+
+
+def scalars(model):
+    """Factors of layers that are not 1."""
+    for i, layer in enumerate(m for m in model.modules() if hasattr(m, "layer_scalar")):
+        layer.layer_scalar.fill_(0.75 + i / 8)
+
+
+@folder(*GEMMA4)
+def _(out, name):
+    """gemma4_text has the fields of the hub; of gemma4_text-shared the last layers attend to the keys of earlier ones, and are wider; gemma4_text-moe has
+    experts, no per-layer embeddings, and no values of its own in layers without windows."""
+    def config(c):
+        c.update(global_head_dim=24, num_global_key_value_heads=None)
+        del c["per_layer_config"]
+
+    c = gemma4(**GEMMA4[name])
+    decoder(out, name, hf.Gemma4ForCausalLM(c), hf.Gemma4ForCausalLM, seed=3600, after=scalars, scale=[("embed_tokens.", 0.1)], config=config if name == "gemma4_text" else None)
+
+
+GEMMA4_IMAGES = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8, intermediate_size=24, patch_size=4, position_embedding_size=16)
+GEMMA4_SOUND = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, subsampling_conv_channels=[4, 4], output_proj_dims=16)
+
+
+@folder("gemma4")
+def _(out, name):
+    """gemma4_text within the model that reads images and hears sound too, whose other weights it has. Token 98, which stands for sound, enters as padding."""
+    text = gemma4(**GEMMA4["gemma4_text-shared"])
+    c = hf.Gemma4Config(text_config=text.to_dict(), vision_config=GEMMA4_IMAGES, audio_config=GEMMA4_SOUND, image_token_id=97, audio_token_id=98, video_token_id=99, boi_token_id=96, eoi_token_id=95, boa_token_id=94, eoa_token_index=93)
+    decoder(out, name, hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, seed=3650, after=scalars, scale=[("embed_tokens.", 0.1)])
+
+
+@folder("gemma4_text-both", "embedding_gemma2_text", "embedding_gemma2")
+def _(out, name):
+    """Encoders: tokens see those after them, in layers with windows those nearby. embedding_gemma2 is beside a tower of images, and has the fields of the hub."""
+    def config(c):
+        c = c.get("text_config", c)
+        c.update(global_head_dim=24, num_global_key_value_heads=1)
+        del c["per_layer_config"], c["rope_parameters"]
+
+    more = dict(low=3, seed=3700, sentence=["mean"], after=scalars, scale=[("embed_tokens.", 0.1)])
+    if name == "gemma4_text-both":
+        return encoder(out, name, hf.Gemma4TextModel(gemma4(use_bidirectional_attention="all", sliding_window=8)), hf.Gemma4TextModel, **more)
+    ropes = {k: rope("default", theta) for k, theta in (("full_attention", 1000000.0), ("sliding_attention", 10000.0))}
+    c = gemma4(hf.EmbeddingGemma2TextConfig, sliding_window=3, rope_parameters=ropes, embedding_dim=20)
+    if name == "embedding_gemma2_text":
+        return encoder(out, name, hf.EmbeddingGemma2TextModel(c), hf.EmbeddingGemma2TextModel, **more)
+    c = hf.EmbeddingGemma2Config(text_config=c.to_dict(), vision_config=dict(model_type="gemma4_vision", **GEMMA4_IMAGES), image_token_id=97, audio_token_id=98, video_token_id=99)
+    encoder(out, name, hf.EmbeddingGemma2Model(c), hf.EmbeddingGemma2Model, config=config, **more)
+
+
 @folder("lfm2", "lfm2-hub", "lfm2-bias")
 def _(out, name):
     """lfm2-hub has the fields of the hub, whose feed-forward network becomes wider; lfm2-bias a convolution over two rows with
@@ -205,6 +269,13 @@ def _(out, name):
     c = gemma(hf.Gemma3TextConfig, use_bidirectional_attention=True, sliding_window=8, pad_token_id=0, layer_types=["sliding_attention", "sliding_attention", "full_attention"],
               rope_parameters={"full_attention": rope("default", 1000000.0), "sliding_attention": rope("default")})
     encoder(out, name, hf.Gemma3TextModel(c), hf.Gemma3TextModel, low=3, seed=1120, sentence=["mean"], norm=0.0, scale=[("embed_tokens", 0.1)])
+
+
+@folder("gemma3_text-dense")
+def _(out, name):
+    """As EmbeddingGemma with its modules: two dense layers after the pooling."""
+    c = gemma(hf.Gemma3TextConfig, use_bidirectional_attention=True, query_pre_attn_scalar=16, sliding_window=8, pad_token_id=0, num_hidden_layers=6, num_attention_heads=2, num_key_value_heads=1)
+    encoder(out, name, hf.Gemma3TextModel(c), hf.Gemma3TextModel, low=3, seed=1125, sentence=["mean"], modules=("Transformer", "Pooling", "Dense", "Dense", "Normalize"), plain=(48, 32), norm=0.0, scale=[("embed_tokens", 0.1)])
 
 
 @folder("phi3", "phi3-long")

@@ -23,6 +23,7 @@ TEXT = SMALL | dict(max_position_embeddings=40)
 IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=SIZE, patch_size=8)
 
 GEMMA3 = SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8)
+GEMMA4 = SMALL | dict(num_hidden_layers=7, num_attention_heads=1, num_key_value_heads=1, head_dim=8, hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB)
 SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
 
 # Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
@@ -41,6 +42,8 @@ ENCODERS = {
     "gte": (hf.GteForSequenceClassification, SMALL, 1e-6),
     "eurobert": (hf.EuroBertForSequenceClassification, SMALL | dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, mask_token_id=3), 3e-3),
     "jina_embeddings_v3": (hf.JinaEmbeddingsV3ForSequenceClassification, SMALL | dict(pad_token_id=1, bos_token_id=0, eos_token_id=2), 1e-6),
+    "embedding_gemma2_text": (hf.EmbeddingGemma2TextModel, SMALL | dict(num_hidden_layers=7, num_attention_heads=2, head_dim=8, hidden_size_per_layer_input=4, embedding_dim=12), 1e-4),
+    "embedding_gemma2": (hf.EmbeddingGemma2Model, dict(text_config=SMALL | dict(num_hidden_layers=7, num_attention_heads=2, head_dim=8, hidden_size_per_layer_input=4, embedding_dim=12)), 1e-4),
     "t5-encoder": (hf.T5EncoderModel, T5, 1e-3),
 }
 DECODERS = {
@@ -74,6 +77,8 @@ DECODERS = {
     "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
     "gemma3_text": (hf.Gemma3ForCausalLM, GEMMA3, 1e-4, []),
     "gemma3": (hf.Gemma3ForConditionalGeneration, dict(text_config=GEMMA3, vision_config=IMAGE, mm_tokens_per_image=4), 1e-4, []),
+    "gemma4_text": (hf.Gemma4ForCausalLM, GEMMA4, 1e-4, []),
+    "gemma4": (hf.Gemma4ForConditionalGeneration, dict(text_config=GEMMA4), 1e-4, []),
     "lfm2": (hf.Lfm2ForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), 1e-3, []),
     "lfm2_moe": (hf.Lfm2MoeForCausalLM, SMALL | dict(num_hidden_layers=3, num_attention_heads=8, num_experts=5, moe_intermediate_size=8, layer_types=["conv", "full_attention", "conv"]), 1e-3, []),
 }
@@ -125,7 +130,7 @@ def names(kinds):
 @folder(*names(ENCODERS))
 def _(out, name):
     cls, given, scale = ENCODERS[name.removesuffix("-defaults")]
-    pad = cls.config_class(**given).pad_token_id or 0
+    pad = cls.config_class(**given).get_text_config().pad_token_id or 0
     ids, mask = random_batch([90, 6] if name.startswith("modernbert") else BATCH, 4, VOCAB, pad)
     inputs = {"input_ids": ids, "attention_mask": mask}
 

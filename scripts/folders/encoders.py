@@ -6,6 +6,8 @@ import os
 import torch
 import transformers as hf
 
+from safetensors.torch import save_file
+
 from folder import Folder, folder, hide, random_batch
 
 LENGTHS = [13, 9, 1, 6]
@@ -45,11 +47,11 @@ def pool(kind, h, mask):
     return total / m.sum(1).sqrt() if kind == "sqrt" else total / m.sum(1)
 
 
-def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, new=False, **options):
+def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, plain=(), new=False, **options):
     """last is the token that ends each text; sentence are poolings, whose results are joined; dense is
-    the width after a dense layer; new is the form of the files since sentence-transformers 6."""
+    the width after a dense layer, plain are those after layers without bias and activation; new is the form of the files since sentence-transformers 6."""
     f = Folder(out, name)
-    c = model.config
+    c = model.config.get_text_config()
     ids, mask = random_batch(LENGTHS, low, c.vocab_size, pad)
     if last is not None:
         for row, n in zip(ids, mask.sum(1)):
@@ -65,6 +67,9 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
             layer.weight.copy_(torch.randn(layer.weight.shape, generator=g) * 0.2)
             layer.bias.copy_(torch.randn(layer.bias.shape, generator=g) * 0.2)
 
+    g = torch.Generator().manual_seed(9)
+    matrices = [torch.randn((wide, before), generator=g) * before**-0.5 for before, wide in zip((c.hidden_size, *plain), plain)]
+
     def run(m, dtype):
         with torch.no_grad():
             o = encode(m, inputs)
@@ -72,6 +77,8 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
                 x = torch.cat([pool(k, o["last_hidden_state"], mask) for k in sentence], 1)
                 if layer:
                     x = torch.tanh(torch.nn.functional.linear(x, layer.weight.to(dtype), layer.bias.to(dtype)))
+                for w in matrices:
+                    x = x @ w.T.to(dtype)
                 o["sentence_embedding"] = torch.nn.functional.normalize(x, dim=1) if "Normalize" in modules else x
         return o
 
@@ -85,8 +92,10 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
         modes = [POOLINGS[k].removesuffix("_tokens" if k != "sqrt" else "").removesuffix("_token") for k in sentence]
         f.json("1_Pooling/config.json", {"embedding_dimension": c.hidden_size, "pooling_mode": modes if len(modes) > 1 else modes[0], "include_prompt": True})
         f.json("sentence_bert_config.json", {"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"})
+    for i, w in enumerate(matrices, 2):
+        f.json(f"{i}_Dense/config.json", {"in_features": w.shape[1], "out_features": w.shape[0], "bias": False, "activation_function": "torch.nn.modules.linear.Identity"})
+        save_file({"linear.weight": w.contiguous()}, f.path + f"/{i}_Dense/model.safetensors")
     if layer:
-        from safetensors.torch import save_file
         f.json("2_Dense/config.json", {"in_features": layer.in_features, "out_features": dense, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"} | ({"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"} if new else {}))
         save_file({"linear.weight": layer.weight.detach(), "linear.bias": layer.bias.detach()}, f.path + "/2_Dense/model.safetensors")
 

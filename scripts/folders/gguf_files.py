@@ -17,10 +17,12 @@ from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE,
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
                  "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
+# Tensors whose names lead nowhere in the gguf package, after those of their layer.
+GEMMA4 = {"layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
 NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granite_swa")  # rotary pairs are neighbours
-GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
+GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3, gguf.MODEL_ARCH.GEMMA_EMBEDDING)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
 
@@ -82,7 +84,7 @@ def kind_of(name, w, types):
     down the last."""
     if w.ndim < 2:
         return TYPES.F32
-    if "ffn_gate_inp" in name or "shortconv.conv" in name or types[-1] == TYPES.MXFP4:
+    if w.shape[-1] % 32 or "ffn_gate_inp" in name or "shortconv.conv" in name or types[-1] == TYPES.MXFP4:
         return TYPES.F32
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
@@ -93,6 +95,8 @@ def convert(source, path, types, pooling=None, arch=None):
     with open(os.path.join(source, "config.json")) as f:
         c = json.load(f)
     arch = arch or ARCHITECTURES[c["model_type"]]
+    if c.get("use_bidirectional_attention"):
+        arch = gguf.MODEL_ARCH.GEMMA_EMBEDDING
     name = "granite_swa" if c["model_type"] == "granite_swa" else gguf.MODEL_ARCH_NAMES[arch]
     heads = c["num_attention_heads"]
     kv = c.get("num_key_value_heads") or heads
@@ -101,9 +105,13 @@ def convert(source, path, types, pooling=None, arch=None):
     w.add_context_length(c["max_position_embeddings"])
     w.add_embedding_length(c["hidden_size"])
     w.add_block_count(c["num_hidden_layers"])
-    w.add_feed_forward_length(c["intermediate_size"])
+    if c["model_type"] == "gemma4_text":
+        gemma4(w, c)
+    else:
+        w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
-    w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") else kv)
+    if c["model_type"] != "gemma4_text":
+        w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") else kv)
     if c["model_type"].startswith("lfm2"):
         w.add_layer_norm_rms_eps(c["norm_eps"])
         w.add_shortconv_l_cache(c["conv_L_cache"])
@@ -119,11 +127,12 @@ def convert(source, path, types, pooling=None, arch=None):
             w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
         rope = rope["full_attention"]
     w.add_rope_freq_base(rope["rope_theta"])
-    w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
-    if c.get("head_dim"):
+    if c["model_type"] != "gemma4_text":
+        w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
+    if c.get("head_dim") and c["model_type"] != "gemma4_text":
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
-    if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss"):
+    if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss", "gemma4_text"):
         w.add_sliding_window(c.get("sliding_window") or 0)
     if c["model_type"] in ("olmo3", "exaone4", "granite_swa") and c.get("sliding_window"):
         w.add_sliding_window(c["sliding_window"])
@@ -154,13 +163,20 @@ def convert(source, path, types, pooling=None, arch=None):
     if pooling:
         w.add_pooling_type(pooling)
     vocabulary(w, c)
+    for i in (2, 3):
+        dense = os.path.join(source, f"{i}_Dense", "model.safetensors")
+        if os.path.exists(dense):
+            x = load_file(dense)["linear.weight"].numpy()
+            w.add_dense_features_dims(f"dense_{i}", x.shape[1], x.shape[0])
+            w.add_tensor(f"dense_{i}.weight", x)
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
     for hub, x in stacked(load_file(os.path.join(source, "model.safetensors")), c).items():
         x = x.float().numpy()
         if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
             hub = "model." + hub
-        own = hub if hub.startswith("blk.") else names.get_name(hub, try_suffixes=(".weight", ".bias"))
+        _, _, layer, part = (hub.split(".", 3) + [""] * 3)[:4]
+        own = hub if hub.startswith("blk.") else f"blk.{layer}.{GEMMA4[part]}" if part in GEMMA4 else names.get_name(hub, try_suffixes=(".weight", ".bias"))
         assert own, hub
         if c["model_type"] in NEIGHBOURS and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
@@ -195,14 +211,36 @@ def convert(source, path, types, pooling=None, arch=None):
     return back
 
 
+def gemma4(w, c):
+    """What layers of Gemma 4 have, which differ from each other."""
+    types, shared, full = c["layer_types"], c["num_kv_shared_layers"], next(iter(c["per_layer_config"].values()))
+    n, layers, head_dim = c["intermediate_size"], len(types), full["head_dim"]
+    w.add_feed_forward_length([n if i < layers - shared else 2 * n for i in range(layers)] if c["use_double_wide_mlp"] else n)
+    kv = c["num_key_value_heads"]
+    w.add_head_count_kv([kv if t == "sliding_attention" else full["num_key_value_heads"] for t in types] if "num_key_value_heads" in full else kv)
+    w.add_shared_kv_layers(shared)
+    w.add_embedding_length_per_layer_input(c["hidden_size_per_layer_input"])
+    w.add_sliding_window_pattern([t == "sliding_attention" for t in types])
+    w.add_key_length(head_dim)
+    w.add_value_length(head_dim)
+    w.add_key_length_swa(c["head_dim"])
+    w.add_value_length_swa(c["head_dim"])
+    w.add_rope_dimension_count(head_dim)
+    w.add_rope_dimension_count_swa(c["head_dim"])
+    if c["final_logit_softcapping"]:
+        w.add_final_logit_softcapping(c["final_logit_softcapping"])
+    turned = int(head_dim * c["rope_parameters"]["full_attention"]["partial_rotary_factor"] / 2)
+    w.add_tensor("rope_freqs.weight", numpy.array([1] * turned + [1e30] * (head_dim // 2 - turned), numpy.float32))
+
+
 def more(w, c):
     """What only some architectures have."""
     kind = c["model_type"]
     count = c.get("num_experts") or c.get("num_local_experts")
     if count:
         w.add_expert_count(count)
-        w.add_expert_used_count(c["num_experts_per_tok"])
-    if kind in ("qwen2_moe", "qwen3_moe", "gpt_oss", "lfm2_moe"):
+        w.add_expert_used_count(c.get("top_k_experts") or c["num_experts_per_tok"])
+    if count and kind in ("gemma4_text", "qwen2_moe", "qwen3_moe", "gpt_oss", "lfm2_moe"):
         w.add_expert_feed_forward_length(c.get("moe_intermediate_size") or c["intermediate_size"])
     if kind == "qwen2_moe":
         w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
@@ -230,6 +268,8 @@ def stacked(weights, c):
         p = k.split(".")
         if "experts" in p and p[-1] in ("weight", "bias") and c["model_type"] != "gpt_oss":
             experts.setdefault(f"blk.{p[2]}.ffn_{parts[p[-2]]}_exps.weight", {})[int(p[-3])] = x
+        elif c["model_type"] == "gemma4_text":
+            new[k] = x
         elif k.endswith(("gate_up_proj", "gate_up_proj_bias")):
             end = "bias" if k.endswith("bias") else "weight"
             if end == "weight":
@@ -439,7 +479,8 @@ def _(out, name):
                          "t5-encoder-defaults": TYPES.F32, "t5-defaults": TYPES.F32, "t5-buckets": TYPES.F32}.items():
         convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
     convert_encoder(os.path.join(out, "bert-alibi"), os.path.join(path, "bert-alibi-older.gguf"), TYPES.F32, older=True)
-    convert(os.path.join(out, "qwen3-embed"), os.path.join(path, "qwen3-embed.gguf"), [TYPES.F32], pooling_of(os.path.join(out, "qwen3-embed")))
+    for source in ("qwen3-embed", "gemma3_text-dense"):
+        convert(os.path.join(out, source), os.path.join(path, source + ".gguf"), [TYPES.F32], pooling_of(os.path.join(out, source)))
 
 
 SMALL = {"q8_0": [TYPES.Q8_0], "q4_0": [TYPES.Q4_0]}
@@ -474,6 +515,8 @@ GGUF = {
     "gguf-lfm2": lambda: (decoders.llama(hf.Lfm2Config, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False, **SIZES), hf.Lfm2ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
     "gguf-lfm2moe": lambda: (decoders.llama(hf.Lfm2MoeConfig, num_hidden_layers=3, num_dense_layers=1, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=32, layer_types=["conv", "full_attention", "conv"], **SIZES), hf.Lfm2MoeForCausalLM, {}, {}),
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
+    "gguf-gemma4": lambda: (decoders.gemma4(hidden_size_per_layer_input=32, head_dim=32, global_head_dim=64, num_attention_heads=2, num_key_value_heads=1, intermediate_size=64, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
+    "gguf-gemma4-moe": lambda: (decoders.gemma4(hidden_size_per_layer_input=0, num_hidden_layers=2, layer_types=["sliding_attention", "full_attention"], global_head_dim=32, intermediate_size=64, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=32), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-mixtral": lambda: (decoders.llama(hf.MixtralConfig, num_local_experts=4, num_experts_per_tok=2, **SIZES), hf.MixtralForCausalLM, {}, {}),
     "gguf-qwen2moe": lambda: (decoders.llama(hf.Qwen2MoeConfig, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64, **SIZES), hf.Qwen2MoeForCausalLM, {}, {}),
     "gguf-qwen3moe": lambda: (decoders.llama(hf.Qwen3MoeConfig, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, moe_intermediate_size=32, head_dim=16, **SIZES), hf.Qwen3MoeForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),

@@ -3,8 +3,6 @@ package block
 import (
 	"slices"
 
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -43,6 +41,12 @@ type Decoder struct {
 	Adapters []string
 	Cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
 	Scale    float32 // of the logits; 0: 1
+	// Instead are tokens that enter as others do.
+	Instead map[int]int
+	// Beside makes what each layer gets beside the rows; nil: nothing.
+	Beside *PerLayer
+	// Kept is how many layers leave their keys and values to later ones.
+	Kept int
 	// Frequencies are those of the rotary positions where they depend on the length of
 	// the sequence; else nil.
 	Frequencies func(length int) []float64
@@ -129,6 +133,7 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 
 // pass is Hidden of tokens that follow those in cache.
 func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
+	tokens = d.instead(tokens)
 	if err := d.Embed(ws, dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
 	}
@@ -139,12 +144,26 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 	}
 	defer ws.Release(ws.Mark())
 	in := transformer.LayerInput{X: dst, Batch: batch}
+	if d.Kept > 0 {
+		in.Kept = make([]transformer.Kept, d.Kept)
+	}
+	var beside []float32 // [layers, rows, P]
+	if d.Beside != nil {
+		beside = ws.Alloc(len(d.layers) * len(tokens) * d.Beside.Width)
+		if err := d.Beside.Forward(ws, beside, tokens, dst); err != nil {
+			return err
+		}
+	}
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
 	}
 	bias := d.Bias.mask(ws, batch, cache) // [1 or sequences, heads, queries, keys]
 	for i, l := range d.layers {
 		in.Mask = d.Masks[i].And(bias)
+		if d.Beside != nil {
+			size := len(tokens) * d.Beside.Width
+			in.Beside = beside[i*size : (i+1)*size] // [rows, P]
+		}
 		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil { // [rows, D]
 			return err
 		}
@@ -154,6 +173,23 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 		return nil
 	}
 	return d.Norm.Forward(ws, dst, dst) // [rows, D]
+}
+
+// instead is tokens as they enter.
+func (d *Decoder) instead(tokens []int) []int {
+	var own []int
+	for i, t := range tokens {
+		if as, ok := d.Instead[t]; ok {
+			if own == nil {
+				own = slices.Clone(tokens)
+			}
+			own[i] = as
+		}
+	}
+	if own == nil {
+		return tokens
+	}
+	return own
 }
 
 func (d *Decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {
@@ -178,21 +214,6 @@ func softCap(ws *transformer.Workspace, x []float32, limit float32) {
 
 // causal is shared by the layers without a window.
 var causal = transformer.Causal()
-
-// CausalEncoder is a decoder as an encoder, whose tokens see those in front of them.
-type CausalEncoder struct{ *Decoder }
-
-// BothWays says that no token is hidden from those in front of it.
-func (e CausalEncoder) BothWays() bool {
-	return !slices.ContainsFunc(e.Masks, func(m *transformer.Mask) bool { return m != nil })
-}
-
-func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
-	if in.Types != nil {
-		return check.Errorf(fault.ErrShape, "this model has no types of tokens")
-	}
-	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
-}
 
 // HistoryBytes is the memory of a history: of one token, of a text of the given length (0: no limit), and of a row of an
 // encoder's memory.

@@ -15,6 +15,7 @@ type Layer struct {
 	FeedNorm, FeedPostNorm *transformer.Norm // the same of the feed-forward network
 	Feed                   transformer.Feed
 	Scale                  float32 // what leaves a part is multiplied by; 0: 1
+	Kept                   int     // which of LayerInput.Kept attention leaves its keys and values in, or takes them from, counted from 1; 0: none
 }
 
 // LayerNames are the names of a layer's tensors. A normalization without a name does not exist.
@@ -61,7 +62,11 @@ func (l *Layer) Forward(ws *transformer.Workspace, dst []float32, in transformer
 	if err != nil {
 		return err
 	}
-	if err := l.Attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // y = attention(x)  [rows, D]
+	self := transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}
+	if l.Kept > 0 {
+		self.Kept = &in.Kept[l.Kept-1]
+	}
+	if err := l.Attention.Forward(ws, y, self, cache); err != nil { // y = attention(x)  [rows, D]
 		return err
 	}
 	if err := l.leave(ws, l.PostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]

@@ -28,12 +28,14 @@ type RopeFields struct {
 	Original int     // the length trained on by default; 0: that which the model was made for
 	own      bool    // whether the fields above count, beside the objects'
 	Partial  bool    // whether the architecture can rotate a part of each head
-	Long     bool    // whether longrope is the only other type
-	Base     bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
-	Kinds    bool    // whether the architecture has layer_types
-	Only     float64 // the base, whatever config.json says beside; 0: it says it
-	Grows    bool    // whether queries grow with their positions
-	Alpha    bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
+	// Proportional is whether rope_type proportional may leave the last pairs of each head as they are.
+	Proportional bool
+	Long         bool    // whether longrope is the only other type
+	Base         bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
+	Kinds        bool    // whether the architecture has layer_types
+	Only         float64 // the base, whatever config.json says beside; 0: it says it
+	Grows        bool    // whether queries grow with their positions
+	Alpha        bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
 }
 
 // Rope starts ropeFields with a default of theta.
@@ -112,7 +114,7 @@ func (d Document) rotatedPart(object Document, f RopeFields, kind string) (float
 	switch {
 	case !from.Has(field):
 		return f.Part, nil
-	case f.Partial:
+	case f.Partial, f.Proportional && kind == "proportional":
 		return said.Part, from.Decode(&said)
 	case from.Field(field, &said.Part) == nil && said.Part == 1:
 	case kind != "default":
@@ -187,7 +189,7 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 	if err != nil {
 		return nil, err
 	}
-	if s.Type == "proportional" && (part != 1 || d.SaysPart(1)) {
+	if s.Type == "proportional" && !f.Proportional && (part != 1 || d.SaysPart(1)) {
 		from := object
 		if !object.Has("partial_rotary_factor") {
 			from = d
@@ -201,6 +203,13 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 	if headDim > mostFeatures {
 		return nil, d.Errorf("head_dim", "heads of %d features, want at most %d", headDim, mostFeatures)
 	}
+	turned := headDim / 2 // pairs of a head that turn at all
+	if s.Type == "proportional" {
+		if part > 1 {
+			return nil, object.Errorf("partial_rotary_factor", "want at most 1")
+		}
+		turned, part = int(part*float64(headDim)/2), 1
+	}
 	dim := int(float64(headDim) * part)
 	if dim < 2 || dim > headDim || dim%2 != 0 {
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
@@ -210,6 +219,9 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 		if c.QueryScale, err = object.queryScale(s.original); err != nil {
 			return nil, err
 		}
+	}
+	if turned < dim/2 {
+		clear(c.Frequencies[turned:])
 	}
 	return c, s.scale(object, f, c, maxPositions)
 }

@@ -10,7 +10,9 @@ type Architecture struct {
 	ModelType string // "": the same name
 	// Encoder is whether it reads texts, or has an encoder and a decoder; else it is a decoder alone.
 	Encoder bool
-	Decodes bool // the encoder has a decoder beside it
+	// BothWays is whether tokens of the decoder see those after them too.
+	BothWays bool
+	Decodes  bool // the encoder has a decoder beside it
 	// Parts are llama.cpp's names of the tensors of a layer, where they are not those of Llama, and
 	// Whole those of other tensors, by the names that Hugging Face's have.
 	Parts, Whole map[string]string
@@ -23,6 +25,7 @@ type Architecture struct {
 	Fractional bool   // yarn does not round the pairs that it blends between, as llama.cpp does
 	Unscaled   bool   // layers with windows have other positions, which no factor of attention is for
 	Experts    bool   // there may be experts
+	Varying    bool   // widths, heads and rotary positions differ between layers; Read reads them all
 	ByLayer    bool   // the number of heads of keys and values differs from layer to layer; Read reads it
 	// Read reads what the metadata has beside the usual; or is nil.
 	Read func(r *Reader)
@@ -58,7 +61,7 @@ func (a Architecture) names() func(name string) string {
 		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 	}
 	maps.Copy(parts, a.Parts)
-	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output", "dense.0": "dense_2", "dense.1": "dense_3"}
 	maps.Copy(whole, a.Whole)
 	return Names("layers.", parts, whole)
 }

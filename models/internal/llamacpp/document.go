@@ -52,7 +52,9 @@ func (r *Reader) Document() (configuration.Document, error) {
 	r.Integer("hidden_size", "embedding_length", true)
 	r.Integer("num_hidden_layers", "block_count", true)
 	r.Integer("num_attention_heads", "attention.head_count", true)
-	r.Integer("intermediate_size", "feed_forward_length", !r.own.Experts)
+	if !r.own.Varying {
+		r.Integer("intermediate_size", "feed_forward_length", !r.own.Experts)
+	}
 	r.Integer("max_position_embeddings", "context_length", true)
 	for field, key := range map[string]string{"bos_token_id": "bos", "pad_token_id": "padding"} {
 		if n, err := r.File.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
@@ -87,7 +89,7 @@ func (r *Reader) decoder() {
 		r.Fields["architectures"] = []string{"Model"}
 	}
 	r.Fields["tie_word_embeddings"] = !r.Has("output.weight")
-	if !r.own.ByLayer {
+	if !r.own.ByLayer && !r.own.Varying {
 		r.Integer("num_key_value_heads", "attention.head_count_kv", false)
 	}
 	r.Integer("head_dim", "attention.key_length", false)
@@ -95,6 +97,10 @@ func (r *Reader) decoder() {
 		r.Number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
 	} else {
 		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
+	}
+	if r.own.Varying {
+		r.special()
+		return
 	}
 	r.Fields["rope_theta"] = 10000.0
 	r.Number("rope_theta", "rope.freq_base", false)
@@ -104,7 +110,7 @@ func (r *Reader) decoder() {
 
 // special is what only some architectures have.
 func (r *Reader) special() {
-	if !r.Flag("attention.causal", true) {
+	if !r.Flag("attention.causal", true) && !r.own.BothWays {
 		r.Refuse("attention.causal", false, "not supported")
 	}
 	if n := r.IntegerOf("expert_count"); n > 0 && !r.own.Experts {
@@ -150,6 +156,7 @@ func (r *Reader) pooling() block.Pooling {
 // ggufNeutral are the architectures' keys that change nothing.
 var ggufNeutral = []string{
 	"vocab_size", "rope.scaling.finetuned", "attention.layer_norm_epsilon", "tensor_data_layout", // of tensors; not of these architectures; of none since GGUF 2
+	"dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out", // which their tensors say
 	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
 }
 

@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -77,6 +78,29 @@ func (r *Reader) Integer(field, key string, wanted bool) {
 	case wanted || !errors.Is(err, fault.ErrAbsent):
 		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: key, Err: err})
 	}
+}
+
+// Integers is the architecture's list of integers, one for each layer; an integer counts as that of all.
+func (r *Reader) Integers(key string) []int64 {
+	layers := r.IntegerOf("block_count")
+	const most = 1 << 16 // of what files merely claim
+	if layers < 1 || layers > most {
+		r.Refuse("block_count", layers, "want 1 to %d", most)
+		return nil
+	}
+	key = r.Key(key)
+	if n, err := r.File.Int(key); err == nil {
+		return slices.Repeat([]int64{n}, int(layers))
+	}
+	list, err := r.File.Ints(key)
+	if err == nil && len(list) != int(layers) {
+		err = fmt.Errorf("%d values, want one for each of %d layers", len(list), layers)
+	}
+	if err != nil {
+		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: key, Err: err})
+		return nil
+	}
+	return list
 }
 
 // Number takes a field from the architecture's key.

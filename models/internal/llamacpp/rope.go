@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
 // Rotary positions of GGUF files. Source: what llama.cpp does with their metadata.
@@ -96,6 +97,33 @@ func (r *Reader) yarn(factor, attention float64, original int64) map[string]any 
 		"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, "attention_factor": attention,
 		"beta_fast": r.NumberOf("rope.scaling.yarn_beta_fast", 32), "beta_slow": r.NumberOf("rope.scaling.yarn_beta_slow", 1),
 	}
+}
+
+// RopeByKind is rope_parameters of layers with windows and of those without: of these, factors in a tensor may leave the last pairs
+// of each head of the given size as they are.
+func (r *Reader) RopeByKind(headDim int64) {
+	local, global := map[string]any{"rope_type": "default"}, map[string]any{"rope_type": "default"}
+	base := r.NumberOf("rope.freq_base", 10000)
+	global["rope_theta"], local["rope_theta"] = Shortest(base), Shortest(r.NumberOf("rope.freq_base_swa", base))
+	r.Want("rope.scaling.factor", 1)
+	if r.Has("rope_freqs.weight") {
+		factors := r.floats("rope_freqs.weight")
+		turned := len(factors)
+		for i, f := range factors {
+			switch {
+			case f >= 1e30: // which turns no more
+				turned = min(turned, i)
+			case f != 1 || i > turned:
+				r.Note(configuration.KeyError("rope_freqs.weight", f, "want 1 for the pairs that turn, and then 1e30"))
+			}
+		}
+		if headDim < 1 || int64(2*len(factors)) != headDim {
+			r.Note(configuration.KeyError("rope_freqs.weight", len(factors), "want %d elements, half a head", headDim/2))
+			return
+		}
+		global["rope_type"], global["partial_rotary_factor"] = "proportional", min((2*float64(turned)+0.5)/float64(headDim), 1)
+	}
+	r.Fields["rope_parameters"] = map[string]any{configuration.FullAttention: global, configuration.SlidingAttention: local}
 }
 
 // floats is the elements of a small tensor.

@@ -151,11 +151,15 @@ func Pooled(encoder Encoder, mode string) (*Embedder, error) {
 	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
 }
 
-// PooledAndNormalized is the embedder of a GGUF file with a pooling. Such files do not say whether vectors have length
-// 1; every program that reads them normalizes the vectors.
-func PooledAndNormalized(encoder Encoder, pool block.Pooling) *Embedder {
-	dim := encoder.Dim()
-	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, rest: []layer{{}}, out: dim, dim: dim}
+// PooledAndNormalized is the embedder of a GGUF file with a pooling and the dense layers after it. Such files do not say whether
+// vectors have length 1; every program that reads them normalizes the vectors.
+func PooledAndNormalized(encoder Encoder, pool block.Pooling, dense ...*transformer.Linear) *Embedder {
+	s := &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, out: encoder.Dim()}
+	for _, d := range dense {
+		s.rest, s.out = append(s.rest, layer{dense: d}), d.Out
+	}
+	s.rest, s.dim = append(s.rest, layer{}), s.out
+	return s
 }
 
 // applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.

@@ -1,0 +1,42 @@
+package transformer
+
+import (
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// Kept is the keys and values that a self-attention made in a pass, for those of later layers that have
+// AttentionConfig.BorrowsKeys. The zero Kept has none.
+type Kept struct {
+	k, v           []float32 // [rows, heads*head dim], unless the pages of cache hold them
+	cache          *LayerCache
+	heads, headDim int
+	rows           int
+}
+
+// share leaves the keys and values of p in in.Kept, or takes them from there.
+func (a *MultiHeadAttention) share(in *AttentionInput, p *projected) error {
+	kept, rows := in.Kept, in.Batch.Rows()
+	switch {
+	case !a.BorrowsKeys && kept == nil:
+		return nil
+	case !a.BorrowsKeys:
+		kept.keep(a, p, rows)
+		return nil
+	case kept == nil || kept.heads != a.KVHeads || kept.headDim != a.HeadDim || kept.rows != rows || (kept.cache == nil) != (p.cache == nil):
+		return check.Errorf(fault.ErrShape, "attention to keys of an earlier layer, which left none of %d heads of %d for %d rows", a.KVHeads, a.HeadDim, rows)
+	}
+	p.k, p.v, p.kRow, p.vRow, p.cache = kept.k, kept.v, a.KVHeads*a.HeadDim, a.KVHeads*a.HeadDim, kept.cache
+	return nil
+}
+
+// keep copies the keys and values of p, which are in scratch memory without a cache.
+func (k *Kept) keep(a *MultiHeadAttention, p *projected, rows int) {
+	*k = Kept{k: k.k[:0], v: k.v[:0], cache: p.cache, heads: a.KVHeads, headDim: a.HeadDim, rows: rows}
+	if p.cache != nil {
+		return
+	}
+	for r, width := 0, a.KVHeads*a.HeadDim; r < rows; r++ {
+		k.k, k.v = append(k.k, p.k[r*p.kRow:][:width]...), append(k.v, p.v[r*p.vRow:][:width]...)
+	}
+}
