@@ -94,6 +94,7 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
         f.json("sentence_bert_config.json", {"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"})
     for i, w in enumerate(matrices, 2):
         f.json(f"{i}_Dense/config.json", {"in_features": w.shape[1], "out_features": w.shape[0], "bias": False, "activation_function": "torch.nn.modules.linear.Identity"})
+        os.makedirs(f"{f.path}/{i}_Dense", exist_ok=True)  # which a folder that is not written lacks
         save_file({"linear.weight": w.contiguous()}, f.path + f"/{i}_Dense/model.safetensors")
     if layer:
         f.json("2_Dense/config.json", {"in_features": layer.in_features, "out_features": dense, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"} | ({"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"} if new else {}))
