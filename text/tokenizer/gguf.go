@@ -98,8 +98,8 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 			t.config.Special[role] = s
 		}
 	}
-	t.config.ChatTemplate, _ = f.Text("tokenizer.chat_template")
-	return t, nil
+	t.config.ChatTemplate, t.config.Templates, err = ggufTemplates(f)
+	return t, err
 }
 
 // get reads a key if the file has it.

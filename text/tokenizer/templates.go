@@ -1,6 +1,6 @@
 package tokenizer
 
-// Chat templates: chat_template of tokenizer_config.json, and files of their own.
+// Chat templates: chat_template of tokenizer_config.json, files of their own, and keys of GGUF files.
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 const (
@@ -93,4 +94,32 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 		files[name] = string(data)
 	}
 	return files, nil
+}
+
+// ggufTemplates reads the template of a GGUF file. Templates with other names than default have keys that end with them, such as
+// tokenizer.chat_template.tool_use.
+func ggufTemplates(f *gguf.File) (one string, named map[string]string, err error) {
+	const key = "tokenizer.chat_template"
+	for _, k := range f.Keys() {
+		name, ok := strings.CutPrefix(k, key+".")
+		if k == key {
+			name, ok = "default", true
+		}
+		if !ok {
+			continue
+		}
+		source, err := f.Text(k)
+		if err != nil {
+			return "", nil, fmt.Errorf("%w: %w", fault.ErrFormat, err)
+		}
+		if named == nil {
+			named = map[string]string{}
+		}
+		named[name] = source
+	}
+	one, ok := named["default"]
+	if ok && len(named) == 1 {
+		return one, nil, nil
+	}
+	return one, named, nil
 }

@@ -1,12 +1,14 @@
 package tokenizer
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"testing"
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // TestChatTemplates reads chat templates from where transformers finds them.
@@ -71,6 +73,39 @@ func TestSpecialNames(t *testing.T) {
 		s, err := readSettings(textFiles(x.files), nil)
 		if err != nil || !maps.Equal(s.Special, x.want) {
 			t.Errorf("folder %d: %q, %v, want %q", i, s.Special, err, x.want)
+		}
+	}
+}
+
+// TestGGUFTemplates reads templates by name from the keys that llama.cpp's converter writes.
+func TestGGUFTemplates(t *testing.T) {
+	t.Parallel()
+	const key = "tokenizer.chat_template"
+	for _, x := range []struct {
+		keys   []gguf.Pair
+		single string
+		named  map[string]string
+		err    error
+	}{
+		{nil, "", nil, nil},
+		{[]gguf.Pair{{Key: key, Value: "one"}}, "one", nil, nil},
+		{[]gguf.Pair{{Key: key + "s", Value: []string{"tool_use", "rag"}}, {Key: key, Value: "d"}, {Key: key + ".tool_use", Value: "t"}, {Key: key + ".rag", Value: "r"}},
+			"d", map[string]string{"default": "d", "tool_use": "t", "rag": "r"}, nil},
+		{[]gguf.Pair{{Key: key + ".tool_use", Value: "t"}}, "", map[string]string{"tool_use": "t"}, nil},
+		{[]gguf.Pair{{Key: key, Value: int32(1)}}, "", nil, fault.ErrType},
+		{[]gguf.Pair{{Key: key, Value: "d"}, {Key: key + ".rag", Value: []string{"r"}}}, "", nil, fault.ErrType},
+	} {
+		var b bytes.Buffer
+		if err := gguf.Write(&b, x.keys, nil); err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.NewFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		single, named, err := ggufTemplates(f)
+		if !errors.Is(err, x.err) || single != x.single || !maps.Equal(named, x.named) || (named == nil) != (x.named == nil) {
+			t.Errorf("%v: %q and %q, error %v; want %q and %q", x.keys, single, named, err, x.single, x.named)
 		}
 	}
 }

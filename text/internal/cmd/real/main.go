@@ -2,9 +2,9 @@
 //
 //	real MODEL < request.json
 //
-// The request is one JSON object, {"text": …, "chats": […], "tokens": N, "files": […]}. The answer has the ids of the text, its
-// perplexity with weights in each format, and for each chat the ids of its prompt and of at most N greedy tokens in float32. It
-// has the perplexities with the weights of other files as they are stored.
+// The request is one JSON object, {"text": …, "formats": true, "chats": […], "tokens": N, "files": […]}. The answer has the ids of
+// the text, its perplexity with the model's weights in each format, if asked for, and with those of other files as they are stored, and for each
+// chat the ids of its prompt and of at most N greedy tokens in float32.
 package main
 
 import (
@@ -23,10 +23,11 @@ import (
 )
 
 type request struct {
-	Text   string   `json:"text"`
-	Chats  []string `json:"chats"`
-	Tokens int      `json:"tokens"`
-	Files  []string `json:"files"`
+	Text    string   `json:"text"`
+	Formats bool     `json:"formats"`
+	Chats   []string `json:"chats"`
+	Tokens  int      `json:"tokens"`
+	Files   []string `json:"files"`
 }
 
 type answer struct {
@@ -88,42 +89,48 @@ func run() error {
 	if out.IDs, err = idsOf(tok, in.Text); err != nil {
 		return err
 	}
-	for i, f := range formats {
-		m, err := models.Open(path, f.o)
-		if err != nil {
+	if len(in.Chats) > 0 {
+		if err := chats(&out, in, g, tok, path); err != nil {
+			return err
+		}
+	}
+	for _, f := range formats {
+		if !in.Formats {
+			break
+		}
+		if out.Perplexity[f.name], err = opened(path, f.o, out.IDs); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		if out.Perplexity[f.name], err = perplexity(m, out.IDs); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		if i > 0 {
-			continue
-		}
-		for _, user := range in.Chats {
-			prompt, err := g.Prompt([]text.Message{{Role: "user", Content: user}}, text.PromptOptions{})
-			if err != nil {
-				return err
-			}
-			var c chat
-			if c.Prompt, err = idsOf(tok, prompt); err != nil {
-				return err
-			}
-			if c.Greedy, err = greedy(m, c.Prompt, in.Tokens); err != nil {
-				return err
-			}
-			out.Chats = append(out.Chats, c)
 		}
 	}
 	for _, file := range in.Files {
-		m, err := models.Open(file, models.Options{})
-		if err != nil {
-			return err
-		}
-		if out.Files[file], err = perplexity(m, out.IDs); err != nil {
+		if out.Files[file], err = opened(file, models.Options{}, out.IDs); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// chats computes those of the request in float32.
+func chats(out *answer, in request, g *text.Generator, tok *tokenizer.Tokenizer, path string) error {
+	m, err := models.Open(path, models.Options{WeightFormats: all(kernels.FormatF32)})
+	if err != nil {
+		return err
+	}
+	for _, user := range in.Chats {
+		prompt, err := g.Prompt([]text.Message{{Role: "user", Content: user}}, text.PromptOptions{})
+		if err != nil {
+			return err
+		}
+		var c chat
+		if c.Prompt, err = idsOf(tok, prompt); err != nil {
+			return err
+		}
+		if c.Greedy, err = greedy(m, c.Prompt, in.Tokens); err != nil {
+			return err
+		}
+		out.Chats = append(out.Chats, c)
+	}
+	return nil
 }
 
 func idsOf(t *tokenizer.Tokenizer, s string) ([]int, error) {
@@ -132,6 +139,15 @@ func idsOf(t *tokenizer.Tokenizer, s string) ([]int, error) {
 		return nil, err
 	}
 	return e.IDs, nil
+}
+
+// opened is the perplexity of a text with a model that is opened for it.
+func opened(path string, o models.Options, ids []int) (float64, error) {
+	m, err := models.Open(path, o)
+	if err != nil {
+		return 0, err
+	}
+	return perplexity(m, ids)
 }
 
 // piece is how many tokens of a text are computed together for its perplexity; those of its second half count.
