@@ -211,7 +211,7 @@ func (r *parquetReader) next() (x row, err error) {
 	return x, nil
 }
 
-// nextGroup goes on to the next row group.
+// nextGroup moves to the next row group.
 func (r *parquetReader) nextGroup() error {
 	group := r.groups[0]
 	r.groups, r.left = r.groups[1:], group.NumRows()

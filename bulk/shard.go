@@ -21,7 +21,7 @@ import (
 const (
 	chunkRows  = 1024
 	chunkBytes = 1 << 20
-	// chunksAhead are read or computed while one is written: the task has always one to go on with.
+	// chunksAhead are read or computed while one is written: the task has always one to continue with.
 	chunksAhead = 3
 )
 

@@ -23,7 +23,7 @@ type Decoder interface {
 	// Vocab], of what follows each. For a sequence whose tokens[i] is empty, they
 	// are those returned before. The slice is valid until the next call.
 	Feed(tokens [][]int) ([]float32, error)
-	// Reorder makes sequence i go on from what sequence parents[i] was.
+	// Reorder makes sequence i continue from what sequence parents[i] was.
 	Reorder(parents []int) error
 }
 

@@ -66,7 +66,7 @@ func TestStopConditions(t *testing.T) {
 		return tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.SamplerConfig{}, l)))(t)
 	}
 	if got := run(generation.Limits{Stop: []int{1, 3}}); len(got) != 0 {
-		t.Errorf("generation goes on after a stop token: %v", got)
+		t.Errorf("generation continues after a stop token: %v", got)
 	}
 	if got := run(generation.Limits{MaxTokens: 5}); len(got) != 5 {
 		t.Errorf("%d tokens, want 5", len(got))

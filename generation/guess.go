@@ -204,7 +204,7 @@ func (g *guesser) pass(l *loop) {
 	g.jobs = more
 }
 
-// failed goes on after a step of the draft model that failed: with less memory for prefixes, or without its texts.
+// failed continues after a step of the draft model that failed: with less memory for prefixes, or without its texts.
 func (g *guesser) failed(l *loop) {
 	if l.prefixes.dropGuesses() {
 		return

@@ -145,7 +145,7 @@ func (j *job) force() (more bool) {
 	return true
 }
 
-// take goes on with a token that was chosen, and tells the caller. more is false if the text has ended.
+// take continues with a token that was chosen, and tells the caller. more is false if the text has ended.
 func (j *job) take(c Choice) (more bool) {
 	none := Choice{Token: -1}
 	if slices.Contains(j.Stop, c.Token) {

@@ -296,7 +296,7 @@ func (l *loop) choose(logits []float32) {
 	l.s.mu.Unlock()
 }
 
-// settle takes back the rows of proposals that were not accepted, goes on with tokens that have to follow, keeps the
+// settle takes back the rows of proposals that were not accepted, continues with tokens that have to follow, keeps the
 // history of a prompt that is through, and ends a text without more.
 func (l *loop) settle(j *job, before int, more bool) {
 	rows := len(j.tokens)

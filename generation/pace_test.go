@@ -56,7 +56,7 @@ func testPace(t *testing.T, beside float64) {
 		mean, worst, full := share(decoding, 1, p.stall)
 		// Texts that became more meanwhile are taken to add what tokens of prompts do, with a share of what is beside.
 		if worst > 1.03+5*beside || !full && mean < 0.9 {
-			t.Errorf("%d texts beside a prompt, %g s for itself: steps take %.3f of what they may, %.3f at most except for a token", decoding, beside, mean, worst)
+			t.Errorf("%d texts beside a prompt, %g s without texts: steps take %.3f of what they may, %.3f at most except for a token", decoding, beside, mean, worst)
 		}
 	}
 	learn(1, 0)

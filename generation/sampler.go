@@ -36,7 +36,7 @@ type SamplerConfig struct {
 	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all.
 	TypicalP float64
 	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 is a
-	// seed drawn at random, which Sampler.Seed tells.
+	// seed drawn at random, which Sampler.Seed returns.
 	Seed uint64
 
 	Hook       LogitHook  // may be nil
@@ -64,7 +64,7 @@ type Constraint interface {
 	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It is an error if none
 	// may.
 	Apply(logits []float32) error
-	// Accept goes on with a token that was chosen.
+	// Accept continues with a token that was chosen.
 	Accept(token int) error
 }
 
@@ -144,7 +144,7 @@ func (c *SamplerConfig) check() error {
 // Seed is that of the draws.
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
-// Choose chooses the token after logits, [V], and goes on with it. Logits stay as they are. After
+// Choose chooses the token after logits, [V], and continues with it. Logits stay as they are. After
 // an error, which is ErrShape for logits of another length, fault.ErrNotFinite for those of a computation that failed,
 // unless Rules.RemoveInvalid makes numbers of them, or comes from the constraint, no token was chosen.
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
@@ -206,7 +206,7 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 
 // draw returns a token of scores, drawn at random; first is the best one.
 func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
-	draws := s.draws // which Accept goes on with
+	draws := s.draws // which Accept continues with
 	at := float64(draws.Uint64()<<11>>11) / (1 << 53)
 	if s.config.unfiltered() {
 		return w.drawAny(scores, first, s.config.Temperature, at)
@@ -242,7 +242,7 @@ func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probabili
 	return append(dst, Probability{first, 1}), nil
 }
 
-// Accept goes on with a token that the sampler did not choose. The error is that of the constraint, and
+// Accept continues with a token that the sampler did not choose. The error is that of the constraint, and
 // leaves the sampler as it was.
 //
 // It is for speculation, of which there are two kinds. Of tokens that a draft proposes, logits

@@ -31,7 +31,7 @@ type SchedulerConfig struct {
 	// text gets one token, and a piece of a prompt joins them.
 	StepTokens int
 	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
-	// longer, the sooner prompts are through. Beside more prompts than texts it is as many times longer. A piece of a
+	// longer, the earlier prompts are done. With more prompts than texts it is as many times longer. A piece of a
 	// prompt has 4 tokens at least. 0: 2.5.
 	Stall float64
 	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.

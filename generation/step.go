@@ -14,7 +14,7 @@ import (
 type Step struct {
 	Tokens []int // of the rows of Batch
 	Batch  transformer.Batch
-	// Past is the history of each sequence, of one pool of pages, which goes on with its tokens.
+	// Past is the history of each sequence, of one pool of pages, which continues with its tokens.
 	Past []*transformer.History
 	// Memory is what a decoder after an encoder attends to, else nil.
 	Memory *models.Memory

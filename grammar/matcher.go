@@ -94,7 +94,7 @@ func (m *Matcher) Apply(logits []float32) error {
 	return nil
 }
 
-// Accept goes on with a token. The error is fault.ErrRefused, and m as it was, if the token may not follow.
+// Accept continues with a token. The error is fault.ErrRefused, and m as it was, if the token may not follow.
 func (m *Matcher) Accept(token int) error {
 	v := m.table.v
 	if m.ended || token < 0 || token >= len(v.tokens) {
@@ -152,7 +152,7 @@ func (m *Matcher) Forced() (token int, ok bool) {
 
 // Propose appends to dst up to most tokens that spell what has to follow: at each place the longest one, which is what
 // most tokenizers make of it. The model may cut the text otherwise, so that they are for it to verify. There are
-// none where the text can go on with more than one byte.
+// none where the text can continue with more than one byte.
 func (m *Matcher) Propose(dst []int, most int) []int {
 	if m.ended {
 		return dst

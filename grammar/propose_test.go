@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPropose: what has to follow is spelled with the longest tokens, up to where the text can go on with more than
+// TestPropose: what has to follow is spelled with the longest tokens, up to where the text can continue with more than
 // one byte, or end.
 func TestPropose(t *testing.T) {
 	tokens := append(strings.Split(`abcdefghijklmnopqrstuvwxyz{}": `, ""), `{"`, "na", "name", "nam", `":`, ` "`, "ab", "")

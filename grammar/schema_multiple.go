@@ -117,7 +117,7 @@ func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	return d.expr(&c.program, runes{}), nil
 }
 
-// expr is the beginning of the texts of e, which go on with then. E is of ASCII, and calls no rules.
+// expr is the beginning of the texts of e, which continue with then. E is of ASCII, and calls no rules.
 func (a *automaton) expr(e *expr, then int32) (int32, error) {
 	if err := a.full(); err != nil {
 		return 0, err

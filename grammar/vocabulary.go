@@ -38,7 +38,7 @@ const longestToken = math.MaxUint16
 // never allowed. ends are the tokens that end a text, whatever their bytes: they are allowed exactly
 // where the grammar may end. The bytes are not copied and must not be changed.
 //
-// Each state of a grammar can go on with some byte, and so with some token if every byte is a token,
+// Each state of a grammar can continue with some byte, and so with some token if every byte is a token,
 // as in vocabularies that can spell any text. In others a text may come to a point where no token
 // may follow, which is [fault.ErrNoToken].
 func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {

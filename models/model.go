@@ -127,7 +127,7 @@ type ImageEncoder interface {
 	Channels() int
 	Size() (height, width int) // of the images it was trained on
 	// Rows is the number of hidden states for an image of a size, or an error if
-	// it takes none such.
+	// it takes no image of that size.
 	Rows(height, width int) (int, error)
 	// EncodeImages sets dst, [images, Rows, Dim], for pixels, [images, Channels,
 	// height, width].

@@ -254,7 +254,7 @@ func (m *Model) haveBeside(names []string) error {
 func (c *Checkpoint) measure(m *Model, o Options) error {
 	f := &m.Footprint
 	if c.Loader.Failed() {
-		return nil // which Finish tells
+		return nil // Finish reports it
 	}
 	f.Weights, f.Loading = c.Loader.Bytes(nil)
 	if d, ok := m.LM.(*block.Decoder); ok {

@@ -144,6 +144,6 @@ type Adapter struct {
 	// Scale multiplies what the adapter adds to weights; 0: 1.
 	Scale float32
 	// Name, unless empty, has the adapter stay beside the weights of a language model, for those texts that ask for it by
-	// this name: several, each for itself, on one model in memory. It may then change layers that repeat alone.
+	// this name: several adapters share one model in memory. It may then change only layers that repeat.
 	Name string
 }

@@ -3,7 +3,7 @@
 # command is installed from the tags alone, as a user would install it. Without success no tag stays.
 #
 # A module's tag is on a commit with the sums of the modules of this tree that it requires: whoever builds the module by
-# itself needs them. These commits are on no branch, since a branch goes on with what no tag has yet. Tags are signed where
+# itself needs them. These commits are on no branch, since a branch continues with what no tag has yet. Tags are signed where
 # git has a key (user.signingkey).
 set -euo pipefail
 cd "$(dirname "$0")/.."

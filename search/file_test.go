@@ -76,7 +76,7 @@ func TestSaveLoad(t *testing.T) {
 				if !bytes.Equal(written(t, y), file) {
 					t.Errorf("%+v, %d vectors of %d: saved again, it is another file", o, n, dim)
 				}
-				if n > 0 { // it goes on with ids or without
+				if n > 0 { // it continues with ids or without
 					if err := y.Add(ids, vectors); err != nil {
 						t.Error(err)
 					}

@@ -351,7 +351,7 @@ func TestChatErrors(t *testing.T) {
 	}
 }
 
-// TestVanished has clients leave in the middle of a stream: what they had goes on to nobody.
+// TestVanished has clients leave in the middle of a stream: their answers do not continue.
 func TestVanished(t *testing.T) {
 	s, err := New([]Model{{Dir: testdata + "generate"}}, Options{MaxRequests: 2})
 	if err != nil {

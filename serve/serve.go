@@ -45,7 +45,7 @@ type Options struct {
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB
 	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB
-	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for requests that go on from
+	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for requests that continue from
 	// them; those that have been unused for the longest time go first. 0: 64 MiB.
 	MaxResponses int64
 	MaxTokens    int // that a request may have generated for a text; 0: what the model's context has room for

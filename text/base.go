@@ -26,7 +26,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// base is what every pipeline has: a folder, its model, and the queue of its calls. But for the queue and the pool, it does not change once open.
+// base is what every pipeline has: a folder, its model, and the queue of its calls. Once it is open, only the queue, the pool and
+// the totals change.
 type base struct {
 	options   Options // with their defaults
 	kind      Kind
@@ -160,7 +161,7 @@ func (f *base) checkMemory() error {
 	o.HeadersOnly, o.Warn, o.MemoryLimit = true, nil, 0
 	m, err := folder.Model(f.fsys, o)
 	if err != nil || m.Footprint.Loading > f.options.Model.MemoryLimit {
-		return nil // which opening the model tells
+		return nil // opening the model reports it
 	}
 	weights, batches := f.options.footprint(m, f.shares).Weights, int64(0)
 	if m.Encoder != nil && m.LM == nil {

@@ -259,7 +259,7 @@ func TestInputProgress(t *testing.T) {
 	for i := range want {
 		close32(t, fmt.Sprint("text ", i), got[i], want[i], 1e-6)
 	}
-	if _, err := e.Embed(ctx, Texts(texts...), options(3)); err != nil && !errors.Is(err, context.Canceled) { // the rest may be done sooner
+	if _, err := e.Embed(ctx, Texts(texts...), options(3)); err != nil && !errors.Is(err, context.Canceled) { // the rest may be done before
 		t.Errorf("error %v, want that of the context", err)
 	}
 	mu.Lock()

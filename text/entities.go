@@ -73,7 +73,7 @@ func openTokenClassifier(fsys fs.FS, o Options) (*TokenClassifier, error) {
 type scored struct {
 	scores     []float32
 	start, end int  // bytes
-	inside     bool // goes on with the word of the token before
+	inside     bool // continues with the word of the token before
 }
 
 // EntityOptions says how one call finds entities.

@@ -61,7 +61,7 @@ func (g *Generator) ContextLength() int { return g.limit }
 // Adapters are the names of those that texts may ask for.
 func (g *Generator) Adapters() []string { return slices.Clone(g.model.Adapters) }
 
-// Generate yields the text that the model goes on with after a prompt, piece by piece as soon as
+// Generate yields the text that the model continues with after a prompt, piece by piece as soon as
 // it is known. It ends at a token that ends texts, a stop string, MaxTokens, or
 // where the model's context is full; with an error if ctx is cancelled.
 func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {

@@ -163,7 +163,7 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 	return c.layers[layer].copyOf(sequence, func(s pageStore) *kernels.Pages { return s.values })
 }
 
-// Reorder makes sequence i go on from what sequence parents[i] was: the step of
+// Reorder makes sequence i continue from what sequence parents[i] was: the step of
 // beam search that drops some hypotheses and splits others. It copies no rows.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != len(c.histories) {
@@ -214,7 +214,7 @@ func (c *Cache) Restart(i int) error {
 	return nil
 }
 
-// Continue is a new cache of n sequences that all go on from what a sequence of c
+// Continue is a new cache of n sequences that all continue from what a sequence of c
 // is: continuations of one prompt, which is computed once.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= len(c.histories) || n < 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Feed is the part of a layer that works on every row for itself: a [FeedForward], or a
+// A Feed is the part of a layer that works on each row separately: a [FeedForward], or a
 // mixture of them.
 type Feed interface {
 	// Forward sets dst, [rows, Dim], to its value at x, [rows, Dim], plus residual, nil or

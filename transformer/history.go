@@ -56,7 +56,7 @@ func (h *History) Adapt(adapter int) error {
 // Adapter is the number of the adapter of h.
 func (h *History) Adapter() int { return h.adapter }
 
-// Fork is a history that goes on from the first rows of h, whose pages it shares.
+// Fork is a history that continues from the first rows of h, whose pages it shares.
 func (h *History) Fork(rows int) (*History, error) {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()

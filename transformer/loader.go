@@ -13,7 +13,7 @@ import (
 // A Loader hands out the tensors of a checkpoint to the parts of a model, and
 // keeps an account of them, so that everything wrong is reported at once by
 // [Loader.Finish]. Its methods return nil for what is not there or does not fit;
-// loading goes on to see what else is wrong, without memory for what is missing,
+// loading continues and finds what else is wrong, without memory for what is missing,
 // whose sizes may be those of a hostile configuration.
 //
 // A Loader stands for a scope: the tensors whose names begin with its prefix.

@@ -30,7 +30,7 @@ func normal(seed uint64, n int) []float32 {
 	return x
 }
 
-// TestPlacesInPieces places the rows of sequences that go on from earlier ones, some of them empty, run by run, and wants
+// TestPlacesInPieces places the rows of sequences that continue from earlier ones, some of them empty, run by run, and wants
 // the bits of all at once.
 func TestPlacesInPieces(t *testing.T) {
 	for _, pairing := range []Pairing{PairHalves, PairNeighbours} {

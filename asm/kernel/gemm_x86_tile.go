@@ -20,7 +20,7 @@ type x86Tile struct {
 	a     func(i, disp int) operand.Mem
 	bases []reg.Register
 	b, k  reg.GPVirtual // the next row of B, and how many there are
-	// fetch is the part of B that is fetched next, and pace how far that goes on with each
+	// fetch is the part of B that is fetched next, and pace how far that continues with each
 	// step of k.
 	fetch, pace reg.GPVirtual
 	left        reg.GPVirtual // pieces to fetch, where all that is multiplied is near
@@ -224,7 +224,7 @@ func (t *x86Tile) step(kk int) {
 	}
 }
 
-// rowOfB loads the row of B for step kk, packs and fetches, and goes on to the next row.
+// rowOfB loads the row of B for step kk, packs and fetches, and moves to the next row.
 func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	bv := make([]reg.VecVirtual, t.vectors)
 	for j := range bv {
@@ -357,7 +357,7 @@ func (t *x86Tile) prefetch(j int) {
 	}
 }
 
-// nextRowOfB goes on to the next row, and to what is fetched with it.
+// nextRowOfB moves to the next row, and to what is fetched with it.
 func (t *x86Tile) nextRowOfB() {
 	t.x.ADDQ(t.ldb, t.b)
 	if t.fetches() {

@@ -38,7 +38,7 @@ type gemvPanelsGen struct {
 	alpha    vec.V
 }
 
-// panels emits the products with some panels side by side, and goes on to the next.
+// panels emits the products with some panels side by side, and moves to the next.
 func (g *gemvPanelsGen) panels(panels int) {
 	vectors := g.nr / g.Width()
 	acc, at := make([][]vec.V, panels), make([]vec.Ptr, panels)

@@ -67,7 +67,7 @@ func newQuantizer(m vec.Machine, bytes int, starts bool) *quantizer {
 	return q
 }
 
-// endRow fills a row of dst up with zeros and goes on to the next one.
+// endRow fills a row of dst up with zeros and moves to the next one.
 func (q *quantizer) endRow() {
 	zero := q.Zero()
 	q.Loop(q.room, q.Width(), func() {

@@ -63,7 +63,7 @@ func (t *tileProduct) nextColumns() {
 	}
 }
 
-// nextEnds goes on to the next strip.
+// nextEnds moves to the next strip.
 func (t *tileProduct) nextEnds() {
 	t.end.scales.Add(4 * 2 * tileRows)
 	t.end.starts.Add(4 * 2 * tileRows)

@@ -176,8 +176,8 @@ func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Spa
 	})
 }
 
-// WalkAligned is Walk in aligned vectors, so that no access crosses a cache line, but
-// for those of streams that lie otherwise than the first one of their group. Of the
+// WalkAligned is Walk in aligned vectors, so that no access crosses a cache line, except
+// accesses of streams that are aligned otherwise than the first one of their group. Of the
 // first vector and of the last two only some lanes belong to the row, of the very last
 // perhaps none. n is at least 2*Width.
 //

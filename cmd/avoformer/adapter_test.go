@@ -55,7 +55,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterResumed goes on with a run if the adapter is the same alone.
+// TestAdapterResumed continues with a run if the adapter is the same alone.
 func TestAdapterResumed(t *testing.T) {
 	adapter, other := writeAdapter(t, 0.5), writeAdapter(t, 0.25)
 	output := filepath.Join(t.TempDir(), "out.jsonl")

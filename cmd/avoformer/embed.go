@@ -109,7 +109,7 @@ func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format form
 	})
 }
 
-// embedFile writes a file, and goes on with one that was begun.
+// embedFile writes a file, and continues with one that was begun.
 func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -150,9 +150,9 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 		if b.Lines == 0 {
 			b.drop()
 		} else if e.overwrite {
-			a.left = fmt.Sprintf("; %d lines are done, the same command without -f goes on after them", b.Lines)
+			a.left = fmt.Sprintf("; %d lines are done, the same command without -f continues after them", b.Lines)
 		} else {
-			a.left = fmt.Sprintf("; %d lines are done, the same command goes on after them", b.Lines)
+			a.left = fmt.Sprintf("; %d lines are done, the same command continues after them", b.Lines)
 		}
 		return err
 	}

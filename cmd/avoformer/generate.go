@@ -129,7 +129,7 @@ func generate(a *app, args []string) error {
 	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
-	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
+	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes the next tokens: the text is the same, and comes faster")
 	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)

@@ -18,7 +18,7 @@ import (
 // each once.
 func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P, error), dir string, o text.Options) (P, error) {
 	var mu sync.Mutex
-	over := false // nothing is printed any more: the work may go on after an interrupt
+	over := false // nothing is printed any more: the work may continue after an interrupt
 	defer func() {
 		mu.Lock()
 		over = true

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestServeReplicas serves an embedder and a generator with replicas, which metrics tell of, and ends by itself when it is told to.
+// TestServeReplicas serves an embedder and a generator with replicas, which metrics list, and ends when it is told to.
 func TestServeReplicas(t *testing.T) {
 	s := startServer(t, "-replicas", "node", "-copy-weights", testdata+"embed", testdata+"generate")
 	for path, body := range map[string]string{"/v1/embeddings": `{"model":"embed","input":"hello"}`, "/v1/completions": `{"model":"generate","prompt":"hello","max_tokens":2}`} {

@@ -2,7 +2,7 @@
 //
 // While a run goes on, its output is OUT.part, which it locks, and OUT.part.json says
 // how many lines of the input are in it, and of which model. Both are written out chunk by chunk; a run that
-// finds them goes on after the last chunk that is complete, and at the end
+// finds them continues after the last chunk that is complete, and at the end
 // OUT.part becomes OUT. So what an interrupted run leaves, once completed, is
 // the bytes of one that was not interrupted: chunks begin at the same lines.
 // With -f a run starts over.

@@ -58,7 +58,7 @@ func someLines(t *testing.T, n int) []byte {
 	return data
 }
 
-// TestStartOver: -f does not go on with what a killed run of the same job left, and a run without -f
+// TestStartOver: -f does not continue with what a killed run of the same job left, and a run without -f
 // does, also after one with -f that was to replace an output.
 func TestStartOver(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
@@ -101,7 +101,7 @@ func TestStartOver(t *testing.T) {
 	}
 }
 
-// TestChangedModel: a run does not go on with what a model made whose files have changed since, in size
+// TestChangedModel: a run does not continue with what a model made whose files have changed since, in size
 // or not.
 func TestChangedModel(t *testing.T) {
 	texts := someLines(t, 2*chunkLines)

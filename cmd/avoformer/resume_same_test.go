@@ -9,7 +9,7 @@ import (
 )
 
 // brokenOff leaves an output of which two chunks are done, and returns the input that it
-// is to go on with.
+// is to continue with.
 func brokenOff(t *testing.T, output string, flags ...string) string {
 	t.Helper()
 	texts := filepath.Join(t.TempDir(), "texts.txt")
@@ -50,7 +50,7 @@ func TestResumeCutsOff(t *testing.T) {
 	}
 }
 
-// TestResumeOtherFlags does not go on with flags that make other vectors or other lines.
+// TestResumeOtherFlags does not continue with flags that make other vectors or other lines.
 func TestResumeOtherFlags(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.jsonl")
 	data := brokenOff(t, output)

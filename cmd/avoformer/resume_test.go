@@ -156,7 +156,7 @@ func compareFiles(t *testing.T, got, want string) {
 	}
 }
 
-// TestResumeRefused does not go on with what does not belong together.
+// TestResumeRefused does not continue with what does not belong together.
 func TestResumeRefused(t *testing.T) {
 	dir := t.TempDir()
 	input, output := filepath.Join(dir, "texts.txt"), filepath.Join(dir, "out.jsonl")

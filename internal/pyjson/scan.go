@@ -17,7 +17,7 @@ var ErrSyntax = errors.New("malformed JSON")
 // maxDepth is the most arrays and objects inside each other; Python's limit is near.
 const maxDepth = 1000
 
-// constants are what stands for itself. The last three are Python's own.
+// constants are the names of values. The last three are extensions of Python.
 var constants = [...]string{"null", "true", "false", "NaN", "Infinity", "-Infinity"}
 
 // reader reads text from a place on.

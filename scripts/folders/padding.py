@@ -80,7 +80,7 @@ def _(out, name):
 
 @folder("clip-text-ends")
 def _(out, name):
-    """Texts go on after the token that ends them."""
+    """Texts continue after the token that ends them."""
     c = hf.CLIPTextConfig(**SMALL, max_position_embeddings=20, projection_dim=12, bos_token_id=0, eos_token_id=17, pad_token_id=1)
     ids = texts(1, end=17)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

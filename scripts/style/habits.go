@@ -37,6 +37,12 @@ var habits = []habit{
 	{"not any more", re(`(?i)\bnot (?:[\w-]+ ){0,3}any more\b`), nil, `"no longer", "must not be used again"`},
 	{"so, and the verb before the subject", re(`(?:[;:.,] |^)[Ss]o (?:is|are|do|does|become|becomes) (?:the|those|its|their|a|an|all)\b`), nil,
 		`"X and Y are", "the same is true of"`},
+	{"which X tells", re(`(?i)\bwhich (?:[\w.]+ ){1,4}tells?\b`), re(`(?i)tell apart$|which (?:\w+ )*to tell$`), `"X reports it", "which X returns"`},
+	{"but for", re(`(?i)\bbut for (?:the|a|an|its|those|what|some)\b`), nil, `"except for"`},
+	{"goes on", re(`(?i)\b(?:go|goes|going|went) on (?:with|from|to|after)\b`), nil, `"continues"`},
+	{"sooner", re(`(?i)\bsooner\b`), nil, `"faster", "earlier"`},
+	{"for itself", re(`(?i)\bfor (?:it|them)sel(?:f|ves)\b`), re(`(?i)speaks? for itself$`), `"separately", "its own"`},
+	{"none such", re(`(?i)\bnone such\b`), nil, `repeat the noun: "no such image"`},
 	{"without further ado", re(`(?i)\bfurther ado\b`), nil, "leave it out"},
 }
 

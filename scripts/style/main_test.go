@@ -31,6 +31,12 @@ func TestHabits(t *testing.T) {
 		"as ever":                             "then the softmax as ever",
 		"not any more":                        "The group may not be used any more",
 		"so, and the verb before the subject": "Weights are integers, so are the rows of A",
+		"which X tells":                       "The seed is drawn, which Seed tells",
+		"but for":                             "They are the same but for the last one",
+		"goes on":                             "A run goes on with what was there",
+		"sooner":                              "The answer comes sooner",
+		"for itself":                          "Each block packs for itself",
+		"none such":                           "an error if it takes none such",
 		"without further ado":                 "a limit gives two threads without further ado",
 	}
 	for _, h := range habits {

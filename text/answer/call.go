@@ -68,7 +68,7 @@ func (p *Parser) beginCall(marker int) {
 	p.state = (*Parser).head
 }
 
-// nextCall goes on to one more call after something between the two.
+// nextCall moves to one more call after something between the two.
 func (p *Parser) nextCall() {
 	c := &p.call
 	p.call = building{source: c.source, bare: c.bare, listed: c.listed, args: c.args[:0], scan: scanner{stack: c.scan.stack[:0]}, close: c.close}

@@ -38,7 +38,7 @@ type scanner struct {
 	rest  string   // of a literal, or as many hexadecimal digits
 }
 
-// step takes a byte. It is false if none such may come.
+// step takes a byte. It is false if the byte may not come here.
 func (s *scanner) step(c byte) bool {
 	switch s.next {
 	case inString, inKey:

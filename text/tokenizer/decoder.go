@@ -56,7 +56,7 @@ func growth(d decoder) float64 {
 }
 
 // byteLevelDecoder turns the byte alphabet into bytes. A token that holds another
-// character stands for itself.
+// character is written as it is.
 type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) decode(tokens []string) []string {

@@ -8,7 +8,7 @@ import "unicode/utf8"
 var longText = 1 << 15
 
 // both encodes one text or two without special tokens. Of a text of which truncation keeps limit tokens or fewer it may
-// give a part with more tokens than that, which CutMore tells.
+// give a part with more tokens than that, which CutMore reports.
 func (t *Tokenizer) both(first string, second *string, limit int, opts *Options) (e, f *Encoding, err error) {
 	c := t.truncation
 	part := func(text string, typeID, more int) (*Encoding, error) {

@@ -346,8 +346,8 @@ func (byteChars) normalize(w *work) {
 	})
 }
 
-// byteAlphabet is GPT-2's: printable characters stand for themselves, the other
-// bytes for characters from 256 on.
+// byteAlphabet is GPT-2's: printable characters stay as they are, and the other
+// bytes become characters from 256 on.
 var byteAlphabet = func() (alphabet [256]rune) {
 	next := rune(256)
 	for b := range alphabet {

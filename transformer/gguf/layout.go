@@ -127,7 +127,7 @@ func (e *entry) setShape(shape []uint64, limit uint64) (bytes uint64, err error)
 }
 
 // place says where the data begins, and checks that each tensor lies in it, aligned,
-// and has its bytes for itself.
+// and shares its bytes with no other.
 func (f *File) place(h *header) error {
 	alignment := int64(defaultAlignment)
 	if _, ok := f.metadata[alignmentKey]; ok {

@@ -17,7 +17,7 @@ type library struct {
 	prepare func(d *workload.Data, out []float32) func()
 }
 
-// All lists the libraries built into this program. A library that decides for itself how many
+// All lists the libraries built into this program. A library that chooses how many
 // goroutines to use is given as many processors as there are threads.
 func All(threads int) []workload.Contestant {
 	list := []workload.Contestant{

@@ -276,7 +276,7 @@ type Options struct {
 }
 
 // StartAll starts the libraries found on this machine, without the variables of the environment that
-// hold them back (package peerenv), which it tells. missing lists the required families that it found
+// hold them back (package peerenv), and prints which. missing lists the required families that it found
 // none of.
 func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	have := map[string]bool{}

@@ -52,7 +52,7 @@ const (
 	// defaultTokens is the budget of a batch: some dozens of a model's own batches, so that sorting by length pays.
 	defaultTokens = 1 << 14
 	bytesPerToken = 4 // about, in English
-	// ahead is how many batches are computed while one is filled: the model has always one to go on with.
+	// ahead is how many batches are computed while one is filled: the model has always one to continue with.
 	ahead = 2
 )
 

@@ -31,8 +31,8 @@ func (b *block) row() {
 	scratches.Put(s)
 }
 
-// rowOfPanels computes whole panels. Those that go side by side are neighbours only where few are left, since each then goes
-// on with its own neighbour: so B is read as a few long runs of memory.
+// rowOfPanels computes whole panels. Those that go side by side are neighbours only where few are left, since each then
+// continues with its own neighbour: B is read as a few long runs of memory.
 func (b *block) rowOfPanels(c []float32) {
 	g, nr := b.g, b.g.nr
 	for from, panels := 0, len(c)/nr; from < panels; {

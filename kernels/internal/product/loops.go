@@ -141,11 +141,11 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// fetched says what gemmPanel prefetches while it multiplies a panel: nothing for the first
-// rows, then as the hints of gemmPanel say.
+// fetched says what gemmPanel prefetches while it multiplies a panel: nothing during the first rows, and then what its hints
+// say.
 type fetched struct{ rows, next, pace, turn, steps int }
 
-// next is the panel that is multiplied next, if it is to be fetched.
+// next says how to prefetch the panel that is multiplied next. It is zero if there is nothing to prefetch.
 func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {

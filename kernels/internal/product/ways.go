@@ -157,8 +157,7 @@ type left struct {
 	trans    bool
 }
 
-// right is what ways are chosen by of B: op(B) is k x n, its rows ld apart, unless it has a format and is
-// packed in it.
+// right is what the choice of a way depends on of B: op(B) is k x n, and its rows are ld apart, unless B is packed in a format.
 type right struct {
 	n, ld  int
 	trans  bool

@@ -41,8 +41,9 @@ func Of(f Format, isa simd.ISA) *Record {
 	return r
 }
 
-// blockLayouts are the records of formats in blocks: the layout with its kernel, the integer that stands for 0, the
-// bytes of a block in a file, and what makes a block from numbers, a block of a panel from these bytes, these bytes from a block, and two columns of a block of a panel at a time.
+// blockLayouts are the records of formats in blocks. Each has the layout with its kernel, the integer that means 0, and the bytes
+// of a block in a file. The functions that follow make a block from numbers, a block of a panel from the bytes of a file, these
+// bytes from a block, and two columns of a block of a panel at a time.
 var blockLayouts = [len(Names)]blockLayout{
 	Q8_0:  {simd.Blocks8Layout, simd.KernelBlocks8, 128, 34, quantizeQ8_0, repackQ8_0, encodeQ8_0, repackPairQ8_0},
 	Q4_0:  {simd.Blocks4Layout, simd.KernelBlocks4, 8, 18, quantizeQ4_0, repackQ4_0, encodeQ4_0, nil},

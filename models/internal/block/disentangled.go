@@ -15,7 +15,7 @@ type Distances struct {
 	Norm    *transformer.Norm // of the vectors; nil: none
 	Span    int
 	Buckets int // of distances in both directions; below 1: one for each
-	Reach   int // distances up to which buckets tell apart
+	Reach   int // the distance beyond which all distances are in one bucket
 }
 
 // row is that of weight for a distance.

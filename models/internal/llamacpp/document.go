@@ -179,7 +179,7 @@ func (r *Reader) Guessed(endless bool) (warnings []string) {
 		}
 	}
 	if endless {
-		warnings = append(warnings, "metadata: no token ends a text: generation goes on to its limit")
+		warnings = append(warnings, "metadata: no token ends a text: generation continues to its limit")
 	}
 	return warnings
 }

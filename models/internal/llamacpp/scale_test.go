@@ -64,7 +64,7 @@ func deepGemma(t *testing.T, arch string, layers int, sharper float32) []float32
 	return slices.Clone(tftest.Must(d.Feed([][]int{{1, 3, 0, 2, 4, 1}}))(t))
 }
 
-// TestGemmaScaleOfGGUF: the largest models of each version, which their layers tell, scale
+// TestGemmaScaleOfGGUF: the largest models of each version, recognized by their number of layers, scale
 // queries by the width of a head's share of the rows, here half of a head's width, and all
 // others by the width of a head.
 func TestGemmaScaleOfGGUF(t *testing.T) {

@@ -183,7 +183,7 @@ func (r *moduleRules) layerOf(module string) int {
 	return -1
 }
 
-// without is a warning if modules that the adapter is for are missing from it. Peft then goes on with
+// without is a warning if modules that the adapter is for are missing from it. Peft then continues with
 // what it draws for them, zeros mostly.
 func (r *moduleRules) without(a *adapter, b Base) []string {
 	if !r.listed {

@@ -195,7 +195,7 @@ func (w *writer) endItem(b *chat.Block, cut bool) {
 	to.Content = append(to.Content, partOf(b, said))
 }
 
-// keep keeps the response for those that go on from it, unless the request does not want that.
+// keep keeps the response for those that continue from it, unless the request does not want that.
 func (w *writer) keep() error {
 	if !w.response.Store {
 		return nil

@@ -1,4 +1,4 @@
-// Responses that are kept for requests that go on from them.
+// Responses that are kept for requests that continue from them.
 
 package responses
 

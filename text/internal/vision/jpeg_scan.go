@@ -129,7 +129,7 @@ func (j *jpegFile) units(in []*component, p pass) error {
 	return nil
 }
 
-// restart goes on after the next marker.
+// restart continues after the next marker.
 func (b *bits) restart() {
 	b.acc, b.n, b.eob = 0, 0, 0
 	for len(b.data) >= 2 {

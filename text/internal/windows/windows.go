@@ -111,7 +111,7 @@ func Count(e *tokenizer.Encoding) string {
 	return fmt.Sprint(len(e.IDs) + e.Cut)
 }
 
-// OfIDs is the window of tokens that stand for themselves.
+// OfIDs is the window of tokens that a caller gives by their ids.
 func OfIDs(ids []int) *tokenizer.Encoding {
 	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
 	for i := range e.Attention {

@@ -16,7 +16,7 @@ import (
 )
 
 // A Scope is the tensors of a checkpoint whose names begin with a prefix. Its methods give
-// nothing for what is not there or does not fit; loading goes on to see what else is wrong,
+// nothing for what is not there or does not fit; loading continues and finds what else is wrong,
 // without memory for what is missing, whose sizes may be those of a hostile configuration.
 type Scope struct {
 	Prefix     string
