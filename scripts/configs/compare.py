@@ -123,7 +123,11 @@ def theirs(recipe, path):
         raise ValueError("from_pretrained asks for a package that quantizes")
     model = recipe.cls._from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     model.set_experts_implementation("eager")  # the others have no float64
-    folder.redraw(model, recipe.seed, **recipe.how)
+    how = dict(recipe.how)
+    after = how.pop("after", None)  # makes other weights of those drawn
+    folder.redraw(model, recipe.seed, **how)
+    if after:
+        after(model)
     recipe.pad(config)
     result = recipe.run(model, torch.float32)
     if "modules.json" not in recipe.beside:

@@ -52,7 +52,7 @@ type ggufVocab struct {
 	err    error
 }
 
-// FromGGUF makes the tokenizer that a GGUF file holds: of the models gpt2, llama,
+// FromGGUF makes the tokenizer that a GGUF file holds: of the models gpt2, llama, gemma4,
 // bert and t5.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	g := &ggufVocab{file: f}
@@ -78,6 +78,8 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 		t, err = g.byteLevel()
 	case "llama":
 		t, err = g.llama()
+	case "gemma4":
+		t, err = g.gemma4()
 	case "bert":
 		t, err = g.bert()
 	case "t5":
@@ -185,14 +187,9 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := get(g, "merges", g.file.Texts)
-	merges := make([][2]string, len(lines))
-	for i, line := range lines {
-		pair, err := mergesText([]byte(line))
-		if err != nil || len(pair) != 1 {
-			return nil, fmt.Errorf("%w: tokenizer.ggml.merges[%d] is %q, not two tokens", fault.ErrFormat, i, line)
-		}
-		merges[i] = pair[0]
+	merges, err := g.merges()
+	if err != nil {
+		return nil, err
 	}
 	m, err := mergedBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: pre.ignoreMerges})
 	if err != nil {
@@ -212,6 +209,20 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	return t, g.around(t, pre.begins)
 }
 
+// merges are pairs of tokens by rank.
+func (g *ggufVocab) merges() ([][2]string, error) {
+	lines := get(g, "merges", g.file.Texts)
+	merges := make([][2]string, len(lines))
+	for i, line := range lines {
+		first, second, ok := strings.Cut(line, " ")
+		if !ok || first == "" || second == "" || strings.Contains(second, " ") {
+			return nil, fmt.Errorf("%w: tokenizer.ggml.merges[%d] is %q, not two tokens", fault.ErrFormat, i, line)
+		}
+		merges[i] = [2]string{first, second}
+	}
+	return merges, nil
+}
+
 // encoder adds what begins and ends the texts of encoders.
 func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 	bos, okBOS := g.special("bos")
@@ -228,10 +239,15 @@ func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 }
 
 // around adds bos and eos as the file says.
-func (g *ggufVocab) around(t *Tokenizer, addBOS bool) (err error) {
+func (g *ggufVocab) around(t *Tokenizer, addBOS bool) error {
+	return g.within(t, g.bool("add_bos_token", addBOS))
+}
+
+// within adds bos if addBOS says so, and eos as the file says.
+func (g *ggufVocab) within(t *Tokenizer, addBOS bool) (err error) {
 	bos, hasBOS := g.special("bos")
 	eos, hasEOS := g.special("eos")
-	addBOS = g.bool("add_bos_token", addBOS) && hasBOS
+	addBOS = addBOS && hasBOS
 	addEOS := g.bool("add_eos_token", false) && hasEOS
 	if addBOS || addEOS {
 		t.post, err = beginAndEnd(t.model, bos, eos, addBOS, addEOS)
@@ -252,6 +268,23 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	}
 	t := spaced(m, g.bool("add_space_prefix", true))
 	return t, g.around(t, true)
+}
+
+// gemma4 merges whole texts, whose spaces are ▁, by the ranks of the file, and spells what is not in the vocabulary as bytes. Texts begin with
+// bos, whatever the file says, as in llama.cpp.
+func (g *ggufVocab) gemma4() (*Tokenizer, error) {
+	merges, err := g.merges()
+	if err != nil {
+		return nil, err
+	}
+	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
+	c.unknown, _ = g.special("unknown")
+	m, err := mergedBPE(g.vocabulary(nil), merges, c)
+	if err != nil {
+		return nil, err
+	}
+	t := spaced(m, false)
+	return t, g.within(t, true)
 }
 
 func (g *ggufVocab) bert() (*Tokenizer, error) {

@@ -45,7 +45,7 @@ func TestPres(t *testing.T) {
 		}
 		for _, name := range family.Names {
 			seen[name] = true
-			got := vocabularyGGUF(t, want, model["merges"].([]any), gguf.Pair{Key: "tokenizer.ggml.pre", Value: name}, gguf.Pair{Key: "tokenizer.ggml.add_bos_token", Value: false})
+			got := vocabularyGGUF(t, "gpt2", want, model["merges"].([]any), gguf.Pair{Key: "tokenizer.ggml.pre", Value: name}, gguf.Pair{Key: "tokenizer.ggml.add_bos_token", Value: false})
 			for _, s := range texts {
 				a, errA := got.Encode(s, Options{})
 				b, errB := want.Encode(s, Options{})
@@ -64,7 +64,7 @@ func TestPres(t *testing.T) {
 }
 
 // vocabularyGGUF is a GGUF file with the vocabulary of t, opened.
-func vocabularyGGUF(t *testing.T, from *Tokenizer, merges []any, more ...gguf.Pair) *Tokenizer {
+func vocabularyGGUF(t *testing.T, model string, from *Tokenizer, merges []any, more ...gguf.Pair) *Tokenizer {
 	tokens, lines := make([]string, from.Size()), make([]string, len(merges))
 	for id := range tokens {
 		tokens[id], _ = from.Token(id)
@@ -76,7 +76,7 @@ func vocabularyGGUF(t *testing.T, from *Tokenizer, merges []any, more ...gguf.Pa
 		lines[i] = m.(string)
 	}
 	var b bytes.Buffer
-	err := gguf.Write(&b, append([]gguf.Pair{{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.tokens", Value: tokens}, {Key: "tokenizer.ggml.merges", Value: lines}}, more...), nil)
+	err := gguf.Write(&b, append([]gguf.Pair{{Key: "tokenizer.ggml.model", Value: model}, {Key: "tokenizer.ggml.tokens", Value: tokens}, {Key: "tokenizer.ggml.merges", Value: lines}}, more...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestEndsAreControl(t *testing.T) {
 	if err := json.Unmarshal(file["model"], &model); err != nil {
 		t.Fatal(err)
 	}
-	tok := vocabularyGGUF(t, from, model.Merges, gguf.Pair{Key: "tokenizer.ggml.pre", Value: "gpt-2"})
+	tok := vocabularyGGUF(t, "gpt2", from, model.Merges, gguf.Pair{Key: "tokenizer.ggml.pre", Value: "gpt-2"})
 	e, err := tok.Encode("a<|endoftext|>", Options{})
 	if err != nil || len(e.IDs) != 2 {
 		t.Errorf("ids %v, error %v, want those of a and <|endoftext|>", e.IDs, err)
