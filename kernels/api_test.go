@@ -121,7 +121,7 @@ func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []
 	add(Scale, "Scale", "dst x alpha", lengths(n, "dst"), data(n), data(n), float32(2))
 	add(AXPY, "AXPY", "alpha x y", lengths(n, "y"), float32(2), data(n), data(n))
 	for name, f := range map[string]func(dst, x []float32){"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh,
-		"SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf} {
+		"SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf, "Softplus": Softplus} {
 		add(f, name, "dst x", lengths(n, "dst"), data(n), data(n))
 	}
 

@@ -118,7 +118,7 @@ func elementCases(add func(function, name string, result func() []float32)) {
 		return append(x, 0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), 88.72284, 88.72283, -103.97208, -103.97207, -87.33655)
 	}
 	for name, f := range map[string]func(dst, x []float32){
-		"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh, "SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf,
+		"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh, "SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf, "Softplus": Softplus,
 		"Scale": func(dst, x []float32) { Scale(dst, x, 1.1) },
 		"AXPY":  func(dst, x []float32) { AXPY(1.1, x, dst) },
 		"Add":   func(dst, x []float32) { Add(dst, x, any32(2)) },

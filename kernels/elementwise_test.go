@@ -45,6 +45,7 @@ var elementwiseCases = []elementwiseCase{
 	{"Sigmoid", Sigmoid, ref.Sigmoid, func(_, want float64) float64 { return max(4*ulp32(want), 0x1p-126) },
 		map[float32]float32{inf32: 1, -inf32: 0, 0: 0.5}},
 	{"Tanh", Tanh, math.Tanh, ulps(4), map[float32]float32{inf32: 1, -inf32: -1, 0: 0, negZero: negZero}},
+	{"Softplus", Softplus, ref.Softplus, ulps(2), map[float32]float32{inf32: inf32, -inf32: 0, 21: 21, 1e30: 1e30, -104: 0}},
 	{"Erf", Erf, math.Erf, ulps(5), map[float32]float32{inf32: 1, -inf32: -1, 0: 0, negZero: negZero}},
 }
 

@@ -46,6 +46,7 @@ func TestRowsThreads(t *testing.T) {
 			"ReLU":     func(t Threads, dst []float32) { t.ReLU(dst, x) },
 			"Sigmoid":  func(t Threads, dst []float32) { t.Sigmoid(dst, x) },
 			"Tanh":     func(t Threads, dst []float32) { t.Tanh(dst, x) },
+			"Softplus": func(t Threads, dst []float32) { t.Softplus(dst, x) },
 			"Erf":      func(t Threads, dst []float32) { t.Erf(dst, x) },
 			"Add":      func(t Threads, dst []float32) { t.Add(dst, x, residual) },
 			"Mul":      func(t Threads, dst []float32) { t.Mul(dst, x, residual) },

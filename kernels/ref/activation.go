@@ -38,3 +38,11 @@ func gate(x, g float64) float64 {
 	}
 	return x * g
 }
+
+// Softplus is log(1 + e^x), and x above 20, where float32 does not tell the two apart.
+func Softplus(x float64) float64 {
+	if x > 20 {
+		return x
+	}
+	return math.Log1p(math.Exp(x))
+}

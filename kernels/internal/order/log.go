@@ -28,3 +28,13 @@ func Log(x float64) float64 {
 	}
 	return float64(float64(e)*math.Ln2) + (2*s + float64(2*s*p))
 }
+
+// Log1p is the natural logarithm of 1 + y for y >= 0, within half an ULP and a little more.
+func Log1p(y float32) float32 {
+	w := float64(y)
+	if w < 0x1p-9 { // 1 + y would lose digits of y
+		square := float64(w * w)
+		return float32(w - float64(square*(0.5-float64(w*(1.0/3-float64(w*(0.25-float64(w*0.2))))))))
+	}
+	return float32(Log(1 + w))
+}

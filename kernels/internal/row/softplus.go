@@ -1,0 +1,38 @@
+package row
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// softplusElements is how many elements have their exponentials in a buffer at a time.
+const softplusElements = 256
+
+var softpluses tasks[unary]
+
+// Softplus sets dst to log(1 + exp(x)).
+func Softplus(t int, dst, x []float32) {
+	a := unary{run: simd.ExpVec, isa: simd.Active(), budget: BudgetOf(simd.KernelExpVec, simd.Active()), dst: dst, x: x}
+	if alone(t, len(x), 8*len(x)) {
+		softplus(&a, 0, len(x))
+		return
+	}
+	softpluses.split(t, len(x), 8, &a, softplus)
+}
+
+// softplus computes the elements [from, to). An exponential has one of few orders on all machines, and so has what is made of
+// it here.
+func softplus(a *unary, from, to int) {
+	var power [softplusElements]float32
+	for i := from; i < to; i += softplusElements {
+		x := a.x[i:min(i+softplusElements, to)]
+		dst := a.dst[i:][:len(x)]
+		unaryPieces(a.run, a.isa, a.budget, power[:len(x)], x)
+		for j, v := range x {
+			if v <= 20 {
+				v = order.Log1p(power[j])
+			}
+			dst[j] = v
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package transformer
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// Mamba2Config describes the block of Mamba-2 (Dao and Gu, 2024, "Transformers are SSMs").
+type Mamba2Config struct {
+	Dim            int
+	Heads, HeadDim int // HeadDim channels of each head; all together are the block's inner width
+	Groups         int // the heads of a group share B and C
+	State          int // elements of state that each channel has
+	Taps           int // rows that the convolution mixes: the row itself and those in front of it
+	// InBias, ConvBias and OutBias say which of the projections and the convolution have a bias.
+	InBias, ConvBias, OutBias bool
+	// StepMin and StepMax bound the time step after softplus; a StepMax of 0 is no bound.
+	StepMin, StepMax float32
+	// Eps is that of the normalization, over the channels of each group, of what leaves the scan. 0: there is no normalization.
+	Eps float32
+	// NormFirst has the normalization before the product with the gate.
+	NormFirst bool
+	// InScale, unless 0, multiplies what enters the block, and Scales, unless nil, the parts of what the projection makes of it: z,
+	// x, B, C and the time steps.
+	InScale float32
+	Scales  []float32
+	// Negative says that the tensor A_log holds A = -exp(A_log), as in the files of llama.cpp.
+	Negative bool
+}
+
+// inner is the width of all heads, mixed is what the convolution mixes, and projected what the projection makes of a row.
+func (c *Mamba2Config) inner() int     { return c.Heads * c.HeadDim }
+func (c *Mamba2Config) mixed() int     { return c.inner() + 2*c.Groups*c.State }
+func (c *Mamba2Config) projected() int { return c.inner() + c.mixed() + c.Heads }
+
+// recent is the part of a state that the convolution has: the inputs of the rows before. The rest is the heads'.
+func (c *Mamba2Config) recent() int { return (c.Taps - 1) * c.mixed() }
+
+func (c *Mamba2Config) check() error {
+	err := check.Positive("mamba", check.Size("dim", c.Dim), check.Size("heads", c.Heads), check.Size("head dim", c.HeadDim), check.Size("groups", c.Groups), check.Size("state", c.State), check.Size("taps", c.Taps))
+	switch {
+	case err != nil:
+		return err
+	case c.Heads%c.Groups != 0:
+		return check.Errorf(fault.ErrConfig, "mamba: %d heads in %d groups", c.Heads, c.Groups)
+	case !(c.StepMin >= 0) || !(c.StepMax >= 0) || c.StepMax > 0 && c.StepMin > c.StepMax:
+		return check.Errorf(fault.ErrConfig, "mamba: time steps from %g to %g", c.StepMin, c.StepMax)
+	case !(c.Eps >= 0):
+		return check.Errorf(fault.ErrConfig, "mamba: eps = %g", c.Eps)
+	case c.Scales != nil && len(c.Scales) != 5:
+		return check.Errorf(fault.ErrConfig, "mamba: %d scales, want 5", len(c.Scales))
+	}
+	const most = 1 << 28 // elements of a state, which a configuration merely claims
+	for n, sizes := 1, []int{c.Heads, c.HeadDim, c.State}; len(sizes) > 0; sizes = sizes[1:] {
+		if n *= sizes[0]; n > most {
+			return check.Errorf(fault.ErrConfig, "mamba: a state of %d*%d*%d elements", c.Heads, c.HeadDim, c.State)
+		}
+	}
+	if c.Groups*c.State > most || c.Taps > most/c.mixed() {
+		return check.Errorf(fault.ErrConfig, "mamba: a convolution of %d rows of %d", c.Taps, c.mixed())
+	}
+	return nil
+}
+
+// Mamba2 is the block of Mamba-2: the projection In makes a gate z, channels x, B and C, and a time step for each head;
+// x, B and C are mixed with the few rows before by a convolution and SiLU; then each channel of a head has
+//
+//	state = exp(step*A)*state + step*x*B
+//	y = state*C + D*x
+//
+// of which y*silu(z), normalized, goes through the projection Out.
+//
+// The state passes from row to row, so that a text gets the same bits at once, in pieces and row by row.
+type Mamba2 struct {
+	Mamba2Config
+	In, Out    *Linear
+	Weight     []float32 // [Taps, mixed], of which the last tap is for the row itself
+	Bias       []float32 // [mixed], or nil
+	StepBias   []float32 // [Heads]
+	A, D       []float32 // [Heads]; A is negative
+	NormWeight []float32 // [inner], or nil
+}
+
+// Mamba2 is the block with the tensors in_proj, conv1d, dt_bias, A_log, D, norm and out_proj.
+func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
+	if l.Fail(c.check()) {
+		return nil
+	}
+	m := &Mamba2{
+		Mamba2Config: c,
+		In:           l.At("in_proj.").Linear(c.Dim, c.projected(), c.InBias), Out: l.At("out_proj.").Linear(c.inner(), c.Dim, c.OutBias),
+		Bias:     l.Optional(c.ConvBias, "conv1d.bias", c.mixed()),
+		StepBias: l.Tensor("dt_bias", c.Heads),
+		A:        l.column("A_log", c.Heads), D: l.column("D", c.Heads),
+	}
+	shape := []int{c.mixed(), 1, c.Taps}
+	if stored, ok := l.Shape("conv1d.weight"); ok && len(stored) == 2 { // in GGUF files
+		shape = []int{c.mixed(), c.Taps}
+	}
+	m.Weight = transposed(l.Tensor("conv1d.weight", shape...), c.mixed())
+	if c.Eps > 0 {
+		m.NormWeight = l.column("norm.weight", c.inner())
+	}
+	if !c.Negative {
+		m.A = slices.Clone(m.A)
+		kernels.Exp(m.A, m.A)
+		kernels.Scale(m.A, m.A, -1)
+	}
+	return m
+}
+
+// column is the tensor of n elements, of which GGUF files may have two dimensions.
+func (l *Loader) column(name string, n int) []float32 {
+	shape := []int{n}
+	if stored, ok := l.Shape(name); ok && len(stored) == 2 && stored[0] > 0 && n%stored[0] == 0 {
+		shape = []int{stored[0], n / stored[0]}
+	}
+	return l.Tensor(name, shape...)
+}
+
+// transposed is x, [rows, n], as [n, rows].
+func transposed(x []float32, rows int) []float32 {
+	t, n := make([]float32, len(x)), len(x)/rows
+	for i, v := range x {
+		t[i%n*rows+i/n] = v
+	}
+	return t
+}
+
+// StateBytes is the memory of a sequence's state in a cache.
+func (m *Mamba2) StateBytes() int64 { return 4 * int64(m.recurrence().Size) }
+
+func (m *Mamba2) recurrence() Recurrence {
+	return Recurrence{Size: m.recent() + m.Heads*m.State*m.HeadDim, Width: m.mixed() + m.Heads}
+}
+
+// Forward sets dst, [rows of batch, Dim], to the block's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may
+// be x.
+func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
+	if m == nil || m.In == nil || m.Out == nil {
+		return check.Errorf(fault.ErrConfig, "mamba without projections")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
+	rows, inner := batch.Rows(), m.inner()
+	if err := check.Len("mamba: x", x, rows*m.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	if m.InScale != 0 {
+		scaled := ws.Alloc(len(x))
+		ws.Threads.Scale(scaled, x, m.InScale)
+		x = scaled
+	}
+	projected := ws.Alloc(rows * m.projected())
+	if err := m.In.Forward(ws, projected, x); err != nil { // [rows, z, x, B, C and steps]
+		return err
+	}
+	s := &scan{Mamba2: m, ws: ws, y: ws.Alloc(rows * inner)} // y: [rows, inner]
+	r := m.recurrence()
+	inputs, z := ws.Alloc(rows*r.Width), ws.Alloc(rows*inner)
+	for i := range rows {
+		row := projected[i*m.projected():][:m.projected()]
+		m.scale(row)
+		copy(z[i*inner:][:inner], row)
+		copy(inputs[i*r.Width:][:r.Width], row[inner:])
+	}
+	r.Step = s.step
+	if err := r.Forward(ws, inputs, batch, cache); err != nil {
+		return err
+	}
+	m.gate(ws, s.y, z)
+	return m.Out.Forward(ws, dst, s.y) // [rows, D]
+}
+
+// scale multiplies the parts of a projected row by Scales.
+func (m *Mamba2) scale(row []float32) {
+	if m.Scales == nil {
+		return
+	}
+	bc := m.Groups * m.State
+	for i, n := range []int{m.inner(), m.inner(), bc, bc, m.Heads} {
+		kernels.Scale(row[:n], row[:n], m.Scales[i])
+		row = row[n:]
+	}
+}
+
+// gate sets y to y*silu(z), both [rows, inner], and normalizes before or after that. z is lost.
+func (m *Mamba2) gate(ws *Workspace, y, z []float32) {
+	ws.Threads.SiLU(z, z)
+	if m.NormFirst {
+		m.normalize(ws, y)
+	}
+	ws.Threads.Mul(y, y, z)
+	if !m.NormFirst {
+		m.normalize(ws, y)
+	}
+}
+
+// normalize normalizes the channels of each group of y, [rows, inner].
+func (m *Mamba2) normalize(ws *Workspace, y []float32) {
+	if m.Eps == 0 {
+		return
+	}
+	inner := m.inner()
+	if m.Groups == 1 {
+		ws.Threads.RMSNorm(y, y, len(y)/inner, inner, m.NormWeight, m.Eps)
+		return
+	}
+	width := inner / m.Groups
+	ws.Threads.RMSNorm(y, y, len(y)/width, width, nil, m.Eps)
+	for at := 0; at < len(y); at += inner {
+		row := y[at:][:inner]
+		kernels.Mul(row, row, m.NormWeight)
+	}
+}
