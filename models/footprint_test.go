@@ -196,14 +196,14 @@ func TestFootprintOfCaches(t *testing.T) {
 			pages := m.LM.NewPages(0)
 			x := make([]float32, m.LM.Dim())
 			tftest.NoError(t, m.LM.Hidden(ws, x, []int{1}, tf.Uniform(1, 1), memory, pages.Cache(1)))
-			want := tf.PageRows * m.Footprint.Token
+			want := tf.PageRows*m.Footprint.Token + m.Footprint.State
 			if memory != nil {
 				want += int64((memory.Batch.Rows()+tf.PageRows-1)/tf.PageRows*tf.PageRows) * m.Footprint.MemoryRow
 			}
-			if got := pages.Used(); got != want || m.Footprint.Token == 0 {
+			if got := pages.Used(); got != want || want == 0 {
 				t.Errorf("%s: %v: pages take %d, told were %d by %+v", dir, format, got, want, m.Footprint)
 			}
-			if full := m.Footprint.Context; m.Config.MaxLength > 0 && (full < m.Footprint.Token || full > m.Footprint.Token*int64(m.Config.MaxLength+tf.PageRows)) {
+			if full := m.Footprint.Context; m.Config.MaxLength > 0 && (full < m.Footprint.Token || full > m.Footprint.State+m.Footprint.Token*int64(m.Config.MaxLength+tf.PageRows)) {
 				t.Errorf("%s: %+v of %d tokens", dir, m.Footprint, m.Config.MaxLength)
 			}
 			compared++

@@ -180,7 +180,9 @@ type Joint interface {
 type Footprint struct {
 	Weights int64 `json:"weights"` // as they are held
 	Loading int64 `json:"loading"` // the most while they are read and packed
-	// Token is the keys and values of one token in the format of Options.Cache, and Context those of a text of
+	// State is the states of recurrent layers, which each text has once, and twice while a pass computes the next.
+	State int64 `json:"state,omitempty"`
+	// Token is the keys and values of one token in the format of Options.Cache, and Context with State those of a text of
 	// Config.MaxLength tokens, which is less than as many times Token where layers have windows. They are 0 of models that generate nothing,
 	// and Context is 0 where texts have no limit.
 	Token   int64 `json:"token,omitempty"`

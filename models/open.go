@@ -258,7 +258,8 @@ func (c *Checkpoint) measure(m *Model, o Options) error {
 	}
 	f.Weights, f.Loading = c.Loader.Bytes(nil)
 	if d, ok := m.LM.(*block.Decoder); ok {
-		f.Token, f.Context, f.MemoryRow = d.HistoryBytes(m.Config.MaxLength)
+		b := d.HistoryBytes(m.Config.MaxLength)
+		f.State, f.Token, f.Context, f.MemoryRow = b.State, b.Token, b.Text, b.MemoryRow
 	}
 	if o.MemoryLimit <= 0 || f.Loading <= o.MemoryLimit {
 		return nil

@@ -306,6 +306,9 @@ func (i *folderInfo) cache() string {
 	if m.Token > 0 {
 		said = fmt.Sprintf("; cache (%v): %.1f KB a token", i.options.CacheFormat, float64(m.Token)/1e3)
 	}
+	if m.State > 0 {
+		said += fmt.Sprintf("; state: %.1f MB a text", float64(m.State)/1e6)
+	}
 	if m.Context > 0 {
 		said += fmt.Sprintf(", %.1f MB for %d", float64(m.Context)/1e6, i.MaxLength)
 	}

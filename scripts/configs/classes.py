@@ -19,6 +19,7 @@ MODEL_TYPES = """
     bert electra albert deberta-v2 camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert gte eurobert jina_embeddings_v3
     gpt2 llama mistral ministral3 mistral3 qwen2 qwen3 phi3 smollm3 olmo2 olmo3 glm4 granite granite_swa starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text embedding_gemma2 embedding_gemma2_text lfm2 ernie4_5 exaone4 hunyuan_v1_dense
     mixtral qwen2_moe qwen3_moe gpt_oss granitemoe lfm2_moe
+    bamba granitemoehybrid falcon_h1 nemotron_h
     t5 mt5 bart mbart marian m2m_100 whisper
     clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
 """.split()
@@ -80,7 +81,14 @@ def parts(cls):
 def text(value):
     if isinstance(value, hf.PreTrainedConfig):
         value = None
-    return "`" + json.dumps(value) + "`"
+    return "`" + json.dumps(finite(value)) + "`"
+
+
+def finite(value):
+    """value as config.json has it, where infinite numbers are objects."""
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    return {"__float__": "Infinity"} if value == float("inf") else value
 
 
 def table(name, fields, indent):
@@ -112,12 +120,14 @@ def main():
     print("var Classes = map[string]*class{")
     for kind in sorted(classes):
         cls = classes[kind]
-        fields = {k: v for k, v in (popped(cls) | asked(cls) | declared(cls)).items() if base.get(k, NOTHING) != v}
+        own = popped(cls) | asked(cls) | declared(cls)
+        aliases = {k: v for k, v in cls.attribute_map.items() if v in base | own}  # others stand for what the class computes
+        fields = {k: v for k, v in (base | own).items() if base.get(k, NOTHING) != v or k in aliases.values()}
         print(f"\t{json.dumps(kind)}: {{ // {cls.__name__}")
         table("Fields", fields, "\t\t")
-        if cls.attribute_map:
+        if aliases:
             print("\t\tAliases: map[string]string{")
-            for k, v in sorted(cls.attribute_map.items()):
+            for k, v in sorted(aliases.items()):
                 print(f"\t\t\t{json.dumps(k)}: {json.dumps(v)},")
             print("\t\t},")
         known = {k: v for k, v in parts(cls).items() if v.model_type in MODEL_TYPES}  # others are of what is not read

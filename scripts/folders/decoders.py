@@ -460,3 +460,69 @@ def _(out, name):
         c.update(sliding_window_pattern=3)
 
     decoder(out, name, hf.Cohere2ForCausalLM(c), hf.Cohere2ForCausalLM, seed=3560, config=config if name == "cohere2-pattern" else None)
+
+
+def mamba(cls, **more):
+    """A hybrid model in small sizes: heads of 8 channels in two groups, a state of 16 elements for each channel."""
+    return llama(cls, **(dict(num_hidden_layers=2, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8) | more))
+
+
+@folder("bamba", "bamba-bias")
+def _(out, name):
+    """bamba-bias has biases everywhere but in the convolution, which mixes three rows, and bounds of the time steps that many reach."""
+    more = {
+        "bamba": dict(attn_layer_indices=[1]),
+        "bamba-bias": dict(attn_layer_indices=[0], mamba_proj_bias=True, mamba_conv_bias=False, mamba_d_conv=3, attention_bias=True, mlp_bias=True, mamba_n_groups=1, mamba_d_head="auto",
+                           tie_word_embeddings=True, time_step_limit=[0.5, 0.9], rope_parameters=rope("default", 500.0, partial_rotary_factor=0.5)),
+    }[name]
+    decoder(out, name, hf.BambaForCausalLM(mamba(hf.BambaConfig, **more)), hf.BambaForCausalLM, seed=5100)
+
+
+@folder("granitemoehybrid", "granitemoehybrid-experts", "granitemoehybrid-attention")
+def _(out, name):
+    """Granite 4 in its three forms: with layers of both kinds, with a mixture of experts beside the network that every row takes,
+    and with attention only, which has positions then. The first has the names of layers that transformers 4 wrote."""
+    more = {
+        "granitemoehybrid": dict(layer_types=["linear_attention", "full_attention"], num_local_experts=0, mamba_n_groups=1, tie_word_embeddings=True, embedding_multiplier=0.3),
+        "granitemoehybrid-experts": dict(layer_types=["full_attention", "linear_attention"], num_local_experts=5, num_experts_per_tok=2, intermediate_size=12, mamba_proj_bias=True, mamba_conv_bias=False),
+        "granitemoehybrid-attention": dict(layer_types=["full_attention"] * 2, num_local_experts=0, position_embedding_type="rope", attention_bias=True, hidden_act="gelu"),
+    }[name]
+    c = mamba(hf.GraniteMoeHybridConfig, **(dict(shared_intermediate_size=40, embedding_multiplier=1.7, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=0.5) | more))
+
+    def config(c):
+        c["layer_types"] = [{"linear_attention": "mamba", "full_attention": "attention"}[kind] for kind in c["layer_types"]]
+
+    decoder(out, name, hf.GraniteMoeHybridForCausalLM(c), hf.GraniteMoeHybridForCausalLM, seed=5200, config=config if name == "granitemoehybrid" else None)
+
+
+@folder("falcon_h1", "falcon_h1-norm", "falcon_h1-gate")
+def _(out, name):
+    """falcon_h1-norm normalizes before the gate, in groups, and falcon_h1-gate after it, with biases."""
+    more = {
+        "falcon_h1": dict(mamba_d_ssm=64, ssm_multipliers=[0.8, 1.3, 1.6, 0.7, 1.2], mlp_multipliers=[0.8, 1.4], ssm_in_multiplier=1.3, ssm_out_multiplier=0.6, attention_in_multiplier=1.2,
+                          attention_out_multiplier=0.7, key_multiplier=1.5, embedding_multiplier=1.6, lm_head_multiplier=1.9),
+        "falcon_h1-norm": dict(mamba_d_ssm=None, mamba_rms_norm=True, mamba_n_heads=16, mamba_d_head=4),
+        "falcon_h1-gate": dict(mamba_d_ssm=48, mamba_d_head=6, mamba_rms_norm=True, mamba_norm_before_gate=False, attention_bias=True, mlp_bias=True, projectors_bias=True, mamba_proj_bias=True,
+                               mamba_conv_bias=False, tie_word_embeddings=True, num_key_value_heads=4, time_step_limit=[0.5, 0.9], ssm_in_multiplier=1.3, mlp_multipliers=[0.8, 1.0]),
+    }[name]
+    decoder(out, name, hf.FalconH1ForCausalLM(mamba(hf.FalconH1Config, **more)), hf.FalconH1ForCausalLM, seed=5300)
+
+
+@folder("nemotron_h", "nemotron_h-hub", "nemotron_h-bias")
+def _(out, name):
+    """nemotron_h-hub has the fields of the hub, which write the kinds of layers as letters; nemotron_h-bias biases, and a least time step that many
+    would be below."""
+    more = {
+        "nemotron_h": dict(layers_block_type=["linear_attention", "mlp", "full_attention"]),
+        "nemotron_h-hub": dict(layers_block_type=["full_attention", "mlp", "linear_attention", "mlp"]),
+        "nemotron_h-bias": dict(layers_block_type=["linear_attention", "full_attention", "mlp", "linear_attention"], use_bias=True, mlp_bias=True, use_conv_bias=False, conv_kernel=3, n_groups=1, time_step_min=0.7, mlp_hidden_act="silu"),
+    }[name]
+    c = hf.NemotronHConfig(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, bos_token_id=1, eos_token_id=EOS,
+                                   pad_token_id=None, mamba_num_heads=8, mamba_head_dim=6, ssm_state_size=16, n_groups=2) | more))
+
+    def config(c):
+        letters = {"linear_attention": "M", "mlp": "-", "full_attention": "*"}
+        c["hybrid_override_pattern"] = "".join(letters[kind] for kind in c.pop("layers_block_type"))
+        c["num_hidden_layers"] = len(c["hybrid_override_pattern"])
+
+    decoder(out, name, hf.NemotronHForCausalLM(c), hf.NemotronHForCausalLM, seed=5400, config=config if name == "nemotron_h-hub" else None)

@@ -79,6 +79,10 @@ DECODERS = {
     "gemma3": (hf.Gemma3ForConditionalGeneration, dict(text_config=GEMMA3, vision_config=IMAGE, mm_tokens_per_image=4), 1e-4, []),
     "gemma4_text": (hf.Gemma4ForCausalLM, GEMMA4, 1e-4, []),
     "gemma4": (hf.Gemma4ForConditionalGeneration, dict(text_config=GEMMA4), 1e-4, []),
+    "bamba": (hf.BambaForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, hidden_size=64, mamba_d_state=8, attn_layer_indices=[1]), 1e-3, []),
+    "granitemoehybrid": (hf.GraniteMoeHybridForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, hidden_size=64, mamba_d_state=8, intermediate_size=8, shared_intermediate_size=8, layer_types=["linear_attention", "full_attention"]), 1e-3, []),
+    "falcon_h1": (hf.FalconH1ForCausalLM, SMALL | dict(num_attention_heads=8, mamba_d_state=8, mamba_d_ssm=128), 1e-3, []),
+    "nemotron_h": (hf.NemotronHForCausalLM, dict(vocab_size=VOCAB, hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24, mamba_head_dim=1, ssm_state_size=8, layers_block_type=["linear_attention", "full_attention", "mlp"]), 1e-3, []),
     "lfm2": (hf.Lfm2ForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), 1e-3, []),
     "lfm2_moe": (hf.Lfm2MoeForCausalLM, SMALL | dict(num_hidden_layers=3, num_attention_heads=8, num_experts=5, moe_intermediate_size=8, layer_types=["conv", "full_attention", "conv"]), 1e-3, []),
 }

@@ -19,6 +19,9 @@ type DecoderLayer interface {
 // A crossLayer is a decoderLayer that may attend to what an encoder gives, of which a cache takes MemoryBytes a row; 0: it does not.
 type crossLayer interface{ MemoryBytes() int64 }
 
+// A recurrentLayer is a DecoderLayer of which a cache keeps a state of StateBytes for each sequence.
+type recurrentLayer interface{ StateBytes() int64 }
+
 // memoryBytes is MemoryBytes of a layer, 0 where it has none.
 func memoryBytes(l DecoderLayer) int64 {
 	if c, ok := l.(crossLayer); ok {
@@ -215,18 +218,32 @@ func softCap(ws *transformer.Workspace, x []float32, limit float32) {
 // causal is shared by the layers without a window.
 var causal = transformer.Causal()
 
-// HistoryBytes is the memory of a history: of one token, of a text of the given length (0: no limit), and of a row of an
-// encoder's memory.
-func (d *Decoder) HistoryBytes(length int) (token, text, memoryRow int64) {
+// HistoryBytes is what the histories of a decoder take.
+type HistoryBytes struct {
+	State     int64 // of each text, whatever its length: the states of recurrent layers
+	Token     int64 // of each token
+	Text      int64 // of a text of a length, its state included
+	MemoryRow int64 // of each row of an encoder's memory
+}
+
+// HistoryBytes is the memory of histories, whose texts have the given length; 0: no limit.
+func (d *Decoder) HistoryBytes(length int) HistoryBytes {
+	var b HistoryBytes
 	for i, l := range d.layers {
 		rows := length
 		if w := d.Windows[i]; w > 0 {
 			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
 		n := l.CacheBytes(d.CacheFormat)
-		token += n
-		text += n * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
-		memoryRow += memoryBytes(l)
+		b.Token += n
+		b.Text += n * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
+		b.MemoryRow += memoryBytes(l)
+		if r, ok := l.(recurrentLayer); ok {
+			b.State += r.StateBytes()
+		}
 	}
-	return token, text, memoryRow
+	if length > 0 {
+		b.Text += b.State
+	}
+	return b
 }

@@ -5,14 +5,16 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Layers that normalize what leaves a part, or multiply it, before it is added: what [transformer.Layer] lacks.
+// Layers that normalize what leaves a part, or multiply it, before it is added, and layers with Mamba-2 in the place of
+// attention: what [transformer.Layer] lacks.
 
-// Layer is attention and then a feed-forward network. Each part may normalize what enters it, normalize
-// what leaves it, and multiply that before it is added to the part's input.
+// Layer is attention, or Mamba-2, and then a feed-forward network. Each part may normalize what enters it, normalize
+// what leaves it, and multiply that before it is added to the part's input. A layer may have one of the parts only.
 type Layer struct {
 	Norm, PostNorm         *transformer.Norm // of what enters attention and of what leaves it; nil: none
 	Attention              *transformer.MultiHeadAttention
-	FeedNorm, FeedPostNorm *transformer.Norm // the same of the feed-forward network
+	Mamba                  *transformer.Mamba2 // in the place of attention
+	FeedNorm, FeedPostNorm *transformer.Norm   // the same of the feed-forward network
 	Feed                   transformer.Feed
 	Scale                  float32 // what leaves a part is multiplied by; 0: 1
 	Kept                   int     // which of LayerInput.Kept attention leaves its keys and values in, or takes them from, counted from 1; 0: none
@@ -26,6 +28,22 @@ type LayerNames struct {
 
 // LoadLayer takes the tensors of a layer. All its normalizations are alike.
 func LoadLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerNames) *Layer {
+	layer := loadNorms(l, c, names)
+	layer.Attention = l.At(names.Self).Attention(c.Self, names.Attention)
+	layer.loadFeed(l, c, names)
+	return layer
+}
+
+// LoadMambaLayer takes the tensors of a layer with Mamba-2, under a prefix, in the place of attention.
+func LoadMambaLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerNames, m transformer.Mamba2Config, prefix string) *Layer {
+	layer := loadNorms(l, c, names)
+	layer.Mamba = l.At(prefix).Mamba2(m)
+	layer.loadFeed(l, c, names)
+	return layer
+}
+
+// loadNorms is a layer with its normalizations.
+func loadNorms(l *transformer.Loader, c transformer.LayerConfig, names LayerNames) *Layer {
 	c.Norm.Shape = []int{c.Self.Dim}
 	norm := func(name string) *transformer.Norm {
 		if name == "" {
@@ -33,22 +51,34 @@ func LoadLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerName
 		}
 		return l.At(name).Norm(c.Norm)
 	}
-	layer := &Layer{
-		Norm: norm(names.SelfNorm), PostNorm: norm(names.PostNorm),
-		Attention: l.At(names.Self).Attention(c.Self, names.Attention),
-		FeedNorm:  norm(names.FeedNorm), FeedPostNorm: norm(names.FeedPostNorm),
-	}
+	return &Layer{Norm: norm(names.SelfNorm), PostNorm: norm(names.PostNorm), FeedNorm: norm(names.FeedNorm), FeedPostNorm: norm(names.FeedPostNorm)}
+}
+
+// loadFeed takes the tensors of the feed-forward network.
+func (layer *Layer) loadFeed(l *transformer.Loader, c transformer.LayerConfig, names LayerNames) {
 	if c.Feed != nil {
 		layer.Feed = c.Feed(l)
-		return layer
+		return
 	}
 	c.FeedForward.Dim = c.Self.Dim
 	layer.Feed = l.FeedForward(c.FeedForward, names.Feed)
-	return layer
 }
 
 // CacheBytes is the memory of a row in a cache.
-func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Attention.CacheBytes(f) }
+func (l *Layer) CacheBytes(f kernels.Format) int64 {
+	if l.Attention == nil {
+		return 0
+	}
+	return l.Attention.CacheBytes(f)
+}
+
+// StateBytes is the memory of a sequence's state in a cache.
+func (l *Layer) StateBytes() int64 {
+	if l.Mamba == nil {
+		return 0
+	}
+	return l.Mamba.StateBytes()
+}
 
 // Forward sets dst, [rows, D], to the layer's output for in.X, which may be dst.
 func (l *Layer) Forward(ws *transformer.Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
@@ -58,22 +88,25 @@ func (l *Layer) Forward(ws *transformer.Workspace, dst []float32, in transformer
 	if l.Norm != nil || l.FeedNorm != nil {
 		normed = ws.Alloc(len(dst))
 	}
-	x, err := enter(ws, l.Norm, normed, in.X) // x = norm(in)  [rows, D]
+	if l.Attention != nil || l.Mamba != nil {
+		x, err := enter(ws, l.Norm, normed, in.X) // x = norm(in)  [rows, D]
+		if err != nil {
+			return err
+		}
+		if err := l.mix(ws, y, x, in, cache); err != nil { // y = attention(x)  [rows, D]
+			return err
+		}
+		if err := l.leave(ws, l.PostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]
+			return err
+		}
+		ws.Threads.Add(dst, in.X, y) // dst = in + y  [rows, D]
+		in.X = dst
+	}
+	if l.Feed == nil {
+		return nil
+	}
+	x, err := enter(ws, l.FeedNorm, normed, in.X) // x = norm(in)  [rows, D]
 	if err != nil {
-		return err
-	}
-	self := transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}
-	if l.Kept > 0 {
-		self.Kept = &in.Kept[l.Kept-1]
-	}
-	if err := l.Attention.Forward(ws, y, self, cache); err != nil { // y = attention(x)  [rows, D]
-		return err
-	}
-	if err := l.leave(ws, l.PostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]
-		return err
-	}
-	ws.Threads.Add(dst, in.X, y)                                 // dst = in + y  [rows, D]
-	if x, err = enter(ws, l.FeedNorm, normed, dst); err != nil { // x = norm(dst)  [rows, D]
 		return err
 	}
 	if err := l.Feed.Forward(ws, y, x, nil); err != nil { // y = feed(x)  [rows, D]
@@ -82,8 +115,20 @@ func (l *Layer) Forward(ws *transformer.Workspace, dst []float32, in transformer
 	if err := l.leave(ws, l.FeedPostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]
 		return err
 	}
-	ws.Threads.Add(dst, dst, y) // dst += y  [rows, D]
+	ws.Threads.Add(dst, in.X, y) // dst = in + y  [rows, D]
 	return nil
+}
+
+// mix sets y to what the part makes of x, both [rows, D], that mixes the rows of a sequence.
+func (l *Layer) mix(ws *transformer.Workspace, y, x []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	if l.Mamba != nil {
+		return l.Mamba.Forward(ws, y, x, in.Batch, cache)
+	}
+	self := transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}
+	if l.Kept > 0 {
+		self.Kept = &in.Kept[l.Kept-1]
+	}
+	return l.Attention.Forward(ws, y, self, cache)
 }
 
 // enter is x normalized, in dst, or x itself without a normalization.
