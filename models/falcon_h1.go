@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -14,6 +15,9 @@ import (
 
 func init() {
 	Register(newFalconH1, "falcon_h1")
+	registerGGUF("falcon-h1", llamacpp.Architecture{ModelType: "falcon_h1", Read: readFalconH1GGUF, Whole: map[string]string{"final_layernorm": "output_norm"}, Parts: mambaParts("mamba.", map[string]string{
+		"pre_ff_layernorm.weight": "ffn_norm", "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
+	})})
 }
 
 type falconH1Config struct {

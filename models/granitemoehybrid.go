@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -13,21 +14,34 @@ import (
 
 func init() {
 	Register(newGraniteHybrid, "granitemoehybrid")
+	registerGGUF("granitehybrid", llamacpp.Architecture{ModelType: "granitemoehybrid", Neighbours: true, Experts: true, ByLayer: true, Read: readGraniteHybridGGUF, Parts: mambaParts("mamba.", llamacpp.Merged(
+		llamacpp.Experts("block_sparse_moe.router.layer", "block_sparse_moe.gate_linear", "block_sparse_moe.up_linear", "block_sparse_moe.output_linear"),
+		map[string]string{"shared_mlp.gate_linear": "ffn_gate_shexp", "shared_mlp.up_linear": "ffn_up_shexp", "shared_mlp.output_linear": "ffn_down_shexp"},
+	))})
 }
 
 type graniteHybridConfig struct {
 	graniteMoEConfig
 	mambaFields
-	Shared     int      `json:"shared_intermediate_size"`
-	Experts    int      `json:"num_local_experts" min:"0"`
-	LayerTypes []string `json:"layer_types"` // null: Mamba-2 everywhere
-	Positions  *string  `json:"position_embedding_type"`
+	SharedHidden int      `json:"shared_intermediate_size"`
+	Experts      int      `json:"num_local_experts" min:"0"`
+	LayerTypes   []string `json:"layer_types"` // null: Mamba-2 everywhere
+	Positions    *string  `json:"position_embedding_type"`
 }
 
-var graniteShared = transformer.FeedForwardNames{Packed: "shared_mlp.input_linear.", Down: "shared_mlp.output_linear."}
+// shared is the names of the network that every row takes.
+func (config *graniteHybridConfig) shared(llamaCpp bool) transformer.FeedForwardNames {
+	switch {
+	case !llamaCpp:
+		return transformer.FeedForwardNames{Packed: "shared_mlp.input_linear.", Down: "shared_mlp.output_linear."}
+	case config.Experts == 0:
+		return llamaLayer.Feed
+	}
+	return transformer.FeedForwardNames{Gate: "shared_mlp.gate_linear.", Up: "shared_mlp.up_linear.", Down: "shared_mlp.output_linear."}
+}
 
 func newGraniteHybrid(c *Checkpoint) (*Model, error) {
-	config := graniteHybridConfig{graniteMoEConfig: graniteMoEConfig{graniteConfig: graniteDefaults(), TopK: 2}, mambaFields: mambaDefaults, Experts: 8, Shared: 1024}
+	config := graniteHybridConfig{graniteMoEConfig: graniteMoEConfig{graniteConfig: graniteDefaults(), TopK: 2}, mambaFields: mambaDefaults, Experts: 8, SharedHidden: 1024}
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -51,7 +65,7 @@ func newGraniteHybrid(c *Checkpoint) (*Model, error) {
 			return nil, err
 		}
 	}
-	config.feed(&layer)
+	config.feed(&layer, config.shared(c.llamaCpp))
 	layer.Self.Bias, layer.Self.OutBias, layer.Self.Scale = config.Bias, config.Bias, config.Scores
 	names := block.LayerNames{LayerNames: llamaLayer}
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
@@ -69,14 +83,14 @@ func newGraniteHybrid(c *Checkpoint) (*Model, error) {
 }
 
 // feed has the layers load the shared network, and the mixture of experts if there are any.
-func (config *graniteHybridConfig) feed(layer *transformer.LayerConfig) {
+func (config *graniteHybridConfig) feed(layer *transformer.LayerConfig, names transformer.FeedForwardNames) {
 	shared := layer.FeedForward
-	shared.Dim, shared.Hidden = config.Dim, config.Shared
+	shared.Dim, shared.Hidden = config.Dim, config.SharedHidden
 	experts := transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: shared.Activation, Sharpness: shared.Sharpness,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed {
-		s := l.FeedForward(shared, graniteShared)
+		s := l.FeedForward(shared, names)
 		if config.Experts == 0 {
 			return s
 		}

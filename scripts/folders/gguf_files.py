@@ -17,11 +17,11 @@ from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
                  "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
 # Tensors whose names lead nowhere in the gguf package, after those of their layer.
 GEMMA4 = {"layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
-NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granite_swa")  # rotary pairs are neighbours
+NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granitemoehybrid", "granite_swa")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3, gguf.MODEL_ARCH.GEMMA_EMBEDDING)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
@@ -111,7 +111,7 @@ def convert(source, path, types, pooling=None, arch=None):
         w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
     if c["model_type"] != "gemma4_text":
-        w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") else kv)
+        w.add_head_count_kv([0 if kind in ("conv", "linear_attention") else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") or c["model_type"] == "granitemoehybrid" else kv)
     if c["model_type"].startswith("lfm2"):
         w.add_layer_norm_rms_eps(c["norm_eps"])
         w.add_shortconv_l_cache(c["conv_L_cache"])
@@ -127,6 +127,8 @@ def convert(source, path, types, pooling=None, arch=None):
             w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
         rope = rope["full_attention"]
     w.add_rope_freq_base(rope["rope_theta"])
+    if c["model_type"] == "granitemoehybrid":
+        w.add_rope_scaling_finetuned(c["position_embedding_type"] == "rope")
     if c["model_type"] != "gemma4_text":
         w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
     if c.get("head_dim") and c["model_type"] != "gemma4_text":
@@ -171,7 +173,8 @@ def convert(source, path, types, pooling=None, arch=None):
             w.add_tensor(f"dense_{i}.weight", x)
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
-    for hub, x in stacked(load_file(os.path.join(source, "model.safetensors")), c).items():
+    weights = load_file(os.path.join(source, "model.safetensors"))
+    for hub, x in stacked(folded(weights, c) if c["model_type"] == "falcon_h1" else weights, c).items():
         x = x.float().numpy()
         if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
             hub = "model." + hub
@@ -184,6 +187,8 @@ def convert(source, path, types, pooling=None, arch=None):
             x = x + 1
         if "shortconv.conv" in own:
             x = x[:, 0]
+        if ".ssm_" in own:
+            x = to_mamba(own, x, c)
         kind = types[-1] if "_exps.weight" in own and types[-1] == TYPES.MXFP4 else kind_of(own, x, types)
         data = x if kind == TYPES.F32 else quantize(x, kind)
         w.add_tensor(own, data, raw_dtype=kind)
@@ -192,6 +197,9 @@ def convert(source, path, types, pooling=None, arch=None):
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
+    if "mamba_d_conv" in c:  # written in float32 only, in other terms than transformers'
+        assert types == [TYPES.F32]
+        return {}
     back = {}
     for own, (hub, x) in read.items():
         if c["model_type"] in NEIGHBOURS and ("attn_q." in own or "attn_k." in own):
@@ -249,6 +257,10 @@ def more(w, c):
         w.add_residual_scale(c["residual_multiplier"])
         w.add_attention_scale(c["attention_multiplier"])
         w.add_logit_scale(c["logits_scaling"])
+    if kind == "granitemoehybrid":
+        w.add_expert_shared_feed_forward_length(c["shared_intermediate_size"])
+    if "mamba_d_conv" in c:
+        mamba(w, c)
     if kind == "lfm2_moe":
         w.add_leading_dense_block_count(c["num_dense_layers"])
         w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
@@ -258,6 +270,43 @@ def more(w, c):
         w.add_logit_scale(c["logit_scale"])
     if kind == "gpt_neox":
         w.add_parallel_residual(c["use_parallel_residual"])
+
+
+def mamba(w, c):
+    """The sizes of Mamba-2."""
+    w.add_ssm_conv_kernel(c["mamba_d_conv"])
+    w.add_ssm_state_size(c["mamba_d_state"])
+    w.add_ssm_group_count(c["mamba_n_groups"])
+    w.add_ssm_inner_size(c.get("mamba_d_ssm") or c["mamba_expand"] * c["hidden_size"])
+    w.add_ssm_time_step_rank(c["mamba_n_heads"])
+
+
+# By the ends of names: those of llama.cpp.
+MAMBA = {"mamba.dt_bias": "ssm_dt.bias", "mamba.A_log": "ssm_a", "mamba.D": "ssm_d"}
+
+
+def to_mamba(own, x, c):
+    """A tensor of Mamba-2 as llama.cpp has it."""
+    if own.endswith("ssm_a"):
+        return -numpy.exp(x)[:, None]
+    if own.endswith("ssm_d"):
+        return x[:, None]
+    if "ssm_conv1d.weight" in own:
+        return x[:, 0]
+    if "ssm_norm" in own:
+        return x.reshape(c["mamba_n_groups"], -1)
+    return x
+
+
+def folded(weights, c):
+    """The weights of Falcon-H1 times its multipliers, as llama.cpp has them."""
+    inner, bc = c["mamba_d_ssm"], c["mamba_n_groups"] * c["mamba_d_state"]
+    parts = torch.cat([torch.full((n,), m) for n, m in zip((inner, inner, bc, bc, c["mamba_n_heads"]), c["ssm_multipliers"])])
+    a = c["attention_in_multiplier"]
+    by = {"feed_forward.down_proj": c["mlp_multipliers"][1], "feed_forward.gate_proj": c["mlp_multipliers"][0], "k_proj": a * c["key_multiplier"], "q_proj": a, "v_proj": a,
+          "o_proj": c["attention_out_multiplier"], "mamba.out_proj": c["ssm_out_multiplier"], "mamba.in_proj": c["ssm_in_multiplier"] * parts[:, None],
+          "lm_head": c["lm_head_multiplier"], "embed_tokens": c["embedding_multiplier"]}
+    return {k: x.float() * next((m for part, m in by.items() if k.endswith(part + ".weight")), 1.0) for k, x in weights.items()}
 
 
 def stacked(weights, c):
@@ -279,6 +328,13 @@ def stacked(weights, c):
             new[f"blk.{p[2]}.ffn_down_exps." + ("bias" if k.endswith("bias") else "weight")] = x if k.endswith("bias") else x.transpose(1, 2).contiguous()
         elif k.endswith("sinks"):
             new[f"blk.{p[2]}.attn_sinks.weight"] = x
+        elif k.endswith("shared_mlp.input_linear.weight"):
+            end = "_shexp" if c["num_local_experts"] else ""
+            new[f"blk.{p[2]}.ffn_gate{end}.weight"], new[f"blk.{p[2]}.ffn_up{end}.weight"] = x.chunk(2, 0)
+        elif k.endswith("shared_mlp.output_linear.weight"):
+            new[f"blk.{p[2]}.ffn_down{'_shexp' if c['num_local_experts'] else ''}.weight"] = x
+        elif p[-2] == "mamba":
+            new[f"blk.{p[2]}." + MAMBA["mamba." + p[-1]]] = x
         elif k.endswith("input_linear.weight"):
             new[f"blk.{p[2]}.ffn_gate_exps.weight"], new[f"blk.{p[2]}.ffn_up_exps.weight"] = x.chunk(2, 1)
         elif k.endswith("output_linear.weight"):
@@ -485,6 +541,7 @@ def _(out, name):
 
 SMALL = {"q8_0": [TYPES.Q8_0], "q4_0": [TYPES.Q4_0]}
 SIZES = dict(hidden_size=32, intermediate_size=64)
+GRANITE4 = dict(shared_intermediate_size=40, embedding_multiplier=1.7, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=0.5)
 GGUF = {
     "gguf-llama": lambda: (decoders.llama(hf.LlamaConfig, rope_parameters=decoders.LLAMA3, max_position_embeddings=2048, **SIZES), hf.LlamaForCausalLM, SMALL, {}),
     "gguf-qwen2": lambda: (decoders.llama(hf.Qwen2Config, rope_parameters=decoders.rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=16), tie_word_embeddings=True, **SIZES), hf.Qwen2ForCausalLM, SMALL, {}),
@@ -517,6 +574,10 @@ GGUF = {
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
     "gguf-gemma4": lambda: (decoders.gemma4(hidden_size_per_layer_input=32, head_dim=32, global_head_dim=64, num_attention_heads=2, num_key_value_heads=1, intermediate_size=64, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-gemma4-moe": lambda: (decoders.gemma4(hidden_size_per_layer_input=0, num_hidden_layers=2, layer_types=["sliding_attention", "full_attention"], global_head_dim=32, intermediate_size=64, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=32), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
+    "gguf-granitehybrid": lambda: (decoders.mamba(hf.GraniteMoeHybridConfig, **GRANITE4, layer_types=["linear_attention", "full_attention"], num_local_experts=0, intermediate_size=40, mamba_n_groups=1), hf.GraniteMoeHybridForCausalLM, {}, {}),
+    "gguf-granitehybrid-experts": lambda: (decoders.mamba(hf.GraniteMoeHybridConfig, **GRANITE4, layer_types=["full_attention", "linear_attention"], num_local_experts=5, num_experts_per_tok=2, intermediate_size=12, position_embedding_type="rope"), hf.GraniteMoeHybridForCausalLM, {}, {}),
+    "gguf-falcon-h1": lambda: (decoders.mamba(hf.FalconH1Config, mamba_d_ssm=64, ssm_multipliers=[0.8, 1.3, 1.6, 0.7, 1.2], mlp_multipliers=[0.8, 1.4], ssm_in_multiplier=1.3, ssm_out_multiplier=0.6, attention_in_multiplier=1.2,
+                                              attention_out_multiplier=0.7, key_multiplier=1.5, embedding_multiplier=1.6, lm_head_multiplier=1.9, mamba_rms_norm=True, mamba_norm_before_gate=False), hf.FalconH1ForCausalLM, {}, {}),
     "gguf-mixtral": lambda: (decoders.llama(hf.MixtralConfig, num_local_experts=4, num_experts_per_tok=2, **SIZES), hf.MixtralForCausalLM, {}, {}),
     "gguf-qwen2moe": lambda: (decoders.llama(hf.Qwen2MoeConfig, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64, **SIZES), hf.Qwen2MoeForCausalLM, {}, {}),
     "gguf-qwen3moe": lambda: (decoders.llama(hf.Qwen3MoeConfig, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, moe_intermediate_size=32, head_dim=16, **SIZES), hf.Qwen3MoeForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),

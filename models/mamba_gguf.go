@@ -1,0 +1,95 @@
+package models
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
+)
+
+// What llama.cpp writes of hybrid models.
+
+// mambaParts adds llama.cpp's names of the tensors of Mamba-2, whose model's names begin with a prefix, to those of other parts.
+func mambaParts(prefix string, others map[string]string) map[string]string {
+	parts := map[string]string{}
+	for name, own := range map[string]string{
+		"in_proj": "ssm_in", "conv1d": "ssm_conv1d", "dt_bias": "ssm_dt.bias", "A_log": "ssm_a", "D": "ssm_d", "norm": "ssm_norm", "out_proj": "ssm_out",
+	} {
+		parts[prefix+name] = own
+	}
+	maps.Copy(parts, others)
+	return parts
+}
+
+// readMambaGGUF reads the sizes of Mamba-2 of a file whose layer has it.
+func readMambaGGUF(r *llamacpp.Reader, layer int) {
+	r.Integer("mamba_d_conv", "ssm.conv_kernel", true)
+	r.Integer("mamba_d_state", "ssm.state_size", true)
+	r.Integer("mamba_n_groups", "ssm.group_count", true)
+	r.Integer("mamba_n_heads", "ssm.time_step_rank", true)
+	r.Fields["mamba_conv_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_conv1d.bias", layer))
+	r.Fields["mamba_proj_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_in.bias", layer))
+}
+
+// readGraniteHybridGGUF reads what Granite 4 has: the layers without heads of keys and values have Mamba-2.
+func readGraniteHybridGGUF(r *llamacpp.Reader) {
+	readGraniteGGUF(r)
+	kinds, attends, recurs := readHeadsByLayer(r)
+	r.Fields["layer_types"] = kinds
+	if recurs >= 0 {
+		readMambaGGUF(r, recurs)
+		if inner, dim := r.IntegerOf("ssm.inner_size"), r.IntegerOf("embedding_length"); dim > 0 && inner%dim == 0 && inner > 0 {
+			r.Fields["mamba_expand"] = inner / dim
+		} else {
+			r.Refuse("ssm.inner_size", inner, "want a multiple of embedding_length = %d", dim)
+		}
+	}
+	r.Fields["attention_bias"] = r.Has(fmt.Sprintf("blk.%d.attn_q.bias", attends))
+	if r.Flag("rope.scaling.finetuned", true) { // which says whether there are positions
+		r.Fields["position_embedding_type"] = "rope"
+	}
+	r.Integer("shared_intermediate_size", "expert_shared_feed_forward_length", false)
+	if r.IntegerOf("expert_count") == 0 {
+		r.Fields["num_local_experts"], r.Fields["shared_intermediate_size"] = 0, r.Fields["intermediate_size"]
+		return
+	}
+	r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
+}
+
+// readHeadsByLayer is the kinds of layers, of which those without heads of keys and values are recurrent, with the number of the
+// first layer of each kind; -1: there is none.
+func readHeadsByLayer(r *llamacpp.Reader) (kinds []string, attends, recurs int) {
+	key := r.Key("attention.head_count_kv")
+	heads, err := r.File.Ints(key)
+	r.Note(err)
+	attends, recurs = -1, -1
+	for i := len(heads) - 1; i >= 0; i-- {
+		if heads[i] == 0 {
+			recurs = i
+			continue
+		}
+		attends = i
+		if own, ok := r.Fields["num_key_value_heads"]; ok && own != heads[i] {
+			r.Note(configuration.KeyError(key, heads, "not supported: the heads of layers differ"))
+		}
+		r.Fields["num_key_value_heads"] = heads[i]
+	}
+	for _, n := range heads {
+		kind := "linear_attention"
+		if n != 0 {
+			kind = configuration.FullAttention
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, attends, recurs
+}
+
+// readFalconH1GGUF reads what Falcon-H1 has. The file's weights are multiplied already.
+func readFalconH1GGUF(r *llamacpp.Reader) {
+	readMambaGGUF(r, 0)
+	r.Integer("mamba_d_ssm", "ssm.inner_size", true)
+	r.Fields["mamba_rms_norm"], r.Fields["mamba_norm_before_gate"] = r.Has("blk.0.ssm_norm.weight"), false
+	r.Fields["projectors_bias"], r.Fields["mlp_bias"] = r.Has("blk.0.ssm_out.bias"), r.Has("blk.0.ffn_down.bias")
+	readBiasGGUF(r)
+}
