@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/arrows"
 )
 
-// arrowLimits are those of packages that do not keep to the common ones yet. They only become smaller.
+// arrowLimits are those of packages that exceed the common ones. They only become smaller. A package of a protocol has a file with its
+// routes, which hand requests to the files of each; these answer by what the first file has in common.
 var arrowLimits = map[string]arrows.Limit{
 	"internal/engine":      {Up: 3},
 	"internal/wire":        {Up: 2},

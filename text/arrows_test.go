@@ -6,11 +6,14 @@ import (
 	"github.com/avoformer/avoformer/internal/arrows"
 )
 
-// arrowLimits are those of packages that do not keep to the common ones yet. They only become smaller.
+// arrowLimits are those of packages that exceed the common ones, and why. They only become smaller.
 var arrowLimits = map[string]arrows.Limit{
-	"answer":                  {Knot: 8, Up: 5},
-	"internal/vision":         {Knot: 7, Up: 7},
-	"tokenizer/internal/onig": {Up: 4},
+	// A format has a parser, which takes calls, which are written as the format says.
+	"answer": {Knot: 8, Up: 5},
+	// The decoder lists the formats of images, and each of them decodes, and reads its orientation, by the decoder's limits.
+	"internal/vision": {Knot: 7, Up: 7},
+	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
+	"tokenizer/internal/onig": {Up: 2},
 }
 
 // TestArrows holds the files of each package to an order in which nearly all uses lead down.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
@@ -226,6 +228,18 @@ func TestMaxLengthBeyond(t *testing.T) {
 		}
 		if _, err := open(most + 1); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "the model takes at most") {
 			t.Errorf("%s with one more than %d: %v", folder, most, err)
+		}
+	}
+}
+
+// TestCounters: what only grows is counted by numbers that no program overflows, on machines of 32 bits too.
+func TestCounters(t *testing.T) {
+	now := []string{"Waiting", "Running", "Prefixes", "PageBytes", "CPUs", "Node", "Threads", "Busy"} // what is there at the moment
+	for _, of := range []any{Totals{}, ReplicaInfo{}, generation.Stats{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if counts := f.Type.Kind() == reflect.Uint64; counts == slices.Contains(now, f.Name) {
+				t.Errorf("%T.%s is a %s", of, f.Name, f.Type)
+			}
 		}
 	}
 }

@@ -72,3 +72,18 @@ func (f *File) add(path string, number, count int64) error {
 	}
 	return nil
 }
+
+// Open opens the file at path. Tensors are read when asked for, so a file may be
+// larger than memory. Of a file that was split, path is the first part, x-00001-of-00003.gguf, and
+// those beside it are opened too.
+func Open(path string) (*File, error) {
+	f, err := openOne(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.join(path); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -134,3 +134,12 @@ func sizesOf(v any) ([]int64, bool) {
 	}
 	return sizes, true
 }
+
+// What a pickle builds, beside nil, bool, int64, float64 and string.
+type (
+	tuple  []any
+	list   struct{ items []any }
+	dict   struct{ pairs []any } // keys and values in turn, in the order of insertion; a key may occur again
+	global struct{ module, name string }
+	mark   struct{}
+)

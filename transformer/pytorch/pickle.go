@@ -16,15 +16,6 @@ import (
 //
 // Source: the comments of CPython's Lib/pickletools.py.
 
-// What a pickle builds, beside nil, bool, int64, float64 and string.
-type (
-	tuple  []any
-	list   struct{ items []any }
-	dict   struct{ pairs []any } // keys and values in turn, in the order of insertion; a key may occur again
-	global struct{ module, name string }
-	mark   struct{}
-)
-
 func (g global) String() string { return g.module + "." + g.name }
 
 const (

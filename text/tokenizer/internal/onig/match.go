@@ -224,3 +224,7 @@ func (m *machine) back(base int) (pc, at int32, ok bool) {
 	}
 	return 0, 0, false
 }
+
+func (re *Regexp) newMachine(text []byte) *machine {
+	return &machine{program: re.program, memory: re.memory, inner: re.inner, text: text}
+}

@@ -94,10 +94,6 @@ func Compile(pattern string) (*Regexp, error) {
 	return re, nil
 }
 
-func (re *Regexp) newMachine(text []byte) *machine {
-	return &machine{program: re.program, memory: re.memory, inner: re.inner, text: text}
-}
-
 func (re *Regexp) add(i instruction) int {
 	if i.op == opSplit || i.op == opJoin {
 		i.memory = int32(re.memory)
@@ -209,4 +205,38 @@ func (re *Regexp) emitRepetition(n *node) error {
 		re.add(instruction{op: opJoin})
 	}
 	return nil
+}
+
+// ligature reports whether letters of a ligature may follow each other in a match of the
+// node, and gives those that a match may begin and end with. Where they follow each other
+// in different groups, Oniguruma takes some for a ligature and some not.
+func (n *node) ligature() (found bool, first, last letters) {
+	switch n.kind {
+	case oneChar:
+		return false, n.letter, n.letter
+	case repetition:
+		found, first, last = n.subs[0].ligature()
+		return found || n.most != 1 && last.joins(first), first, last
+	case choice:
+		for _, s := range n.subs {
+			inside, f, l := s.ligature()
+			found, first, last = found || inside, first|f, last|l
+		}
+		return found, first, last
+	}
+	empty := true // so far
+	for _, s := range n.subs {
+		inside, f, l := s.ligature()
+		found = found || inside || last.joins(f)
+		least, _ := s.lengths()
+		if empty {
+			first |= f
+			empty = least == 0
+		}
+		if least > 0 {
+			last = 0
+		}
+		last |= l
+	}
+	return found, first, last
 }

@@ -349,3 +349,42 @@ func (p *parser) member() (*set, error) {
 	p.at += n
 	return between(r, r), nil
 }
+
+// folded adds to a single letter its other cases, where (?i) asks for them. What stands for
+// more than one character stays as it is; classes are folded as a whole.
+func (p *parser) folded(s *set) (*set, error) {
+	if !p.fold || s.char < 0 {
+		return s, nil
+	}
+	same, several := ucd.Cases()
+	if several[s.char] {
+		return nil, fmt.Errorf("%c without case", s.char)
+	}
+	spans := []span{{s.char, s.char}}
+	for _, r := range same[s.char] {
+		spans = append(spans, span{r, r})
+	}
+	return within(spans), nil
+}
+
+// closed adds to a class the other cases of its letters. A class that is not negated may
+// hold none that is several letters.
+func closed(s *set, negated bool) (*set, error) {
+	same, several := ucd.Cases()
+	added := []*set{s}
+	for r, all := range same {
+		if s.has(r) {
+			for _, x := range all {
+				if !s.has(x) {
+					added = append(added, between(x, x))
+				}
+			}
+		}
+	}
+	for r := range several {
+		if !negated && s.has(r) {
+			return nil, fmt.Errorf("a class with %c without case", r)
+		}
+	}
+	return anyOf(added), nil
+}
