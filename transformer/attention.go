@@ -305,3 +305,12 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	}
 	return weights
 }
+
+// Kept is the keys and values that a self-attention made in a pass, for those of later layers that have
+// AttentionConfig.BorrowsKeys. The zero Kept has none.
+type Kept struct {
+	k, v           []float32 // [rows, heads*head dim], unless the pages of cache hold them
+	cache          *LayerCache
+	heads, headDim int
+	rows           int
+}

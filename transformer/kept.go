@@ -5,15 +5,6 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Kept is the keys and values that a self-attention made in a pass, for those of later layers that have
-// AttentionConfig.BorrowsKeys. The zero Kept has none.
-type Kept struct {
-	k, v           []float32 // [rows, heads*head dim], unless the pages of cache hold them
-	cache          *LayerCache
-	heads, headDim int
-	rows           int
-}
-
 // share leaves the keys and values of p in in.Kept, or takes them from there.
 func (a *MultiHeadAttention) share(in *AttentionInput, p *projected) error {
 	kept, rows := in.Kept, in.Batch.Rows()

@@ -209,46 +209,6 @@ func (a *MultiHeadAttention) hasInt8() bool {
 	return l.weight.Format() == kernels.FormatInt8
 }
 
-// projectSelf projects rows that attend to each other and to those in the cache.
-func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
-	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
-	in.KeyBatch = in.Batch
-	if a.QKV != nil {
-		qkv := ws.Alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
-		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
-			return p, err
-		}
-		p.q, p.qRow, p.kRow, p.vRow = qkv, a.QKV.Out, a.QKV.Out, a.QKV.Out
-		if rows > 0 {
-			p.k, p.v = qkv[dim:], qkv[min(dim+kvDim, len(qkv)):]
-		}
-	} else {
-		p.q, p.qRow = ws.Alloc(rows*dim), dim
-		if !a.BorrowsKeys {
-			p.k, p.v, p.kRow, p.vRow = ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim), kvDim, kvDim
-		}
-		for _, l := range []struct {
-			*Linear
-			dst []float32
-		}{{a.Query, p.q}, {a.Key, p.k}, {a.Value, p.v}} {
-			if l.Linear == nil {
-				continue
-			}
-			if err := l.Forward(ws, l.dst, in.Query); err != nil {
-				return p, err
-			}
-		}
-	}
-	if a.KeysAsValues {
-		p.v, p.vRow = ws.Alloc(rows*kvDim), kvDim
-	}
-	p.cache = cache
-	if err := a.place(ws, in.Batch, p, cache); err != nil {
-		return p, err
-	}
-	return p, a.share(in, &p)
-}
-
 // projectCross projects rows that attend to others: to in.Key and in.Value, or
 // to the memory whose keys and values the cache holds from the first call on.
 func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {

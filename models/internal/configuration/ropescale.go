@@ -1,7 +1,6 @@
 package configuration
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -9,76 +8,6 @@ import (
 )
 
 // How rope_scaling changes the frequencies of rotary positions.
-
-// scale changes the frequencies of c as s says, which d holds.
-func (s ropeScaling) scale(d Document, f RopeFields, c *transformer.RotaryConfig, maxPositions int) error {
-	if f.Long && (s.Type == "yarn" || s.Type == "su") {
-		s.Type = "longrope"
-	}
-	if f.Long && s.Type != "longrope" && s.Type != "default" {
-		return d.Errorf("rope_type", "want default or longrope")
-	}
-	factor := func() error {
-		if !(s.Factor > 0) {
-			return d.Errorf("factor", "want a number above 0")
-		}
-		return nil
-	}
-	switch s.Type {
-	case "default":
-		return nil
-	case "proportional": // of all features: a factor that may be absent
-		s.Factor = cmp.Or(s.Factor, 1)
-		fallthrough
-	case "linear":
-		for i := range c.Frequencies {
-			c.Frequencies[i] /= s.Factor
-		}
-		return factor()
-	case "dynamic":
-		if f.Alpha {
-			fixed := struct {
-				Alpha float64 `json:"alpha" min:"0"`
-			}{}
-			if err := d.Decode(&fixed); err != nil || fixed.Alpha > 0 {
-				c.Frequencies = transformer.Frequencies(stretched(c.Theta, fixed.Alpha, c.Dim), c.Dim)
-				return err
-			}
-		}
-		c.FrequenciesAt = s.dynamic(c, maxPositions)
-		return factor()
-	case "yarn":
-		if s.Factor == 0 {
-			s.Factor = float64(maxPositions) / float64(s.original)
-		}
-		s.yarn(c)
-		return factor()
-	case "llama3":
-		if !(s.Low > 0) || !(s.High > s.Low) {
-			return d.Errorf("high_freq_factor", "want more than low_freq_factor = %g, and that above 0", s.Low)
-		}
-		s.llama3(c)
-		return factor()
-	case "longrope", "su":
-		half := len(c.Frequencies)
-		if len(s.Short) != half {
-			return d.Errorf("short_factor", "want %d numbers", half)
-		}
-		if len(s.Long) != half {
-			return d.Errorf("long_factor", "want %d numbers", half)
-		}
-		if slices.Min(s.Short) <= 0 || slices.Min(s.Long) <= 0 {
-			return d.Errorf("short_factor", "want numbers above 0, in long_factor too")
-		}
-		s.longrope(c, maxPositions)
-		return nil
-	}
-	field := "rope_type"
-	if !d.Has(field) {
-		field = "type"
-	}
-	return d.Errorf(field, "unknown; want %s", ropeTypes)
-}
 
 // dynamic raises the base for sequences longer than those trained on, by so much that
 // the slowest pair turns as far as before (NTK-aware interpolation).
@@ -173,4 +102,27 @@ func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	case factor > 1:
 		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.original)))
 	}
+}
+
+// ropeScaling is the object that says how frequencies are scaled.
+type ropeScaling struct {
+	Type            string    `json:"rope_type"`
+	OldType         string    `json:"type"`
+	Theta           any       `json:"rope_theta"`                       // read by theta
+	Part            any       `json:"partial_rotary_factor"`            // read by part
+	Factor          float64   `json:"factor" min:"0"`                   // 0: absent
+	SaidOriginal    any       `json:"original_max_position_embeddings"` // read by trained
+	AttentionFactor float64   `json:"attention_factor" min:"0"`
+	BetaFast        float64   `json:"beta_fast"`
+	BetaSlow        float64   `json:"beta_slow"`
+	MScale          float64   `json:"mscale" min:"0"`
+	MScaleAll       float64   `json:"mscale_all_dim" min:"0"`
+	Truncate        bool      `json:"truncate"`
+	Low             float64   `json:"low_freq_factor" min:"0"`
+	High            float64   `json:"high_freq_factor" min:"0"`
+	Short           []float64 `json:"short_factor"`
+	Long            []float64 `json:"long_factor"`
+	Finetuned       bool      `json:"finetuned"` // says nothing about what is computed
+
+	original int // the length trained on
 }
