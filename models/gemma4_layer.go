@@ -72,7 +72,7 @@ func (l *gemma4Layer) Forward(ws *Workspace, dst []float32, in transformer.Layer
 // layer loads a layer, whose part with per-layer embeddings has its tensors in mix.
 func (f *gemma4Fields) layer(l, mix *transformer.Loader, c transformer.LayerConfig) *gemma4Layer {
 	names := gemma2LayerNames
-	if c.Feed != nil { // which normalizes for itself
+	if c.Feed != nil { // a mixture, which has a normalization of its own
 		names.FeedNorm = ""
 	}
 	layer := &gemma4Layer{Layer: block.LoadLayer(l, c, names), scale: l.Tensor("layer_scalar", 1)}

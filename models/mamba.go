@@ -9,7 +9,7 @@ import (
 )
 
 // What config.json says of the blocks of Mamba-2 (Dao and Gu, 2024, "Transformers are SSMs: Generalized Models and Efficient
-// Algorithms Through Structured State Space Duality"), which stand in the place of attention, or beside it, in hybrid models.
+// Algorithms Through Structured State Space Duality"), which hybrid models have instead of attention, or in addition to it.
 
 // mambaFields are the names of Bamba, Granite 4 and Falcon-H1.
 type mambaFields struct {

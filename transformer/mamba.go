@@ -17,7 +17,7 @@ type Mamba2Config struct {
 	Taps           int // rows that the convolution mixes: the row itself and those in front of it
 	// InBias, ConvBias and OutBias say which of the projections and the convolution have a bias.
 	InBias, ConvBias, OutBias bool
-	// StepMin and StepMax bound the time step after softplus; a StepMax of 0 is no bound.
+	// StepMin and StepMax bound the time step after softplus; if StepMax is 0, there is no upper bound.
 	StepMin, StepMax float32
 	// Eps is that of the normalization, over the channels of each group, of what leaves the scan. 0: there is no normalization.
 	Eps float32
