@@ -55,6 +55,17 @@ def _(out, name):
     decoder(out, name, hf.Lfm2MoeForCausalLM(c), hf.Lfm2MoeForCausalLM, seed=3735, config=old_rope if name == "lfm2_moe" else None)
 
 
+@folder("deepseek_v3", "deepseek_v3-plain")
+def _(out, name):
+    """One dense layer, and experts in groups; deepseek_v3-plain has queries that are not narrowed, biases, rotary pairs half a head apart, and scaled positions."""
+    more = dict(num_hidden_layers=2, first_k_dense_replace=1, q_lora_rank=20, n_routed_experts=8, n_group=4, topk_group=2)
+    if name == "deepseek_v3-plain":
+        p = rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=0.8)
+        more = dict(num_hidden_layers=2, first_k_dense_replace=0, q_lora_rank=None, n_routed_experts=5, n_group=1, topk_group=1, norm_topk_prob=False, attention_bias=True, rope_interleave=False, rope_parameters=p, n_shared_experts=2, tie_word_embeddings=True)
+    c = llama(hf.DeepseekV3Config, num_key_value_heads=4, moe_intermediate_size=16, kv_lora_rank=12, qk_rope_head_dim=8, qk_nope_head_dim=10, v_head_dim=14, **EXPERTS, **more)
+    decoder(out, name, hf.DeepseekV3ForCausalLM(c), hf.DeepseekV3ForCausalLM, seed=3737)
+
+
 MXFP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 

@@ -34,6 +34,7 @@ type RopeFields struct {
 	Base         bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
 	Kinds        bool    // whether the architecture has layer_types
 	Only         float64 // the base, whatever config.json says beside; 0: it says it
+	Sharpens     bool    // whether mscale_all_dim beside a scaling multiplies queries
 	Grows        bool    // whether queries grow with their positions
 	Alpha        bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
 }
@@ -192,6 +193,10 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
 	}
 	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: theta, Dim: dim, Frequencies: transformer.Frequencies(theta, dim)}
+	if f.Sharpens && s.Type != "default" && s.MScaleAll > 0 {
+		sharpened := float32(s.sharpen(s.MScaleAll) * s.sharpen(s.MScaleAll))
+		c.QueryScale = func(int) float32 { return sharpened }
+	}
 	if f.Grows {
 		if c.QueryScale, err = object.queryScale(s.original); err != nil {
 			return nil, err

@@ -50,20 +50,22 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 		slow := min(max((float64(i)-low)/(high-low), 0), 1)
 		c.Frequencies[i] = f/s.Factor*slow + f*(1-slow)
 	}
-	sharpen := func(m float64) float64 {
-		if s.Factor <= 1 {
-			return 1
-		}
-		return 0.1*m*math.Log(s.Factor) + 1
-	}
 	switch {
 	case s.AttentionFactor > 0:
 		c.Factor = s.AttentionFactor
 	case s.MScale > 0 && s.MScaleAll > 0:
-		c.Factor = sharpen(s.MScale) / sharpen(s.MScaleAll)
+		c.Factor = s.sharpen(s.MScale) / s.sharpen(s.MScaleAll)
 	default:
-		c.Factor = sharpen(1)
+		c.Factor = s.sharpen(1)
 	}
+}
+
+// sharpen is what scores are multiplied by, since more positions make attention less sharp. m says how much.
+func (s ropeScaling) sharpen(m float64) float64 {
+	if s.Factor <= 1 {
+		return 1
+	}
+	return float64(0.1*m*math.Log(s.Factor)) + 1
 }
 
 // llama3 interpolates the pairs that turn less than Low times in the length trained on,

@@ -1,0 +1,144 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// DeepSeek V3: DeepSeek-AI, 2024, "DeepSeek-V3 Technical Report": latent attention, and a mixture of experts that are picked by
+// sigmoids in groups, beside experts that every row takes.
+
+func init() { Register(newDeepSeekV3, "deepseek_v3") }
+
+type deepSeekConfig struct {
+	llamaFields
+	Bias         bool    `json:"attention_bias"`
+	QueryRank    int     `json:"q_lora_rank" min:"0"` // 0: null
+	Rank         int     `json:"kv_lora_rank"`
+	Turned       int     `json:"qk_rope_head_dim"`
+	Plain        int     `json:"qk_nope_head_dim"`
+	ValueDim     int     `json:"v_head_dim"`
+	Interleaved  bool    `json:"rope_interleave"`
+	Experts      int     `json:"n_routed_experts"`
+	Shared       int     `json:"n_shared_experts"`
+	ExpertHidden int     `json:"moe_intermediate_size"`
+	TopK         int     `json:"num_experts_per_tok"`
+	Groups       int     `json:"n_group"`
+	TopGroups    int     `json:"topk_group"`
+	Dense        int     `json:"first_k_dense_replace" min:"0"` // the first layers, which have no experts
+	Normalize    bool    `json:"norm_topk_prob"`
+	Scale        float32 `json:"routed_scaling_factor"`
+	More         int     `json:"num_nextn_predict_layers" min:"0"` // layers after the last, which predict further tokens
+}
+
+var deepSeekNames = transformer.LatentNames{
+	Query: "q_proj.", QueryDown: "q_a_proj.", QueryNorm: "q_a_layernorm.", QueryUp: "q_b_proj.",
+	Down: "kv_a_proj_with_mqa.", Norm: "kv_a_layernorm.", Up: "kv_b_proj.", Out: "o_proj.",
+}
+
+func newDeepSeekV3(c *Checkpoint) (*Model, error) {
+	config := deepSeekConfig{
+		llamaFields: llamaDefaults, QueryRank: 1536, Rank: 512, Turned: 64, Plain: 128, ValueDim: 128, Interleaved: true,
+		Experts: 256, Shared: 1, ExpertHidden: 2048, TopK: 8, Groups: 8, TopGroups: 4, Dense: 3, Normalize: true, Scale: 2.5, More: 1,
+	}
+	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.Hidden, config.MaxPositions = 129280, 7168, 61, 128, 128, 18432, 4096
+	config.Sharpens = true
+	if c.doc.IsNull("q_lora_rank") {
+		config.QueryRank = 0
+	}
+	if err := c.doc.NoneNull("v_head_dim", "n_group", "topk_group", "num_experts_per_tok", "first_k_dense_replace"); err != nil {
+		return nil, err
+	}
+	c.doc.Note("qk_head_dim") // the sum of two others
+	if err := c.doc.Decode(&config); err != nil {
+		return nil, err
+	}
+	if config.HeadDim != 0 && config.HeadDim != config.Turned {
+		return nil, c.doc.Errorf("head_dim", "want qk_rope_head_dim = %d", config.Turned)
+	}
+	config.HeadDim = config.Turned
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	if config.KVHeads != config.Heads {
+		return nil, c.doc.Errorf("num_key_value_heads", "want num_attention_heads = %d", config.Heads)
+	}
+	if layer.Self.Rotary.Pairing = transformer.PairHalves; config.Interleaved {
+		layer.Self.Rotary.Pairing = transformer.PairNeighbours
+	}
+	c.Loader.Ignore(config.further()...)
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
+		return config.load(l, layer, i), 0
+	})
+}
+
+// further are the tensors of layers that predict further tokens. They are not read.
+func (config *deepSeekConfig) further() (patterns []string) {
+	const most = 16 // of what configurations merely claim
+	for i := range min(config.More, most) {
+		patterns = append(patterns, fmt.Sprintf("model.layers.%d.*", config.Layers+i))
+	}
+	return patterns
+}
+
+// load loads layer i.
+func (config *deepSeekConfig) load(l *transformer.Loader, layer transformer.LayerConfig, i int) *deepSeekLayer {
+	norm := layer.Norm
+	norm.Shape = []int{config.Dim}
+	latent := transformer.LatentConfig{
+		Dim: config.Dim, Heads: config.Heads, QueryRank: config.QueryRank, Rank: config.Rank, Plain: config.Plain, Turned: config.Turned, ValueDim: config.ValueDim,
+		Scale: float32(1 / math.Sqrt(float64(config.Plain+config.Turned))), Norm: transformer.NormConfig{Eps: 1e-6, RMS: true}, Rotary: layer.Self.Rotary, Bias: config.Bias,
+	}
+	own := &deepSeekLayer{
+		norm: l.At(llamaLayer.SelfNorm).Norm(norm), feedNorm: l.At(llamaLayer.FeedNorm).Norm(norm),
+		attention: l.At(llamaLayer.Self).Latent(latent, deepSeekNames),
+	}
+	dense := layer.FeedForward
+	if dense.Dim = config.Dim; i < config.Dense {
+		own.feed = l.FeedForward(dense, llamaLayer.Feed)
+		return own
+	}
+	own.feed = l.Mixture(transformer.MixtureConfig{
+		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: config.Experts, TopK: config.TopK, Activation: dense.Activation, Sharpness: dense.Sharpness,
+		Sigmoid: true, Normalize: config.Normalize, Epsilon: 1e-20, Groups: config.Groups, TopGroups: config.TopGroups, Scale: config.Scale,
+	}, transformer.MixtureNames{Router: "mlp.gate.", Each: "mlp.experts.%d.", All: "mlp.experts.", Correction: "mlp.gate.e_score_correction_bias", Expert: qwenExperts.Expert})
+	dense.Hidden = config.ExpertHidden * config.Shared
+	own.shared = l.FeedForward(dense, transformer.FeedForwardNames{Gate: "mlp.shared_experts.gate_proj.", Up: "mlp.shared_experts.up_proj.", Down: "mlp.shared_experts.down_proj."})
+	return own
+}
+
+// deepSeekLayer is a layer with latent attention.
+type deepSeekLayer struct {
+	norm, feedNorm *transformer.Norm
+	attention      *transformer.LatentAttention
+	feed           transformer.Feed
+	shared         *transformer.FeedForward // beside feed; nil: none
+}
+
+func (l *deepSeekLayer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
+
+// Forward sets dst, [rows, D], to the layer's output for in.X.
+func (l *deepSeekLayer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(len(dst))                             // [rows, D]
+	if err := l.norm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
+		return err
+	}
+	if err := l.attention.Forward(ws, dst, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask, Residual: in.X}, cache); err != nil { // dst = in + attention(x)  [rows, D]
+		return err
+	}
+	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	if l.shared != nil {
+		if err := l.shared.Forward(ws, dst, x, dst); err != nil { // dst += shared(x)  [rows, D]
+			return err
+		}
+	}
+	return l.feed.Forward(ws, dst, x, dst) // dst += feed(x)  [rows, D]
+}
