@@ -97,7 +97,7 @@ func results(t *testing.T, m *Model) (all []float32) {
 func TestAliases(t *testing.T) {
 	found := map[string]bool{}
 	for _, folder := range []string{
-		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h",
+		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h", "deepseek_v3",
 	} {
 		var config map[string]json.RawMessage
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))
