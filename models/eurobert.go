@@ -3,13 +3,22 @@ package models
 import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // EuroBERT: Boizard et al., 2025, "EuroBERT: Scaling Multilingual Encoders for European
 // Languages". It is Llama whose tokens see those after them too.
 
-func init() { Register(newEuroBERT, "eurobert") }
+func init() {
+	Register(newEuroBERT, "eurobert")
+	registerGGUF("eurobert", llamacpp.Architecture{Encoder: true, Groups: true, Read: func(r *llamacpp.Reader) {
+		r.Number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+		r.Integer("num_key_value_heads", "attention.head_count_kv", false)
+		r.Fields["rope_theta"] = r.NumberOf("rope.freq_base", 10000)
+		r.Rope()
+	}})
+}
 
 type eurobertConfig struct {
 	llamaConfig

@@ -409,7 +409,7 @@ def pooling_of(source):
     return next(kind for mode, kind in POOLINGS.items() if c.get(mode) or c.get("pooling_mode") == mode)
 
 
-ENCODERS = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "t5": gguf.MODEL_ARCH.T5}
+ENCODERS = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "eurobert": gguf.MODEL_ARCH.EUROBERT, "t5": gguf.MODEL_ARCH.T5}
 
 
 def convert_encoder(source, path, kind, older=False):
@@ -434,7 +434,14 @@ def convert_encoder(source, path, kind, older=False):
         w.add_embedding_length(c.get("hidden_size") or c["n_embd"])
         w.add_feed_forward_length(c.get("intermediate_size") or c["n_inner"])
         w.add_head_count(c.get("num_attention_heads") or c["n_head"])
-        w.add_layer_norm_eps(c.get("layer_norm_eps") or c.get("norm_eps") or c["layer_norm_epsilon"])
+        if arch == gguf.MODEL_ARCH.EUROBERT:
+            w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+            w.add_head_count_kv(c["num_key_value_heads"])
+            w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+            w.add_rope_dimension_count(c["hidden_size"] // c["num_attention_heads"])
+            w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+        else:
+            w.add_layer_norm_eps(c.get("layer_norm_eps") or c.get("norm_eps") or c["layer_norm_epsilon"])
         if c["model_type"] == "nomic_bert":
             w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
         w.add_causal_attention(False)
@@ -531,7 +538,7 @@ def _(out, name):
     """The folders of these names, which are there already, as files of these types."""
     path = os.path.join(os.path.dirname(out.rstrip("/")), name)
     os.makedirs(path, exist_ok=True)
-    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "nomic_bert-moe": TYPES.F32, "modernbert": TYPES.F32,
+    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "nomic_bert-moe": TYPES.F32, "modernbert": TYPES.F32, "eurobert": TYPES.F32,
                          "t5-encoder-defaults": TYPES.F32, "t5-defaults": TYPES.F32, "t5-buckets": TYPES.F32}.items():
         convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
     convert_encoder(os.path.join(out, "bert-alibi"), os.path.join(path, "bert-alibi-older.gguf"), TYPES.F32, older=True)

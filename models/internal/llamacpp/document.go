@@ -134,7 +134,7 @@ func (r *Reader) encoder() {
 		r.Note(check.Errorf(fault.ErrConfig, "%s.attention.causal = true: not supported", r.Architecture))
 	}
 	heads := r.IntegerOf("attention.head_count")
-	if n := r.IntegerOf("attention.head_count_kv"); n != 0 && n != heads {
+	if n := r.IntegerOf("attention.head_count_kv"); n != 0 && n != heads && !r.own.Groups {
 		r.Note(check.Errorf(fault.ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.Architecture, n, heads))
 	}
 	r.own.Read(r)
