@@ -42,14 +42,15 @@ var deepSeekNames = transformer.LatentNames{
 
 func newDeepSeekV3(c *Checkpoint) (*Model, error) {
 	config := deepSeekConfig{
-		llamaFields: llamaDefaults, QueryRank: 1536, Rank: 512, Turned: 64, Plain: 128, ValueDim: 128, Interleaved: true,
-		Experts: 256, Shared: 1, ExpertHidden: 2048, TopK: 8, Groups: 8, TopGroups: 4, Dense: 3, Normalize: true, Scale: 2.5, More: 1,
+		llamaFields: llamaDefaults, QueryRank: 1536, Rank: 512, Turned: 64, Plain: 128, ValueDim: 128,
+		Experts: 256, Shared: 1, ExpertHidden: 2048, TopK: 8, Groups: 8, TopGroups: 4, Dense: 3, Scale: 2.5, More: 1,
 	}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.Hidden, config.MaxPositions = 129280, 7168, 61, 128, 128, 18432, 4096
 	config.Sharpens = true
 	if c.doc.IsNull("q_lora_rank") {
 		config.QueryRank = 0
 	}
+	config.Interleaved, config.Normalize = !c.doc.IsNull("rope_interleave"), !c.doc.IsNull("norm_topk_prob")
 	if err := c.doc.NoneNull("v_head_dim", "n_group", "topk_group", "num_experts_per_tok", "first_k_dense_replace"); err != nil {
 		return nil, err
 	}
