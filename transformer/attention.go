@@ -118,6 +118,8 @@ type projected struct {
 	q, k, v          []float32
 	qRow, kRow, vRow int
 	cache            *LayerCache // which holds the keys and values instead of k and v, unless nil
+	gate             []float32   // rows of heads, gateRow apart; nil: none
+	gateRow          int
 }
 
 // shared reports whether all sequences attend to the same keys.

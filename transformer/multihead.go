@@ -38,6 +38,9 @@ type AttentionConfig struct {
 	// BorrowsKeys is set where self-attention is to the keys and values of an earlier layer: see [AttentionInput].Kept. It has
 	// no projections of its own for them.
 	BorrowsKeys bool
+	// Gated is set where the context of each head, before the output projection, is multiplied by the sigmoid of a gate. The rows of a head's
+	// gate follow those of its query in the weight of the queries.
+	Gated bool
 	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
@@ -87,6 +90,9 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	if (c.KeysAsValues || c.BorrowsKeys) && (c.CrossOnly || c.KeyWidth != c.Dim || c.ValueWidth != c.Dim || c.KeysAsValues && c.BorrowsKeys) {
 		return c, check.Errorf(fault.ErrConfig, "attention: keys as values, or borrowed keys, are for self-attention, and do not go together")
 	}
+	if c.Gated && (c.CrossOnly || c.KeysAsValues || c.BorrowsKeys || c.Heads > mostHeads) {
+		return c, check.Errorf(fault.ErrConfig, "attention: gates of %d heads, want at most %d, and self-attention with keys and values of its own", c.Heads, mostHeads)
+	}
 	if c.SoftCap > 0 && (c.Relative != NoRelative || c.Sink) {
 		return c, check.Errorf(fault.ErrConfig, "attention: soft cap with relative positions or sinks")
 	}
@@ -129,6 +135,7 @@ type MultiHeadAttention struct {
 	// KeysAsValues, where QKV has two parts; with BorrowsKeys there is Query alone.
 	Query, Key, Value  *Linear
 	QKV                *Linear
+	Gate               *Linear // where Gated is set and QKV, which has it behind the values, is nil
 	Out                *Linear // nil: the result is the heads' concatenation
 	QueryNorm, KeyNorm *Norm   // nil: none
 	ValueNorm          *Norm   // nil: none
@@ -192,6 +199,7 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 	if err := core.attend(ws, context, p, in, a.Relative); err != nil {
 		return err
 	}
+	p.applyGate(context, a.Heads*a.HeadDim)
 	a.trace(ws, in, p, context)
 	if a.Out == nil {
 		addTo(dst, in.Residual)

@@ -62,6 +62,8 @@ func (a *MultiHeadAttention) project(l *Loader, names AttentionNames) {
 		}
 	}
 	switch {
+	case c.Gated:
+		a.loadGated(l, names)
 	case c.BorrowsKeys:
 		a.Query = l.Stacked(c.Dim, c.Bias, parts[0])
 	case c.KeysAsValues && l.at.Alike(parts[0].Name, parts[1].Name):

@@ -166,6 +166,9 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 		if rows > 0 {
 			p.k, p.v = qkv[dim:], qkv[min(dim+kvDim, len(qkv)):]
 		}
+		if a.Gated && rows > 0 {
+			p.gate, p.gateRow = qkv[dim+2*kvDim:], a.QKV.Out
+		}
 	} else {
 		p.q, p.qRow = ws.Alloc(rows*dim), dim
 		if !a.BorrowsKeys {
@@ -179,6 +182,12 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 				continue
 			}
 			if err := l.Forward(ws, l.dst, in.Query); err != nil {
+				return p, err
+			}
+		}
+		if a.Gate != nil {
+			p.gate, p.gateRow = ws.Alloc(rows*dim), dim
+			if err := a.Gate.Forward(ws, p.gate, in.Query); err != nil {
 				return p, err
 			}
 		}
