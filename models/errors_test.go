@@ -108,6 +108,15 @@ func TestConfigErrors(t *testing.T) {
 		{"lfm2", "sliding_window", `4`},
 		{"lfm2-hub", "block_multiple_of", `0`},
 		{"lfm2-hub", "block_ffn_dim_multiplier", `1e9`},
+		{"qwen3_5_text", "hidden_act", `"gelu"`},
+		{"qwen3_5_text", "linear_num_value_heads", `3`},
+		{"qwen3_5_text", "linear_conv_kernel_dim", `0`},
+		{"qwen3_5_text", "linear_key_head_dim", `2000000000`},
+		{"qwen3_5_text", "layer_types", `["full_attention"]`},
+		{"qwen3_5_text", "layer_types", `["linear_attention","full_attention","sliding_attention","full_attention"]`},
+		{"qwen3_5_text", "sliding_window", `4`},
+		{"qwen3_5", "architectures", `["Qwen3_5ForSequenceClassification"]`},
+		{"qwen3_next", "num_experts_per_tok", `6`},
 	} {
 		_, err := models.OpenFS(modelstest.WithField(t, c.folder, c.field, c.value), models.Options{})
 		if !errors.Is(err, fault.ErrConfig) {

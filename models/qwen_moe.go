@@ -15,9 +15,7 @@ import (
 func init() {
 	Register(newQwen2MoE, "qwen2_moe")
 	Register(newQwen3MoE, "qwen3_moe")
-	registerGGUF("qwen2moe", llamacpp.Architecture{ModelType: "qwen2_moe", Experts: true, Read: readQwen2MoEGGUF, Parts: llamacpp.Merged(qwenGGUFExperts, map[string]string{
-		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
-	})})
+	registerGGUF("qwen2moe", llamacpp.Architecture{ModelType: "qwen2_moe", Experts: true, Read: readQwen2MoEGGUF, Parts: qwen2GGUFExperts})
 	registerGGUF("qwen3moe", llamacpp.Architecture{ModelType: "qwen3_moe", Experts: true, Read: readQwen3MoEGGUF, Parts: qwenGGUFExperts})
 }
 
@@ -69,11 +67,7 @@ func newQwen2MoE(c *Checkpoint) (*Model, error) {
 	shared := layer.FeedForward
 	shared.Dim, shared.Hidden = config.Dim, config.Shared
 	return c.qwenMoE(config.qwenMoEConfig, config.Experts, layer, windows, func(l *transformer.Loader, m *transformer.Mixture) transformer.Feed {
-		return &sharedExpert{
-			mixture: m,
-			shared:  l.FeedForward(shared, transformer.FeedForwardNames{Gate: "mlp.shared_expert.gate_proj.", Up: "mlp.shared_expert.up_proj.", Down: "mlp.shared_expert.down_proj."}),
-			gate:    c.sharedGate(l.At("mlp.shared_expert_gate.").RowByRow(), config.Dim),
-		}
+		return c.sharedExpert(l, m, shared)
 	})
 }
 
@@ -108,6 +102,15 @@ func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transforme
 		}
 		return l.Layer(sparse, qwenLayer), windows(i)
 	})
+}
+
+// sharedExpert is the mixture m and beside it an expert that every row takes.
+func (c *Checkpoint) sharedExpert(l *transformer.Loader, m *transformer.Mixture, shared transformer.FeedForwardConfig) transformer.Feed {
+	return &sharedExpert{
+		mixture: m,
+		shared:  l.FeedForward(shared, transformer.FeedForwardNames{Gate: "mlp.shared_expert.gate_proj.", Up: "mlp.shared_expert.up_proj.", Down: "mlp.shared_expert.down_proj."}),
+		gate:    c.sharedGate(l.At("mlp.shared_expert_gate.").RowByRow(), shared.Dim),
+	}
 }
 
 // sharedGate is the layer with one output, which llama.cpp stores as a vector.
@@ -149,8 +152,13 @@ func (s *sharedExpert) Forward(ws *Workspace, dst, x, residual []float32) error 
 	return nil
 }
 
-// qwenGGUFExperts are llama.cpp's names of the experts.
-var qwenGGUFExperts = llamacpp.Experts("mlp.gate", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj")
+// qwenGGUFExperts are llama.cpp's names of the experts, and qwen2GGUFExperts those with the shared one.
+var (
+	qwen2GGUFExperts = llamacpp.Merged(qwenGGUFExperts, map[string]string{
+		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
+	})
+	qwenGGUFExperts = llamacpp.Experts("mlp.gate", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj")
+)
 
 // readQwen2MoEGGUF reads what version 2 has.
 func readQwen2MoEGGUF(r *llamacpp.Reader) {

@@ -20,6 +20,7 @@ MODEL_TYPES = """
     gpt2 llama mistral ministral3 mistral3 qwen2 qwen3 phi3 smollm3 olmo2 olmo3 glm4 granite granite_swa starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text embedding_gemma2 embedding_gemma2_text lfm2 ernie4_5 exaone4 hunyuan_v1_dense
     mixtral qwen2_moe qwen3_moe gpt_oss granitemoe lfm2_moe deepseek_v3
     bamba granitemoehybrid falcon_h1 nemotron_h
+    qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_next
     t5 mt5 bart mbart marian m2m_100 whisper
     clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
 """.split()

@@ -9,6 +9,7 @@ the distances that relative positions tell apart. Windows of thousands of tokens
 import torch
 import transformers as hf
 
+import deltanet
 from encoders import encode
 from folder import Folder, folder, hide, random_batch
 from vision import SIZE, flexible, pixels
@@ -24,6 +25,8 @@ IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, interme
 
 GEMMA3 = SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8)
 GEMMA4 = SMALL | dict(num_hidden_layers=7, num_attention_heads=1, num_key_value_heads=1, head_dim=8, hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB)
+DELTA = SMALL | dict(num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=4, linear_value_head_dim=4)
+DELTA_SCALE = [("linear_attn.norm", 5)]
 SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
 
 # Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
@@ -73,6 +76,11 @@ DECODERS = {
     "qwen3_moe": (hf.Qwen3MoeForCausalLM, SMALL | dict(num_key_value_heads=1, moe_intermediate_size=8), 1e-3, []),
     "gpt_oss": (hf.GptOssForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, num_local_experts=5), 3e-3, []),
     "granitemoe": (hf.GraniteMoeForCausalLM, SMALL, 1e-3, []),
+    "qwen3_5_text": (hf.Qwen3_5ForCausalLM, DELTA, 1e-3, DELTA_SCALE),
+    "qwen3_5_moe_text": (hf.Qwen3_5MoeForCausalLM, DELTA | dict(moe_intermediate_size=8, shared_expert_intermediate_size=8, num_experts=9), 1e-3, DELTA_SCALE),
+    "qwen3_next": (hf.Qwen3NextForCausalLM, DELTA | dict(moe_intermediate_size=8, shared_expert_intermediate_size=8, num_experts=12), 3e-3, DELTA_SCALE),
+    "qwen3_5": (hf.Qwen3_5ForConditionalGeneration, dict(text_config=DELTA, vision_config=deltanet.IMAGE | dict(out_hidden_size=16)), 1e-3, DELTA_SCALE),
+    "qwen3_5_moe": (hf.Qwen3_5MoeForConditionalGeneration, dict(text_config=DELTA | dict(moe_intermediate_size=8, shared_expert_intermediate_size=8, num_experts=9), vision_config=deltanet.IMAGE | dict(out_hidden_size=16)), 1e-3, DELTA_SCALE),
     "gemma": (hf.GemmaForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, []),
     "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
     "gemma3_text": (hf.Gemma3ForCausalLM, GEMMA3, 1e-4, []),
@@ -157,7 +165,7 @@ def _(out, name):
         with torch.no_grad():
             return {"logits": hide(m(**inputs).logits, mask)}
 
-    write(out, name, cls, given, run, inputs, scale, 2100, more=more, norm=0.0 if name.startswith("gemma") else 1.0)
+    write(out, name, cls, given, run, inputs, scale, 2100, more=more, norm=0.0 if name.startswith(("gemma", "qwen3_5", "qwen3_next")) else 1.0)
 
 
 @folder(*names(SEQ2SEQ))

@@ -42,7 +42,7 @@ os.environ.update(HF_HUB_OFFLINE="1")
 import torch
 import transformers
 
-import adapters, audio, decoders, defaults, encoders, experts, fp8, full, gguf_files, padding, pickles, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import adapters, audio, decoders, defaults, deltanet, encoders, experts, fp8, full, gguf_files, padding, pickles, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 from folder import BUILD
 
 

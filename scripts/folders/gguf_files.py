@@ -12,12 +12,13 @@ import transformers as hf
 from safetensors.torch import load_file
 
 import decoders
+import deltanet
 import experts
 from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
                  "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
 # Tensors whose names lead nowhere in the gguf package, after those of their layer.
 GEMMA4 = {"layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
@@ -84,7 +85,7 @@ def kind_of(name, w, types):
     down the last."""
     if w.ndim < 2:
         return TYPES.F32
-    if w.shape[-1] % 32 or "ffn_gate_inp" in name or "shortconv.conv" in name or types[-1] == TYPES.MXFP4:
+    if w.shape[-1] % 32 or "ffn_gate_inp" in name or "shortconv.conv" in name or "ssm_conv1d" in name or types[-1] == TYPES.MXFP4:
         return TYPES.F32
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
@@ -179,7 +180,7 @@ def convert(source, path, types, pooling=None, arch=None):
         if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
             hub = "model." + hub
         _, _, layer, part = (hub.split(".", 3) + [""] * 3)[:4]
-        own = hub if hub.startswith("blk.") else f"blk.{layer}.{GEMMA4[part]}" if part in GEMMA4 else names.get_name(hub, try_suffixes=(".weight", ".bias"))
+        own = hub if hub.startswith("blk.") else f"blk.{layer}.{GEMMA4[part]}" if part in GEMMA4 else names.get_name(hub.replace("dt_bias", "dt_proj.bias"), try_suffixes=(".weight", ".bias"))
         assert own, hub
         if c["model_type"] in NEIGHBOURS and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
@@ -187,8 +188,10 @@ def convert(source, path, types, pooling=None, arch=None):
             x = x + 1
         if "shortconv.conv" in own:
             x = x[:, 0]
-        if ".ssm_" in own:
+        if ".ssm_" in own and "mamba_d_conv" in c:
             x = to_mamba(own, x, c)
+        if "linear_num_key_heads" in c:
+            x = deltanet.to_file(hub, x, c)
         kind = types[-1] if "_exps.weight" in own and types[-1] == TYPES.MXFP4 else kind_of(own, x, types)
         data = x if kind == TYPES.F32 else quantize(x, kind)
         w.add_tensor(own, data, raw_dtype=kind)
@@ -207,9 +210,13 @@ def convert(source, path, types, pooling=None, arch=None):
             x = x.reshape(n, x.shape[0] // n // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
         if arch in GEMMA and hub.endswith("norm.weight"):
             x = x - 1
+        if "linear_num_key_heads" in c:
+            x = deltanet.from_file(hub, x, c)
         if "query_key_value" in hub:
             x = x.reshape(3, heads, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
         back[hub] = torch.from_numpy(numpy.ascontiguousarray(x[None] if hub.endswith("shared_expert_gate.weight") else x[:, None] if "conv.conv" in hub else x))
+    if "linear_num_key_heads" in c:
+        deltanet.join(back, c)
     for i in range(c["num_hidden_layers"]):  # as transformers has the experts in memory
         gate, up = back.pop(f"blk.{i}.ffn_gate_exps.weight", None), back.pop(f"blk.{i}.ffn_up_exps.weight", None)
         if gate is not None and c["model_type"] != "gpt_oss":
@@ -250,7 +257,7 @@ def more(w, c):
         w.add_expert_used_count(c.get("top_k_experts") or c["num_experts_per_tok"])
     if count and kind in ("gemma4_text", "qwen2_moe", "qwen3_moe", "gpt_oss", "lfm2_moe"):
         w.add_expert_feed_forward_length(c.get("moe_intermediate_size") or c["intermediate_size"])
-    if kind == "qwen2_moe":
+    if kind in ("qwen2_moe", "qwen3_5_moe_text", "qwen3_next"):
         w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
     if kind.startswith("granite"):
         w.add_embedding_scale(c["embedding_multiplier"])
@@ -341,6 +348,8 @@ def stacked(weights, c):
             new[f"blk.{p[2]}.ffn_down_exps.weight"] = x
         elif k.endswith(".expert_bias"):
             new[f"blk.{p[2]}.exp_probs_b.bias"] = x
+        elif k.endswith("in_proj_qkvz.weight"):
+            new |= deltanet.split(k, x, c)
         elif k.endswith("shared_expert_gate.weight"):
             new[k] = x[0]
         elif "query_key_value" in k:

@@ -51,10 +51,11 @@ var Neutral = reasons(map[string][]string{
 	"which token is which decides the tokenizer, and what reads it here asks for it": {
 		"cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "pad_token_id", "bos_token_id", "eos_token_id", "eod_token_id", "tokenizer_class",
 	},
-	"asked for where heads do not divide the width, which is an error here": {"embedding_size"},
-	"only one head of decoders asks for it, see Checkpoint.decoderModel":    {"token_classification_bias"},
-	"of DeBERTa's convolution, which is not supported":                      {"conv_act", "conv_groups"},
-	"what the training of a rotary scaling was":                             {"finetuned"},
+	"asked for where heads do not divide the width, which is an error here":        {"embedding_size"},
+	"only one head of decoders asks for it, see Checkpoint.decoderModel":           {"token_classification_bias"},
+	"of DeBERTa's convolution, which is not supported":                             {"conv_act", "conv_groups"},
+	"which axis of an image turns which pair of features: in text, all turn alike": {"mrope_section", "mrope_interleaved"},
+	"what the training of a rotary scaling was":                                    {"finetuned"},
 	"layer_types says it":        {"_sliding_window_pattern"},
 	"says how timm makes images": {"pretrained_cfg"},
 	"of BERT in TensorFlow": {

@@ -1,0 +1,40 @@
+package models
+
+import "github.com/avoformer/avoformer/models/internal/llamacpp"
+
+// qwen35GGUF are llama.cpp's names of what the layers of Qwen3.5 and Qwen3-Next have.
+var qwen35GGUF = map[string]string{
+	"post_attention_layernorm": "post_attention_norm",
+	"linear_attn.in_proj_qkv":  "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta", "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_ba": "ssm_ba",
+	"linear_attn.conv1d": "ssm_conv1d", "linear_attn.dt_bias": "ssm_dt.bias", "linear_attn.A_log": "ssm_a", "linear_attn.norm": "ssm_norm", "linear_attn.out_proj": "ssm_out",
+}
+
+// readQwen35GGUF reads what Qwen3.5 has.
+func readQwen35GGUF(r *llamacpp.Reader) {
+	r.Integer("linear_conv_kernel_dim", "ssm.conv_kernel", true)
+	r.Integer("linear_key_head_dim", "ssm.state_size", true)
+	r.Integer("linear_num_key_heads", "ssm.group_count", true)
+	r.Integer("linear_num_value_heads", "ssm.time_step_rank", true)
+	inner, heads := r.IntegerOf("ssm.inner_size"), r.IntegerOf("ssm.time_step_rank")
+	if heads < 1 || inner%heads != 0 {
+		r.Refuse("ssm.inner_size", inner, "want a multiple of ssm.time_step_rank = %d", heads)
+		return
+	}
+	r.Fields["linear_value_head_dim"] = inner / heads
+	r.Integer("full_attention_interval", "full_attention_interval", false)
+	r.Key("rope.dimension_sections") // which axis of an image turns which pair of features: in text, all turn alike
+}
+
+// readQwen35MoEGGUF reads what Qwen3.5 with experts has.
+func readQwen35MoEGGUF(r *llamacpp.Reader) {
+	readQwen35GGUF(r)
+	r.Experts("num_experts", llamacpp.SoftmaxOfAll)
+	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
+	r.Integer("shared_expert_intermediate_size", "expert_shared_feed_forward_length", true)
+	if !r.Flag("expert_weights_norm", true) {
+		r.Refuse("expert_weights_norm", false, "not supported")
+	}
+}
+
+// readQwen3NextGGUF reads what Qwen3-Next has.
+func readQwen3NextGGUF(r *llamacpp.Reader) { readQwen35MoEGGUF(r) }
