@@ -253,9 +253,11 @@ func (s *scan) step(to, from, inputs []float32, first int) error {
 		s.decay[i] = v * s.A[i%s.Heads]
 	}
 	s.ws.Threads.Exp(s.decay, s.decay)
-	y := s.y[max(first, 0)*s.inner():][:s.rows*s.inner()]
+	var y []float32 // [rows, inner]
 	if first < 0 {
 		y = s.ws.Alloc(s.rows * s.inner()) // not wanted
+	} else {
+		y = s.y[first*s.inner():][:s.rows*s.inner()]
 	}
 	bc := s.Groups * s.State
 	s.ws.Threads.Recurrence(kernels.RecurrenceParams{

@@ -180,6 +180,27 @@ func TestMambaHistories(t *testing.T) {
 	}
 }
 
+// TestMambaAgain takes back all but one of many rows: the next pass, of one row, computes with more rows than it has.
+func TestMambaAgain(t *testing.T) {
+	m := newMamba(t, mambaConfig())
+	const rows, kept = 9, 7
+	x, ws := tftest.Normal(12, rows*m.Dim), new(tf.Workspace)
+	cache := tftest.Must(tf.NewPages(tf.PagesConfig{}))(t).Cache(1)
+	pass := func(rows []float32) []float32 {
+		batch, y := tf.Uniform(1, len(rows)/m.Dim), make([]float32, len(rows))
+		tftest.NoError(t, cache.Begin(batch, 1))
+		tftest.NoError(t, m.Forward(ws, y, rows, batch, cache.Layer(0)))
+		cache.End(batch)
+		return y
+	}
+	cache.Apart(0)
+	whole := pass(x)
+	tftest.NoError(t, cache.History(0).Truncate(kept))
+	if got := pass(x[kept*m.Dim:][:m.Dim]); !slices.Equal(got, whole[kept*m.Dim:][:m.Dim]) {
+		t.Errorf("after %d of %d rows that were taken back: %v, want %v", rows-kept, rows, got, whole[kept*m.Dim:][:m.Dim])
+	}
+}
+
 // TestMambaErrors: configurations that make no block, and rows that do not fit.
 func TestMambaErrors(t *testing.T) {
 	for name, change := range map[string]func(*tf.Mamba2Config){
