@@ -94,7 +94,7 @@ func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 		In:           l.At("in_proj.").Linear(c.Dim, c.projected(), c.InBias), Out: l.At("out_proj.").Linear(c.inner(), c.Dim, c.OutBias),
 		Bias:     l.Optional(c.ConvBias, "conv1d.bias", c.mixed()),
 		StepBias: l.Tensor("dt_bias", c.Heads),
-		A:        l.column("A_log", c.Heads), D: l.column("D", c.Heads),
+		A:        l.column("A_log", c.Heads, c.Negative), D: l.column("D", c.Heads, c.Negative),
 	}
 	shape := []int{c.mixed(), 1, c.Taps}
 	if stored, ok := l.Shape("conv1d.weight"); ok && len(stored) == 2 { // in GGUF files
@@ -102,7 +102,7 @@ func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 	}
 	m.Weight = transposed(l.Tensor("conv1d.weight", shape...), c.mixed())
 	if c.Eps > 0 {
-		m.NormWeight = l.column("norm.weight", c.inner())
+		m.NormWeight = l.column("norm.weight", c.inner(), c.Negative)
 	}
 	if !c.Negative {
 		m.A = slices.Clone(m.A)
@@ -112,10 +112,10 @@ func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 	return m
 }
 
-// column is the tensor of n elements, of which GGUF files may have two dimensions.
-func (l *Loader) column(name string, n int) []float32 {
+// column is the tensor of n elements, which has two dimensions in files of llama.cpp.
+func (l *Loader) column(name string, n int, llamaCpp bool) []float32 {
 	shape := []int{n}
-	if stored, ok := l.Shape(name); ok && len(stored) == 2 && stored[0] > 0 && n%stored[0] == 0 {
+	if stored, ok := l.Shape(name); llamaCpp && ok && len(stored) == 2 && stored[0] > 0 && n%stored[0] == 0 {
 		shape = []int{stored[0], n / stored[0]}
 	}
 	return l.Tensor(name, shape...)
