@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -110,5 +111,26 @@ func TestIgnoredKeys(t *testing.T) {
 	w.names["model.layers.3.self_attn.z_proj.weight"] = "model.layers.1.self_attn.k_proj.weight"
 	if _, err := models.New(config, w, models.Options{}); !errors.Is(err, fault.ErrLeftOver) {
 		t.Errorf("another tensor: %v, want ErrLeftOver", err)
+	}
+}
+
+// TestThetaOfKinds: rope_theta is the base of positions whose object in rope_parameters does not say it.
+func TestThetaOfKinds(t *testing.T) {
+	logits := func(full, theta string) []float32 {
+		rope := `{"sliding_attention":{"rope_type":"default","rope_theta":55},"full_attention":{"rope_type":"default"` + full + `}}`
+		config := tftest.Must(os.ReadFile(filepath.Join(own, "gemma4_text", "config.json")))(t)
+		var fields map[string]json.RawMessage
+		tftest.NoError(t, json.Unmarshal(config, &fields))
+		if fields["rope_parameters"] = json.RawMessage(rope); theta != "" {
+			fields["rope_theta"] = json.RawMessage(theta)
+		}
+		m := tftest.Must(models.New(tftest.Must(json.Marshal(fields))(t), newRenamed(t, "gemma4_text", func(name string) string { return name }), models.Options{}))(t)
+		x := make([]float32, 3*m.LM.Vocab())
+		tftest.NoError(t, m.Logits(new(models.Workspace), x, []int{11, 45, 7}, transformer.Ragged(3), nil, nil))
+		return x
+	}
+	want := logits(`,"rope_theta":123`, "")
+	if !slices.Equal(logits("", "123"), want) || slices.Equal(logits("", ""), want) || !slices.Equal(logits(`,"rope_theta":123`, "9"), want) {
+		t.Error("rope_theta is not the base that holds where rope_parameters does not say one")
 	}
 }

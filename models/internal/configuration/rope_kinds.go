@@ -8,7 +8,11 @@ import "github.com/avoformer/avoformer/transformer"
 // each kind that layers are of. Where there is no rope_parameters, otherwise is that object. rope_scaling does not count.
 func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	const field = "rope_parameters"
-	f := Rope(10000)
+	theta, err := d.Theta(10000) // for objects that do not say it
+	if err != nil {
+		return nil, err
+	}
+	f := Rope(theta)
 	f.Proportional = true
 	if !d.Has(field) {
 		d.Note(field)
