@@ -54,13 +54,14 @@ func (c *Mamba2Config) check() error {
 		return check.Errorf(fault.ErrConfig, "mamba: %d scales, want 5", len(c.Scales))
 	}
 	const most = 1 << 28 // elements of a state, which a configuration merely claims
-	for n, sizes := 1, []int{c.Heads, c.HeadDim, c.State}; len(sizes) > 0; sizes = sizes[1:] {
-		if n *= sizes[0]; n > most {
+	n := int64(c.Heads)
+	for _, size := range []int{c.HeadDim, c.State} {
+		if n *= int64(size); n > most {
 			return check.Errorf(fault.ErrConfig, "mamba: a state of %d*%d*%d elements", c.Heads, c.HeadDim, c.State)
 		}
 	}
-	if c.Groups*c.State > most || c.Taps > most/c.mixed() {
-		return check.Errorf(fault.ErrConfig, "mamba: a convolution of %d rows of %d", c.Taps, c.mixed())
+	if bc := int64(c.Groups) * int64(c.State); bc > most || int64(c.Taps) > most/(n+2*bc) {
+		return check.Errorf(fault.ErrConfig, "mamba: a convolution of %d rows of %d heads and %d groups", c.Taps, c.Heads, c.Groups)
 	}
 	return nil
 }
