@@ -315,3 +315,6 @@ func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
 	}
 	return 2 * int64(kernels.NewPages(f, a.KVHeads, 1, a.HeadDim).Bytes())
 }
+
+// mostHeads bounds the parts that a configuration can ask for.
+const mostHeads = 1 << 12

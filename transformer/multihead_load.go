@@ -89,9 +89,6 @@ func (a *MultiHeadAttention) project(l *Loader, names AttentionNames) {
 	}
 }
 
-// mostHeads bounds the parts that a configuration can ask for.
-const mostHeads = 1 << 12
-
 // byHead is the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
 // all values.
 func byHead(name string, heads, headDim int) []Part {
