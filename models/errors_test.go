@@ -60,6 +60,7 @@ func TestConfigErrors(t *testing.T) {
 		{"bert-alibi", "is_decoder", `true`},
 		{"deberta-v3-classify", "pooler_hidden_size", `16`},
 		{"gemma2", "sliding_window", `0`},
+		{"gemma4_text", "hidden_activation", `"quick_gelu"`},
 		{"gemma4_text", "num_kv_shared_layers", `4`},
 		{"gemma4_text", "num_kv_shared_layers", `3`},
 		{"gemma4_text", "final_logit_softcapping", `0`},

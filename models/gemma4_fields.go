@@ -73,6 +73,9 @@ func (f *gemma4Fields) layers(d configuration.Document, kinds []string, rope map
 	if err != nil {
 		return nil, err
 	}
+	if sharpness != 0 && f.PerLayer > 0 {
+		return nil, d.Errorf("hidden_activation", "not supported beside per-layer embeddings")
+	}
 	all, err := f.heads(d, kinds)
 	if err != nil {
 		return nil, err
