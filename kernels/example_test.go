@@ -283,6 +283,7 @@ func ExampleGELU() {
 	}{
 		{"ReLU", kernels.ReLU}, {"GELU", kernels.GELU}, {"GELUTanh", kernels.GELUTanh}, {"SiLU", kernels.SiLU},
 		{"Sigmoid", kernels.Sigmoid}, {"Tanh", kernels.Tanh}, {"Erf", kernels.Erf}, {"Exp", kernels.Exp},
+		{"Softplus", kernels.Softplus},
 	} {
 		f.of(y, x)
 		fmt.Printf("%-8s %.3f\n", f.name, y)
@@ -296,6 +297,29 @@ func ExampleGELU() {
 	// Tanh     [-0.762 0.000 0.964]
 	// Erf      [-0.843 0.000 0.995]
 	// Exp      [0.368 1.000 7.389]
+	// Softplus [0.313 0.693 2.127]
+}
+
+// Three rows pass through a state that each of them halves first. The fourth finds it where they left it.
+func ExampleRecurrence() {
+	p := kernels.RecurrenceParams{
+		Rows: 3, Heads: 1, KeyHeads: 1, KeyDim: 1, ValueDim: 2,
+		From: make([]float32, 2), To: make([]float32, 2),
+		Q: []float32{1, 1, 2}, LdQ: 1,
+		K: []float32{1, 1, 1}, LdK: 1,
+		V: []float32{8, 4, 0, 0, 2, 2}, LdV: 2,
+		Decay: []float32{0.5, 0.5, 0.5}, Beta: []float32{1, 1, 1},
+		Dst: make([]float32, 6), LdDst: 2,
+	}
+	kernels.Recurrence(p)
+	fmt.Println(p.Dst, p.To)
+
+	p.Rows, p.From, p.Decay, p.Beta = 1, p.To, p.Decay[:1], p.Beta[:1]
+	kernels.Recurrence(p)
+	fmt.Println(p.Dst[:2], p.To)
+	// Output:
+	// [8 4 4 2 8 6] [4 3]
+	// [10 5.5] [10 5.5]
 }
 
 // Arithmetic on whole slices.

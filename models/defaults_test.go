@@ -71,7 +71,7 @@ func TestSizesByDefault(t *testing.T) {
 		"gemma4_text":        decoder(30, 8, 4, 9216),
 		"lfm2":               decoder(32, 32, 8, 12288),
 		"bamba":              {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "mamba_n_heads": 128},
-		"granitemoehybrid":   {"num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 11008, "shared_intermediate_size": 1024},
+		"granitemoehybrid":   {"num_hidden_layers": 32, "intermediate_size": 11008, "shared_intermediate_size": 1024},
 		"nemotron_h":         {"num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 21504, "mamba_num_heads": 128, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8},
 		"falcon_h1":          {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "mamba_n_heads": 128, "mamba_d_ssm": 1024},
 		"qwen3_5_text":       {"num_hidden_layers": 32, "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 12288},
@@ -103,6 +103,17 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		small["hidden_size"] = 512 // of heads of which a part has an even size
 	case "olmo2", "olmo3", "exaone4", "hunyuan_v1_dense", "granite", "granitemoe", "llama", "phi3", "albert":
 		small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
+	case "bamba":
+		small["hidden_size"], small["attn_layer_indices"] = 192, []int{0}
+	case "granitemoehybrid":
+		small["hidden_size"] = 192
+	case "falcon_h1":
+		small["mamba_d_head"] = "auto"
+	case "nemotron_h":
+		small["layers_block_type"] = []string{"mamba", "attention", "mlp"}
+	case "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next":
+		small["full_attention_interval"] = 1
+		small["moe_intermediate_size"], small["shared_expert_intermediate_size"] = 8, 8
 	}
 	for _, name := range []string{"num_experts", "num_local_experts", "num_experts_per_tok"} {
 		small[name] = 2 // the folders of defaults have as many as by default
@@ -111,9 +122,19 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		small[name] = 4
 		if strings.Contains(name, "layer") {
 			small[name] = 1
+		} else if name == "num_key_value_heads" && size == 4 {
+			small[name] = 2 // divides any number of heads here
 		} else if size == 4 {
 			small[name] = 8
 		}
+	}
+	switch kind {
+	case "bamba":
+		small["num_hidden_layers"] = 2 // one with attention, and one without
+	case "falcon_h1":
+		small["mamba_d_ssm"] = 256
+	case "nemotron_h":
+		small["mamba_num_heads"] = 16
 	}
 	if n := want["num_key_value_heads"]; n > 0 {
 		small["head_dim"], small["num_attention_heads"] = 8, 2*max(n, want["num_attention_heads"])
