@@ -103,6 +103,7 @@ func TestConfigErrors(t *testing.T) {
 		{"falcon_h1", "mlp_multipliers", `[1]`},
 		{"falcon_h1", "ssm_multipliers", `[1, 1, 1, 1, -1]`},
 		{"falcon_h1", "key_multiplier", `null`},
+		{"falcon_h1", "mamba_norm_before_gate", `null`},
 		{"lfm2", "layer_types", `["conv"]`},
 		{"lfm2", "layer_types", `["conv","full_attention","conv","mamba"]`},
 		{"lfm2", "is_causal", `false`},

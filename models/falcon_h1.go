@@ -74,7 +74,7 @@ var falconH1Multipliers = []string{
 
 // scale checks the multipliers, and gives the layer those of its gate and its keys.
 func (config *falconH1Config) scale(c *Checkpoint, layer *transformer.LayerConfig) error {
-	if err := c.doc.NoneNull(falconH1Multipliers...); err != nil {
+	if err := c.doc.NoneNull(append([]string{"mamba_norm_before_gate"}, falconH1Multipliers...)...); err != nil {
 		return err
 	}
 	for _, list := range []struct {

@@ -499,7 +499,7 @@ def _(out, name):
 def _(out, name):
     """falcon_h1-norm normalizes before the gate, in groups, and falcon_h1-gate after it, with biases."""
     more = {
-        "falcon_h1": dict(mamba_d_ssm=64, ssm_multipliers=[0.8, 1.3, 1.6, 0.7, 1.2], mlp_multipliers=[0.8, 1.4], ssm_in_multiplier=1.3, ssm_out_multiplier=0.6, attention_in_multiplier=1.2,
+        "falcon_h1": dict(mamba_d_ssm=64, mamba_chunk_size=16, ssm_multipliers=[0.8, 1.3, 1.6, 0.7, 1.2], mlp_multipliers=[0.8, 1.4], ssm_in_multiplier=1.3, ssm_out_multiplier=0.6, attention_in_multiplier=1.2,
                           attention_out_multiplier=0.7, key_multiplier=1.5, embedding_multiplier=1.6, lm_head_multiplier=1.9),
         "falcon_h1-norm": dict(mamba_d_ssm=None, mamba_rms_norm=True, mamba_n_heads=16, mamba_d_head=4),
         "falcon_h1-gate": dict(mamba_d_ssm=48, mamba_d_head=6, mamba_rms_norm=True, mamba_norm_before_gate=False, attention_bias=True, mlp_bias=True, projectors_bias=True, mamba_proj_bias=True,

@@ -18,7 +18,7 @@ var Neutral = reasons(map[string][]string{
 		"median_filter_width", "mask_channel_length", "mask_channel_min_space", "mask_channel_other", "mask_channel_prob", "mask_channel_selection",
 		"mask_time_min_space", "mask_time_other", "mask_time_selection", "no_mask_channel_overlap", "no_mask_time_overlap",
 	},
-	"losses are for training":                                 {"router_aux_loss_coef", "router_jitter_noise", "sparse_prediction", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile", "ctc_loss_reduction", "ctc_zero_infinity"},
+	"losses are for training":                                 {"router_aux_loss_coef", "router_jitter_noise", "sparse_prediction", "z_loss_coefficient", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile", "ctc_loss_reduction", "ctc_zero_infinity"},
 	"of a head that completes images, which is not supported": {"encoder_stride"},
 	"of what wav2vec 2.0 was trained with, and of heads and adapters that are not supported": {
 		"num_codevectors_per_group", "num_codevector_groups", "contrastive_logits_temperature", "num_negatives", "codevector_dim", "proj_codevector_dim",
@@ -28,12 +28,12 @@ var Neutral = reasons(map[string][]string{
 	"conv_dim says it": {"num_feat_extract_layers"},
 	"says which outputs transformers returns": {
 		"output_attentions", "output_hidden_states", "output_router_logits", "output_scores", "output_past", "return_dict", "use_return_dict", "return_dict_in_generate",
-		"use_cache", "keys_to_ignore_at_inference", "tie_last_hidden_states",
+		"use_cache", "num_logits_to_keep", "keys_to_ignore_at_inference", "tie_last_hidden_states",
 	},
 	"the same numbers, computed another way": {
 		"chunk_size_feed_forward", "gradient_checkpointing", "repad_logits_with_grad", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
 		"experts_implementation", "reorder_and_upcast_attn", "pretraining_tp", "deterministic_flash_attn", "fused_bias_fc", "fusion_config", "fused_dropout_add_ln", "use_flash_attn",
-		"unpad_inputs", "moe_impl", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
+		"unpad_inputs", "mamba_chunk_size", "moe_impl", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
 	},
 	"of a backbone, which gives the hidden states of several layers and is not supported": {
 		"out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states",
