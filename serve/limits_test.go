@@ -80,12 +80,20 @@ func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
 	const most = 2 << 20
 	full := started(t, Options{MaxBody: most, MaxBodies: 10_000}, "embed")
-	hold, w := io.Pipe() // the room for bodies is taken
-	t.Cleanup(func() { w.Close() })
-	go func() { http.Post(full.URL+"/v1/embeddings", "application/json", hold) }()
-	if _, err := io.WriteString(w, strings.Repeat(" ", 8_000)); err != nil {
-		t.Fatal(err)
-	}
+	go func() { // takes the room for bodies, once none of those below is there first
+		for t.Context().Err() == nil {
+			body, w := io.Pipe()
+			go io.WriteString(w, strings.Repeat(" ", 8_000))
+			r, err := http.NewRequestWithContext(t.Context(), "POST", full.URL+"/v1/embeddings", body)
+			if err != nil {
+				panic(err)
+			}
+			if answer, err := http.DefaultClient.Do(r); err == nil {
+				answer.Body.Close()
+			}
+			body.Close()
+		}
+	}()
 	until(t, func() bool {
 		status, _, _ := ask(t, "POST", full.URL+"/v1/embeddings", strings.Repeat(" ", 9_000))
 		return status == 429
