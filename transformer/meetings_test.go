@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/meetings"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -32,6 +33,9 @@ func meetingsOf(t *testing.T, c tf.LayerConfig, format kernels.Format, threads, 
 
 // TestMeetings counts the meetings of a layer: one for each product, normalization and activation that is worth several threads.
 func TestMeetings(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("a count, which is the same everywhere, takes minutes in emulators")
+	}
 	encoder := tf.LayerConfig{
 		Self:        tf.AttentionConfig{Dim: 384, Heads: 12, Bias: true},
 		FeedForward: tf.FeedForwardConfig{Hidden: 1536, Activation: kernels.ActGELU, Bias: true},
