@@ -182,6 +182,7 @@ func (e *Engine) Drain(ctx context.Context) (had, left int) {
 // Stats is what an engine does now, and has done.
 type Stats struct {
 	Requests, Texts          int    // inside
+	Bytes                    int64  // of bodies inside
 	Admitted, Ended, Refused uint64 // requests so far
 	Rate                     float64
 	Memory                   int64 // bytes of weights
@@ -193,7 +194,7 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	g := &e.gate
 	g.mu.Lock()
-	s := Stats{Requests: g.inRequests, Texts: g.inTexts, Admitted: g.admitted, Ended: g.ended, Refused: g.refused, Rate: g.rate}
+	s := Stats{Requests: g.inRequests, Texts: g.inTexts, Bytes: g.inBytes, Admitted: g.admitted, Ended: g.ended, Refused: g.refused, Rate: g.rate}
 	g.mu.Unlock()
 	s.Models, s.Deferred = e.Models(), e.deferred()
 	for _, m := range s.Models {
