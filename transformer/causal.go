@@ -9,6 +9,20 @@ type causalConvolution struct {
 	dim    int
 }
 
+// taps takes the weight of a convolution, as [taps, dim]. It is stored as [dim, 1, taps], and in GGUF files as [dim, taps].
+func (l *Loader) taps(name string, dim, taps int) []float32 {
+	shape := []int{dim, 1, taps}
+	if stored, ok := l.Shape(name); ok && len(stored) == 2 {
+		shape = []int{dim, taps}
+	}
+	stored := l.Tensor(name, shape...)
+	weight := make([]float32, len(stored))
+	for i, w := range stored {
+		weight[i%taps*dim+i/taps] = w
+	}
+	return weight
+}
+
 // past is the number of rows that a row is mixed with.
 func (c causalConvolution) past() int { return len(c.weight)/c.dim - 1 }
 

@@ -79,18 +79,10 @@ func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 		QKV:                 l.Stacked(c.Dim, false, c.QKV...), Gate: l.Stacked(c.Dim, false, c.Gate...),
 		Gates:    l.Stacked(c.Dim, false, slices.Concat(c.Beta, c.Decay)...),
 		Out:      l.At("out_proj.").Linear(c.values(), c.Dim, false),
+		Weight:   l.taps("conv1d.weight", c.mixed(), c.Taps),
 		StepBias: l.Tensor("dt_bias", c.ValueHeads), A: l.Tensor("A_log", c.ValueHeads),
 		Norm:     l.At("norm.").Norm(NormConfig{Shape: []int{c.ValueDim}, Eps: c.Eps, RMS: true}),
 		keyScale: make([]float32, c.KeyDim), queryScale: make([]float32, c.KeyDim),
-	}
-	shape := []int{c.mixed(), 1, c.Taps}
-	if stored, ok := l.Shape("conv1d.weight"); ok && len(stored) == 2 { // in GGUF files
-		shape = []int{c.mixed(), c.Taps}
-	}
-	stored := l.Tensor("conv1d.weight", shape...)
-	d.Weight = make([]float32, len(stored))
-	for i, w := range stored {
-		d.Weight[i%c.Taps*c.mixed()+i/c.Taps] = w
 	}
 	if !c.Negative {
 		d.A = slices.Clone(d.A)
@@ -160,7 +152,8 @@ func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, ca
 // project sets inputs, [rows, width], to what QKV and Gates make of x, side by side.
 func (d *GatedDeltaNet) project(ws *Workspace, inputs, x []float32, rows, width int) error {
 	defer ws.Release(ws.Mark())
-	for at, of := range map[int]*Linear{0: d.QKV, d.mixed(): d.Gates} {
+	at := 0
+	for _, of := range []*Linear{d.QKV, d.Gates} {
 		part := ws.Alloc(rows * of.Out)
 		if err := of.Forward(ws, part, x); err != nil {
 			return err
@@ -168,6 +161,7 @@ func (d *GatedDeltaNet) project(ws *Workspace, inputs, x []float32, rows, width 
 		for i := range rows {
 			copy(inputs[i*width+at:], part[i*of.Out:][:of.Out])
 		}
+		at += of.Out
 	}
 	return nil
 }
@@ -179,7 +173,7 @@ type deltaPass struct {
 	y             []float32 // [rows of the batch, values]
 	inputs        []float32 // of the sequence, [rows, width]
 	before, mixed []float32 // the inputs before them, [Taps-1, mixed]; and q, k and v, [rows, mixed]
-	product       []float32 // [rows, mixed]
+	product       []float32 // [rows, mixed]: scratch memory, of which a thread uses one row
 }
 
 // step is Recurrence.Step.
@@ -220,9 +214,10 @@ func (p *deltaPass) step(to, from, inputs []float32, first int) error {
 func (p *deltaPass) Do(from, to int) {
 	d, mixed, width, keys := p.GatedDeltaNet, p.GatedDeltaNet.mixed(), p.recurrence().Width, p.keys()
 	eps := float32(lengthEps / float64(d.KeyDim))
+	product := p.product[from*mixed:][:mixed]
 	for i := from; i < to; i++ {
 		row := p.mixed[i*mixed:][:mixed]
-		d.convolution().row(row, p.product[i*mixed:][:mixed], p.before, p.inputs, i, width)
+		d.convolution().row(row, product, p.before, p.inputs, i, width)
 		kernels.SiLU(row, row)
 		q, k := row[:keys], row[keys:][:keys]
 		kernels.RMSNorm(q, q, d.KeyHeads, d.KeyDim, d.queryScale, eps)

@@ -93,15 +93,11 @@ func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 	m := &Mamba2{
 		Mamba2Config: c,
 		In:           l.At("in_proj.").Linear(c.Dim, c.projected(), c.InBias), Out: l.At("out_proj.").Linear(c.inner(), c.Dim, c.OutBias),
+		Weight:   l.taps("conv1d.weight", c.mixed(), c.Taps),
 		Bias:     l.Optional(c.ConvBias, "conv1d.bias", c.mixed()),
 		StepBias: l.Tensor("dt_bias", c.Heads),
 		A:        l.column("A_log", c.Heads, c.Negative), D: l.column("D", c.Heads, c.Negative),
 	}
-	shape := []int{c.mixed(), 1, c.Taps}
-	if stored, ok := l.Shape("conv1d.weight"); ok && len(stored) == 2 { // in GGUF files
-		shape = []int{c.mixed(), c.Taps}
-	}
-	m.Weight = transposed(l.Tensor("conv1d.weight", shape...), c.mixed())
 	if c.Eps > 0 {
 		m.NormWeight = l.column("norm.weight", c.inner(), c.Negative)
 	}
@@ -122,13 +118,8 @@ func (l *Loader) column(name string, n int, llamaCpp bool) []float32 {
 	return l.Tensor(name, shape...)
 }
 
-// transposed is x, [rows, n], as [n, rows].
-func transposed(x []float32, rows int) []float32 {
-	t, n := make([]float32, len(x)), len(x)/rows
-	for i, v := range x {
-		t[i%n*rows+i/n] = v
-	}
-	return t
+func (m *Mamba2) convolution() causalConvolution {
+	return causalConvolution{weight: m.Weight, bias: m.Bias, dim: m.mixed()}
 }
 
 // StateBytes is the memory of a sequence's state in a cache.
@@ -220,25 +211,28 @@ func (m *Mamba2) normalize(ws *Workspace, y []float32) {
 	}
 }
 
-// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block.
+// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block. It is a kernels.Task whose parts are rows.
 type scan struct {
 	*Mamba2
-	ws    *Workspace
-	y     []float32 // [rows of the batch, inner]
-	mixed []float32 // [rows, mixed]: x, B and C
-	steps []float32 // [rows, Heads]
-	decay []float32 // [rows, Heads]: exp(step*A)
-	rows  int
+	ws             *Workspace
+	y              []float32 // [rows of the batch, inner]
+	inputs, before []float32 // of the sequence, [rows, width]; and those of the convolution before them, [Taps-1, mixed]
+	xbc, product   []float32 // [rows, mixed]: x, B and C; and scratch memory, of which a thread uses one row
+	steps          []float32 // [rows, Heads]
+	decay          []float32 // [rows, Heads]: exp(step*A)
+	rows           int
 }
 
 // step is Recurrence.Step. A state is that of the convolution, its last inputs, and that of the heads.
 func (s *scan) step(to, from, inputs []float32, first int) error {
 	defer s.ws.Release(s.ws.Mark())
-	width, mixed := s.Mamba2.mixed()+s.Heads, s.Mamba2.mixed()
+	width, mixed, recent := s.recurrence().Width, s.mixed(), s.recent()
 	s.rows = len(inputs) / width
-	s.mixed, s.steps, s.decay = s.ws.Alloc(s.rows*mixed), s.ws.Alloc(s.rows*s.Heads), s.ws.Alloc(s.rows*s.Heads)
-	s.convolve(from[:s.recent()], inputs)
-	s.remember(to[:s.recent()], from[:s.recent()], inputs)
+	s.inputs, s.before = inputs, from[:recent]
+	s.xbc, s.product = s.ws.Alloc(s.rows*mixed), s.ws.Alloc(s.rows*mixed)
+	s.steps, s.decay = s.ws.Alloc(s.rows*s.Heads), s.ws.Alloc(s.rows*s.Heads)
+	s.ws.Threads.Run(s.rows, s.rows*mixed*s.Taps/4, s) // x, B, C  [rows, mixed]
+	s.convolution().remember(to[:recent], s.before, inputs, s.rows, width)
 	for i := range s.rows {
 		kernels.Add(s.steps[i*s.Heads:][:s.Heads], inputs[i*width+mixed:][:s.Heads], s.StepBias)
 	}
@@ -254,17 +248,15 @@ func (s *scan) step(to, from, inputs []float32, first int) error {
 		s.decay[i] = v * s.A[i%s.Heads]
 	}
 	s.ws.Threads.Exp(s.decay, s.decay)
-	var y []float32 // [rows, inner]
-	if first < 0 {
-		y = s.ws.Alloc(s.rows * s.inner()) // not wanted
-	} else {
+	y := s.product // of rows that have passed before, nobody reads
+	if first >= 0 {
 		y = s.y[first*s.inner():][:s.rows*s.inner()]
 	}
 	bc := s.Groups * s.State
 	s.ws.Threads.Recurrence(kernels.RecurrenceParams{
 		Rows: s.rows, Heads: s.Heads, KeyHeads: s.Groups, KeyDim: s.State, ValueDim: s.HeadDim,
-		From: from[s.recent():], To: to[s.recent():],
-		Q: s.mixed[s.inner()+bc:], LdQ: mixed, K: s.mixed[s.inner():], LdK: mixed, V: s.mixed, LdV: mixed,
+		From: from[recent:], To: to[recent:],
+		Q: s.xbc[s.inner()+bc:], LdQ: mixed, K: s.xbc[s.inner():], LdK: mixed, V: s.xbc, LdV: mixed,
 		Decay: s.decay, Beta: s.steps, Dst: y, LdDst: s.inner(),
 	})
 	if first >= 0 {
@@ -273,52 +265,23 @@ func (s *scan) step(to, from, inputs []float32, first int) error {
 	return nil
 }
 
+// Do mixes the rows [from, to).
+func (s *scan) Do(from, to int) {
+	mixed, width := s.mixed(), s.recurrence().Width
+	product := s.product[from*mixed:][:mixed]
+	for i := from; i < to; i++ {
+		row := s.xbc[i*mixed:][:mixed]
+		s.convolution().row(row, product, s.before, s.inputs, i, width)
+		kernels.SiLU(row, row)
+	}
+}
+
 // pass adds D*x to y, [rows, inner].
 func (s *scan) pass(y []float32) {
 	for i := range s.rows {
-		x, row := s.mixed[i*s.Mamba2.mixed():], y[i*s.inner():][:s.inner()]
+		x, row := s.xbc[i*s.mixed():], y[i*s.inner():][:s.inner()]
 		for h, d := range s.D {
 			kernels.AXPY(d, x[h*s.HeadDim:][:s.HeadDim], row[h*s.HeadDim:][:s.HeadDim])
-		}
-	}
-}
-
-// convolve sets mixed to silu of the convolution of inputs, in front of which are the rows before.
-func (s *scan) convolve(before, inputs []float32) {
-	mixed, width := s.Mamba2.mixed(), s.Mamba2.mixed()+s.Heads
-	past, product := s.Taps-1, s.ws.Alloc(s.Mamba2.mixed())
-	for i := range s.rows {
-		y := s.mixed[i*mixed:][:mixed]
-		for tap := range s.Taps {
-			x := before
-			if at := i + tap; at < past {
-				x = before[at*mixed:][:mixed]
-			} else {
-				x = inputs[(at-past)*width:][:mixed]
-			}
-			weight := s.Weight[tap*mixed:][:mixed]
-			if tap == 0 {
-				kernels.Mul(y, weight, x)
-				continue
-			}
-			kernels.Mul(product, weight, x)
-			kernels.Add(y, y, product)
-		}
-		if s.Bias != nil {
-			kernels.Add(y, y, s.Bias)
-		}
-		kernels.SiLU(y, y)
-	}
-}
-
-// remember sets to, [Taps-1, mixed], to the last inputs of those before and those that came. to may be before.
-func (s *scan) remember(to, before, inputs []float32) {
-	mixed, width := s.Mamba2.mixed(), s.Mamba2.mixed()+s.Heads
-	for i := range s.Taps - 1 {
-		if at := i + s.rows; at < s.Taps-1 {
-			copy(to[i*mixed:][:mixed], before[at*mixed:])
-		} else {
-			copy(to[i*mixed:][:mixed], inputs[(at-s.Taps+1)*width:])
 		}
 	}
 }
