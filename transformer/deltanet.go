@@ -81,14 +81,17 @@ func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 		Out:      l.At("out_proj.").Linear(c.values(), c.Dim, false),
 		Weight:   l.taps("conv1d.weight", c.mixed(), c.Taps),
 		StepBias: l.Tensor("dt_bias", c.ValueHeads), A: l.Tensor("A_log", c.ValueHeads),
-		Norm:     l.At("norm.").Norm(NormConfig{Shape: []int{c.ValueDim}, Eps: c.Eps, RMS: true}),
-		keyScale: make([]float32, c.KeyDim), queryScale: make([]float32, c.KeyDim),
+		Norm: l.At("norm.").Norm(NormConfig{Shape: []int{c.ValueDim}, Eps: c.Eps, RMS: true}),
+	}
+	if l.Failed() {
+		return nil // before there is memory of a size that a configuration merely claims
 	}
 	if !c.Negative {
 		d.A = slices.Clone(d.A)
 		kernels.Exp(d.A, d.A)
 		kernels.Scale(d.A, d.A, -1)
 	}
+	d.keyScale, d.queryScale = make([]float32, c.KeyDim), make([]float32, c.KeyDim)
 	// x/sqrt(sum(x²) + eps) is x/sqrt(mean(x²) + eps/n)/sqrt(n).
 	for i := range d.keyScale {
 		d.keyScale[i] = float32(1 / math.Sqrt(float64(c.KeyDim)))
@@ -117,8 +120,8 @@ func (d *GatedDeltaNet) StateBytes() int64 { return 4 * int64(d.recurrence().Siz
 // Forward sets dst, [rows of batch, Dim], to the layer's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may
 // be x.
 func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
-	if d == nil || d.QKV == nil || d.Out == nil {
-		return check.Errorf(fault.ErrConfig, "delta net without projections")
+	if err := d.checkMade(); err != nil {
+		return err
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -147,6 +150,20 @@ func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, ca
 	ws.Threads.SiLU(z, z)
 	ws.Threads.Mul(y, y, z)          // y = norm(y)*silu(z)  [rows, values]
 	return d.Out.Forward(ws, dst, y) // [rows, D]
+}
+
+// checkMade returns an error unless what the layer has fits its configuration. Linear layers and normalizations check themselves.
+func (d *GatedDeltaNet) checkMade() error {
+	if d == nil || d.QKV == nil || d.Gates == nil || len(d.keyScale) == 0 {
+		return check.Errorf(fault.ErrConfig, "delta net that no Loader made")
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	if heads := d.ValueHeads; len(d.keyScale) != d.KeyDim || len(d.Weight) != d.Taps*d.mixed() || len(d.StepBias) != heads || len(d.A) != heads || d.QKV.Out != d.mixed() || d.Gates.Out != 2*heads {
+		return check.Errorf(fault.ErrShape, "delta net: edited since a Loader made it: %d heads of keys, %d of values, %d taps", d.KeyHeads, heads, d.Taps)
+	}
+	return nil
 }
 
 // project sets inputs, [rows, width], to what QKV and Gates make of x, side by side.

@@ -3,6 +3,7 @@ package transformer_test
 import (
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -163,6 +164,24 @@ func TestGatedDeltaNetErrors(t *testing.T) {
 	}
 	if err := new(tf.GatedDeltaNet).Forward(ws, nil, nil, tf.Batch{}, nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("no projections: %v, want ErrConfig", err)
+	}
+	for name, change := range map[string]func(*tf.GatedDeltaNet){
+		"weight": func(d *tf.GatedDeltaNet) { d.Weight = nil }, "step bias": func(d *tf.GatedDeltaNet) { d.StepBias = nil }, "A": func(d *tf.GatedDeltaNet) { d.A = d.A[1:] },
+		"heads": func(d *tf.GatedDeltaNet) { d.ValueHeads *= 2 }, "taps": func(d *tf.GatedDeltaNet) { d.Taps++ }, "key dim": func(d *tf.GatedDeltaNet) { d.KeyDim-- },
+	} {
+		edited := *d
+		if change(&edited); !errors.Is(edited.Forward(ws, make([]float32, 20), make([]float32, 20), tf.Uniform(1, 2), nil), fault.ErrShape) {
+			t.Errorf("another %s: want ErrShape", name)
+		}
+	}
+	claims := d.GatedDeltaNetConfig
+	claims.KeyDim = 1 << 25
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	l := tf.NewLoader(tf.TensorMap{})
+	l.GatedDeltaNet(claims)
+	if runtime.ReadMemStats(&after); l.Finish() == nil || after.TotalAlloc-before.TotalAlloc > 1<<20 {
+		t.Errorf("a configuration without tensors takes %d bytes", after.TotalAlloc-before.TotalAlloc)
 	}
 	for name, change := range map[string]func(*tf.GatedDeltaNetConfig){
 		"no heads":      func(c *tf.GatedDeltaNetConfig) { c.KeyHeads = 0 },

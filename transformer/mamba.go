@@ -132,8 +132,8 @@ func (m *Mamba2) recurrence() Recurrence {
 // Forward sets dst, [rows of batch, Dim], to the block's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may
 // be x.
 func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
-	if m == nil || m.In == nil || m.Out == nil {
-		return check.Errorf(fault.ErrConfig, "mamba without projections")
+	if err := m.checkMade(); err != nil {
+		return err
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -167,6 +167,32 @@ func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *La
 	}
 	m.gate(ws, s.y, z)
 	return m.Out.Forward(ws, dst, s.y) // [rows, D]
+}
+
+// checkMade returns an error unless what the block has fits its configuration. Linear layers check themselves.
+func (m *Mamba2) checkMade() error {
+	if m == nil || m.In == nil || m.Out == nil {
+		return check.Errorf(fault.ErrConfig, "mamba without projections")
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		name string
+		x    []float32
+		want int
+	}{
+		{"weight", m.Weight, m.Taps * m.mixed()}, {"step bias", m.StepBias, m.Heads}, {"A", m.A, m.Heads}, {"D", m.D, m.Heads},
+		{"bias", m.Bias, m.mixed()}, {"norm weight", m.NormWeight, m.inner()},
+	} {
+		if t.x == nil && (t.name == "bias" || t.name == "norm weight" && m.Eps == 0) {
+			continue
+		}
+		if err := check.Len("mamba: "+t.name, t.x, t.want, "by its configuration"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scale multiplies the parts of a projected row by Scales.

@@ -222,6 +222,19 @@ func TestMambaErrors(t *testing.T) {
 	if err := new(tf.Mamba2).Forward(ws, x, x, tf.Uniform(1, 2), nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("no projections: %v", err)
 	}
+	for name, change := range map[string]func(*tf.Mamba2){
+		"weight": func(m *tf.Mamba2) { m.Weight = nil }, "bias": func(m *tf.Mamba2) { m.Bias = m.Bias[1:] }, "step bias": func(m *tf.Mamba2) { m.StepBias = nil },
+		"A": func(m *tf.Mamba2) { m.A = nil }, "D": func(m *tf.Mamba2) { m.D = append(m.D, 1) }, "norm weight": func(m *tf.Mamba2) { m.NormWeight = nil },
+	} {
+		edited := *m
+		if change(&edited); !errors.Is(edited.Forward(ws, x, x, tf.Uniform(1, 2), nil), fault.ErrShape) {
+			t.Errorf("another %s: %v, want ErrShape", name, edited.Forward(ws, x, x, tf.Uniform(1, 2), nil))
+		}
+	}
+	edited := *m
+	if edited.Groups = 0; !errors.Is(edited.Forward(ws, x, x, tf.Uniform(1, 2), nil), fault.ErrConfig) {
+		t.Error("no groups: want ErrConfig")
+	}
 	if err := m.Forward(nil, x, x, tf.Uniform(1, 2), nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("no workspace: %v", err)
 	}

@@ -18,6 +18,12 @@ type Recurrence struct {
 
 // Forward passes the rows of batch, [rows, Width]. cache is nil or the layer's part of a cache.
 func (r Recurrence) Forward(ws *Workspace, inputs []float32, batch Batch, cache *LayerCache) error {
+	if err := check.Positive("recurrence", check.Size("size", r.Size), check.Size("width", r.Width)); err != nil {
+		return err
+	}
+	if r.Step == nil {
+		return check.Errorf(fault.ErrConfig, "recurrence without a step")
+	}
 	if err := check.Len("recurrence: inputs", inputs, batch.Rows()*r.Width, "rows*width"); err != nil {
 		return err
 	}

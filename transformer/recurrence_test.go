@@ -153,6 +153,14 @@ func TestRecurrenceErrors(t *testing.T) {
 	if err := r.Forward(ws, x[1:], tf.Uniform(1, 4), nil); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("part of a row: %v, want ErrShape", err)
 	}
+	for name, change := range map[string]func(*tf.Recurrence){
+		"no size": func(r *tf.Recurrence) { r.Size = 0 }, "no width": func(r *tf.Recurrence) { r.Width = 0 }, "no step": func(r *tf.Recurrence) { r.Step = nil },
+	} {
+		bad := r
+		if change(&bad); !errors.Is(bad.Forward(ws, x, tf.Uniform(1, 4), nil), fault.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, bad.Forward(ws, x, tf.Uniform(1, 4), nil))
+		}
+	}
 	var more []*tf.History
 	for range 3 {
 		more = append(more, tftest.Must(h.Fork(4))(t))
