@@ -48,6 +48,10 @@ func (c LatentConfig) check() error {
 	if err := check.Positive("latent attention", check.Size("dim", c.Dim), check.Size("heads", c.Heads), check.Size("rank", c.Rank), check.Size("plain", c.Plain), check.Size("turned", c.Turned), check.Size("value dim", c.ValueDim)); err != nil {
 		return err
 	}
+	const most = 1 << 28 // of what a configuration merely claims, so that no width overflows
+	if n := max(c.Plain, c.Turned, c.ValueDim); n > most || c.Rank > most || int64(c.Heads)*int64(n) > most {
+		return check.Errorf(fault.ErrConfig, "latent attention: %d heads of %d and %d features, with values of %d, and a rank of %d", c.Heads, c.Plain, c.Turned, c.ValueDim, c.Rank)
+	}
 	if c.Heads > mostHeads || c.QueryRank < 0 || !(c.Scale > 0) || c.Rotary == nil {
 		return check.Errorf(fault.ErrConfig, "latent attention: %d heads, query rank %d, scale %g, rotary positions %v", c.Heads, c.QueryRank, c.Scale, c.Rotary != nil)
 	}
