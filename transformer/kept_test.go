@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -100,5 +101,34 @@ func TestBorrowedKeys(t *testing.T) {
 	}
 	if _, err := tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, BorrowsKeys: true, KeysAsValues: true}, tf.AttentionNames{}, tf.Random(1), ""); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("keys borrowed and as values: error %v, want ErrConfig", err)
+	}
+}
+
+// TestSelfOnly: attention with gates or without keys and values of its own attends to no other rows, which would lose what sets it
+// apart. Its weights have several formats, so that it has queries apart from keys.
+func TestSelfOnly(t *testing.T) {
+	for name, change := range map[string]func(*tf.AttentionConfig){
+		"gates": func(c *tf.AttentionConfig) { c.Gated = true }, "keys as values": func(c *tf.AttentionConfig) { c.KeysAsValues = true }, "borrowed keys": func(c *tf.AttentionConfig) { c.BorrowsKeys = true },
+	} {
+		c := tf.AttentionConfig{Dim: 24, Heads: 4, KVHeads: 2, HeadDim: 6}
+		change(&c)
+		l := tf.NewLoader(tf.Random(1))
+		l.Pack(func(tensor string, stored kernels.Format, _ bool) kernels.Format {
+			if tensor == "q.weight" {
+				return kernels.FormatBF16
+			}
+			return stored
+		})
+		names := tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."}
+		a := l.Attention(c, names)
+		tftest.NoError(t, l.Finish())
+		x := tftest.Normal(1, 2*24)
+		if err := a.Forward(new(tf.Workspace), make([]float32, 2*24), tf.AttentionInput{Query: x, Batch: tf.Uniform(1, 2), Key: x, KeyBatch: tf.Uniform(1, 2)}, nil); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s, to other rows: error %v, want ErrConfig", name, err)
+		}
+		c.KeyWidth = 12
+		if _, err := tf.NewMultiHeadAttention(c, names, tf.Random(1), ""); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s, with keys of another width: error %v, want ErrConfig", name, err)
+		}
 	}
 }

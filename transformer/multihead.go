@@ -87,10 +87,11 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	if c.ValueNorm, err = c.headNorm(c.ValueNorm, c.HeadDim); err != nil {
 		return c, err
 	}
-	if (c.KeysAsValues || c.BorrowsKeys) && (c.CrossOnly || c.KeyWidth != c.Dim || c.ValueWidth != c.Dim || c.KeysAsValues && c.BorrowsKeys) {
+	crosses := c.CrossOnly || c.KeyWidth != c.Dim || c.ValueWidth != c.Dim
+	if (c.KeysAsValues || c.BorrowsKeys) && (crosses || c.KeysAsValues && c.BorrowsKeys) {
 		return c, check.Errorf(fault.ErrConfig, "attention: keys as values, or borrowed keys, are for self-attention, and do not go together")
 	}
-	if c.Gated && (c.CrossOnly || c.KeysAsValues || c.BorrowsKeys || c.Heads > mostHeads) {
+	if c.Gated && (crosses || c.KeysAsValues || c.BorrowsKeys || c.Heads > mostHeads) {
 		return c, check.Errorf(fault.ErrConfig, "attention: gates of %d heads, want at most %d, and self-attention with keys and values of its own", c.Heads, mostHeads)
 	}
 	if c.SoftCap > 0 && (c.Relative != NoRelative || c.Sink) {
@@ -223,6 +224,9 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if a.Query == nil {
 		return p, check.Errorf(fault.ErrConfig, "attention: made for self-attention; set CrossOnly")
+	}
+	if a.Gated || a.KeysAsValues || a.BorrowsKeys {
+		return p, check.Errorf(fault.ErrConfig, "attention: gates, keys as values and borrowed keys are for self-attention")
 	}
 	p.q, p.qRow, p.kRow, p.vRow = ws.Alloc(rows*dim), dim, kvDim, kvDim
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
