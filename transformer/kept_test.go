@@ -2,6 +2,7 @@ package transformer_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -130,5 +131,13 @@ func TestSelfOnly(t *testing.T) {
 		if _, err := tf.NewMultiHeadAttention(c, names, tf.Random(1), ""); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s, with keys of another width: error %v, want ErrConfig", name, err)
 		}
+	}
+}
+
+// TestValueNormClaims: a normalization without a weight has no memory before the values that it normalizes are there.
+func TestValueNormClaims(t *testing.T) {
+	c := tf.AttentionConfig{Dim: 24, Heads: 1, HeadDim: math.MaxInt / 8, ValueNorm: &tf.NormConfig{Eps: 1e-6, RMS: true, NoWeight: true}}
+	if _, err := tf.NewMultiHeadAttention(c, tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."}, tf.TensorMap{}, ""); !errors.Is(err, fault.ErrWeights) {
+		t.Errorf("error %v, want ErrWeights", err)
 	}
 }

@@ -50,10 +50,14 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 	}
 }
 
-// normWeight is the weight of a normalization: ones where the checkpoint has none.
+// normWeight is the weight of a normalization: ones where the checkpoint has none, unless something was wrong before, such as the
+// layer whose features are normalized.
 func (l *Loader) normWeight(c NormConfig) []float32 {
-	if !c.NoWeight {
+	switch {
+	case !c.NoWeight:
 		return l.Tensor("weight", c.Shape...)
+	case l.Failed():
+		return nil
 	}
 	return slices.Repeat([]float32{1}, check.Product(c.Shape))
 }
