@@ -140,30 +140,19 @@ func (config *lfm2Config) width(d configuration.Document) error {
 // lfm2Convolution is a layer with a convolution instead of attention.
 type lfm2Convolution struct {
 	norm, feedNorm *transformer.Norm
-	convolution    transformer.ShortConvolution
+	convolution    *transformer.ShortConvolution
 	feed           transformer.Feed
 }
 
 func (config *lfm2Fields) convolution(l *transformer.Loader, layer transformer.LayerConfig) *lfm2Convolution {
-	dim, own := config.Dim, l.At("conv.")
-	layer.Norm.Shape, layer.FeedForward.Dim = []int{dim}, dim
-	shape := []int{dim, 1, config.Taps}
-	if stored, ok := own.Shape("conv.weight"); ok && len(stored) == 2 { // in GGUF files
-		shape = []int{dim, config.Taps}
-	}
-	weight := own.Tensor("conv.weight", shape...) // [D, taps]
+	layer.Norm.Shape, layer.FeedForward.Dim = []int{config.Dim}, config.Dim
 	feed := layer.Feed
 	if feed == nil {
 		feed = func(l *transformer.Loader) transformer.Feed { return l.FeedForward(layer.FeedForward, lfm2Layer.Feed) }
 	}
 	return &lfm2Convolution{
 		norm: l.At(lfm2Layer.SelfNorm).Norm(layer.Norm), feedNorm: l.At(lfm2Layer.FeedNorm).Norm(layer.Norm),
-		convolution: transformer.ShortConvolution{
-			In: own.At("in_proj.").Linear(dim, 3*dim, config.Bias), Out: own.At("out_proj.").Linear(dim, dim, config.Bias),
-			Weight: block.StepsFirst(weight, dim, config.Taps), // [taps, D]
-			Bias:   own.Optional(config.Bias, "conv.bias", dim),
-		},
-		feed: feed(l),
+		convolution: l.At("conv.").ShortConvolution(config.Dim, config.Taps, config.Bias), feed: feed(l),
 	}
 }
 

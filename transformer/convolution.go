@@ -15,6 +15,18 @@ type ShortConvolution struct {
 	Bias    []float32 // [Dim], or nil
 }
 
+// ShortConvolution is the convolution with the tensors in_proj, conv and out_proj, of which each has a bias if bias is set. taps is how
+// many rows it mixes: the row itself and those in front of it.
+func (l *Loader) ShortConvolution(dim, taps int, bias bool) *ShortConvolution {
+	if l.Fail(check.Positive("convolution", check.Size("dim", dim), check.Size("taps", taps))) {
+		return nil
+	}
+	return &ShortConvolution{
+		In: l.At("in_proj.").Linear(dim, 3*dim, bias), Out: l.At("out_proj.").Linear(dim, dim, bias),
+		Weight: l.taps("conv.weight", dim, taps), Bias: l.Optional(bias, "conv.bias", dim),
+	}
+}
+
 // Forward sets dst, [rows of batch, Dim], to the convolution of x, [rows, Dim]. cache is nil, or the layer's part of one, which
 // keeps the rows B*X, one by one as it does keys: with a window of as many rows as there are taps it forgets those
 // that no further row is mixed with. dst may be x.
