@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -183,6 +184,24 @@ func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedd
 // unknownHead is the error of an architecture with a head that is not supported.
 func (c *Checkpoint) unknownHead() error {
 	return c.doc.Errorf("architectures", "this head is not supported")
+}
+
+// nameStackedExperts has the tensors that stack the matrices of experts, whose names end without a dot, as those of linear layers.
+func (c *Checkpoint) nameStackedExperts() {
+	outer := c.rename
+	c.Loader.Rename(func(name string) string {
+		for _, part := range []string{".experts.gate_up_proj", ".experts.down_proj"} {
+			if stem, ok := strings.CutSuffix(name, part+".weight"); ok {
+				name = stem + part
+			} else if stem, ok := strings.CutSuffix(name, part+".bias"); ok {
+				name = stem + part + "_bias"
+			}
+		}
+		if outer != nil {
+			return outer(name)
+		}
+		return name
+	})
 }
 
 // The heads of encoders: what the families of BERT have in common.

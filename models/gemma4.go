@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -80,7 +79,7 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	if !c.llamaCpp {
-		c.nameGemma4Experts()
+		c.nameStackedExperts()
 	}
 	body, d := c.llamaEnds(config.ends())
 	d.Tokens.Scale, d.Cap, d.Kept = float32(math.Sqrt(float64(config.Dim))), config.LogitCap, 2
@@ -188,20 +187,4 @@ func seeBothWays(d *block.Decoder, radius int) {
 			d.Masks[i] = transformer.LocalWindow(radius, radius)
 		}
 	}
-}
-
-// nameGemma4Experts has the tensors of the experts, whose names end without a dot, as those of linear layers.
-func (c *Checkpoint) nameGemma4Experts() {
-	outer := c.rename
-	c.Loader.Rename(func(name string) string {
-		for _, part := range []string{".experts.gate_up_proj", ".experts.down_proj"} {
-			if stem, ok := strings.CutSuffix(name, part+".weight"); ok {
-				name = stem + part
-			}
-		}
-		if outer != nil {
-			return outer(name)
-		}
-		return name
-	})
 }

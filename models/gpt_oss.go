@@ -1,8 +1,6 @@
 package models
 
 import (
-	"strings"
-
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -87,17 +85,7 @@ func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 	}
 	blocks, err := c.quantized("mxfp4")
 	names.Transposed = !blocks
-	c.Loader.Rename(func(name string) string { // the tensors' names end without a dot
-		for _, part := range []string{".mlp.experts.gate_up_proj", ".mlp.experts.down_proj"} {
-			if stem, ok := strings.CutSuffix(name, part+".weight"); ok {
-				return stem + part
-			}
-			if stem, ok := strings.CutSuffix(name, part+".bias"); ok {
-				return stem + part + "_bias"
-			}
-		}
-		return name
-	})
+	c.nameStackedExperts()
 	return names, err
 }
 

@@ -51,7 +51,7 @@ type qwen35MoEConfig struct {
 	Shared       int `json:"shared_expert_intermediate_size"`
 }
 
-// qwen35Experts are the names of the experts, whose gates and ups are stacked in Qwen3.5.
+// qwen35Experts are the names of the experts. Qwen3.5 is published with all of a layer in two tensors, as transformers holds them.
 var qwen35Experts = func() transformer.MixtureNames {
 	names := qwenExperts
 	names.Expert.Packed = "gate_up_proj."
@@ -109,6 +109,9 @@ func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always 
 	layer, err := config.layer(c)
 	if err != nil {
 		return nil, err
+	}
+	if !c.llamaCpp {
+		c.nameStackedExperts()
 	}
 	if moe.TopK > moe.Experts && moe.Experts > 0 {
 		return nil, c.doc.Errorf("num_experts_per_tok", "want at most num_experts = %d", moe.Experts)
