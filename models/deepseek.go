@@ -104,12 +104,13 @@ func (config *deepSeekConfig) load(l *transformer.Loader, layer transformer.Laye
 		own.feed = l.FeedForward(dense, llamaLayer.Feed)
 		return own
 	}
-	own.feed = l.Mixture(transformer.MixtureConfig{
+	experts := l.Mixture(transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: config.Experts, TopK: config.TopK, Activation: dense.Activation, Sharpness: dense.Sharpness,
 		Sigmoid: true, Normalize: config.Normalize, Epsilon: 1e-20, Groups: config.Groups, TopGroups: config.TopGroups, Scale: config.Scale,
 	}, transformer.MixtureNames{Router: "mlp.gate.", Each: "mlp.experts.%d.", All: "mlp.experts.", Correction: "mlp.gate.e_score_correction_bias", Expert: qwenExperts.Expert})
 	dense.Hidden = config.ExpertHidden * config.Shared
-	own.shared = l.FeedForward(dense, transformer.FeedForwardNames{Gate: "mlp.shared_experts.gate_proj.", Up: "mlp.shared_experts.up_proj.", Down: "mlp.shared_experts.down_proj."})
+	shared := l.FeedForward(dense, transformer.FeedForwardNames{Gate: "mlp.shared_experts.gate_proj.", Up: "mlp.shared_experts.up_proj.", Down: "mlp.shared_experts.down_proj."})
+	own.feed = feeds{shared, experts}
 	return own
 }
 
@@ -118,7 +119,6 @@ type deepSeekLayer struct {
 	norm, feedNorm *transformer.Norm
 	attention      *transformer.LatentAttention
 	feed           transformer.Feed
-	shared         *transformer.FeedForward // beside feed; nil: none
 }
 
 func (l *deepSeekLayer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
@@ -135,11 +135,6 @@ func (l *deepSeekLayer) Forward(ws *Workspace, dst []float32, in transformer.Lay
 	}
 	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
 		return err
-	}
-	if l.shared != nil {
-		if err := l.shared.Forward(ws, dst, x, dst); err != nil { // dst += shared(x)  [rows, D]
-			return err
-		}
 	}
 	return l.feed.Forward(ws, dst, x, dst) // dst += feed(x)  [rows, D]
 }

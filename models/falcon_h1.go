@@ -121,13 +121,11 @@ type falconH1Layer struct {
 	feedOut                   float32
 }
 
-var falconH1Names = block.LayerNames{LayerNames: bambaLayer.LayerNames}
-
 func (config *falconH1Config) load(l *transformer.Loader, layer transformer.LayerConfig, mamba transformer.Mamba2Config) *falconH1Layer {
 	layer.Feed = func(l *transformer.Loader) transformer.Feed {
 		feed := layer.FeedForward
 		feed.Dim = config.Dim
-		f := l.FeedForward(feed, falconH1Names.Feed)
+		f := l.FeedForward(feed, bambaLayer.Feed)
 		if f != nil && f.Down != nil && f.Down.Bias != nil && feed.Sharpness != 0 {
 			f.Down.Bias = slices.Clone(f.Down.Bias) // feedOut multiplies it by Sharpness, too
 			kernels.Scale(f.Down.Bias, f.Down.Bias, 1/feed.Sharpness)
@@ -135,7 +133,7 @@ func (config *falconH1Config) load(l *transformer.Loader, layer transformer.Laye
 		return f
 	}
 	return &falconH1Layer{
-		Layer: block.LoadLayer(l, layer, falconH1Names), mamba: l.At("mamba.").Mamba2(mamba),
+		Layer: block.LoadLayer(l, layer, bambaLayer), mamba: l.At("mamba.").Mamba2(mamba),
 		mambaOut: config.MambaOut, attentionIn: config.AttentionIn, attentionOut: config.AttentionOut, feedOut: config.Feed[0] * config.Feed[1],
 	}
 }

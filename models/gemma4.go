@@ -117,9 +117,12 @@ func (config *gemma4Config) check(d configuration.Document) error {
 	case !config.Mixture:
 		return nil
 	}
-	for field, n := range map[string]int{"num_experts": config.Experts, "top_k_experts": config.TopK, "moe_intermediate_size": config.ExpertHidden} {
-		if n == 0 {
-			return d.Errorf(field, "want a number with enable_moe_block")
+	for _, size := range []struct {
+		field string
+		n     int
+	}{{"num_experts", config.Experts}, {"top_k_experts", config.TopK}, {"moe_intermediate_size", config.ExpertHidden}} {
+		if size.n == 0 {
+			return d.Errorf(size.field, "want a number with enable_moe_block")
 		}
 	}
 	return nil

@@ -177,20 +177,7 @@ func (l *lfm2Convolution) Forward(ws *Workspace, dst []float32, in transformer.L
 
 // readLFM2GGUF reads what LFM2 has: the layers without heads of keys and values have a convolution.
 func readLFM2GGUF(r *llamacpp.Reader) {
-	key := r.Key("attention.head_count_kv")
-	heads, err := r.File.Ints(key)
-	r.Note(err)
-	kinds := make([]string, len(heads))
-	for i, n := range heads {
-		if kinds[i] = "conv"; n != 0 {
-			kinds[i] = configuration.FullAttention
-			if own, ok := r.Fields["num_key_value_heads"]; ok && own != n {
-				r.Note(configuration.KeyError(key, heads, "not supported: the heads of layers differ"))
-			}
-			r.Fields["num_key_value_heads"] = n
-		}
-	}
-	r.Fields["layer_types"] = kinds
+	readHeadsByLayer(r, lfm2Convolves)
 	if r.Architecture == "lfm2" {
 		r.Fields["block_auto_adjust_ff_dim"] = false
 	}

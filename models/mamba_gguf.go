@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -35,8 +36,7 @@ func readMambaGGUF(r *llamacpp.Reader, layer int) {
 // readGraniteHybridGGUF reads what Granite 4 has: the layers without heads of keys and values have Mamba-2.
 func readGraniteHybridGGUF(r *llamacpp.Reader) {
 	readGraniteGGUF(r)
-	kinds, attends, recurs := readHeadsByLayer(r)
-	r.Fields["layer_types"] = kinds
+	attends, recurs := readHeadsByLayer(r, "linear_attention")
 	if recurs >= 0 {
 		readMambaGGUF(r, recurs)
 		if inner, dim := r.IntegerOf("ssm.inner_size"), r.IntegerOf("embedding_length"); dim > 0 && inner%dim == 0 && inner > 0 {
@@ -57,32 +57,25 @@ func readGraniteHybridGGUF(r *llamacpp.Reader) {
 	r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
 }
 
-// readHeadsByLayer is the kinds of layers, of which those without heads of keys and values are recurrent, with the number of the
-// first layer of each kind; -1: there is none.
-func readHeadsByLayer(r *llamacpp.Reader) (kinds []string, attends, recurs int) {
+// readHeadsByLayer reads the heads of keys and values and the kinds of layers, of which those without such heads are of the kind
+// otherwise. It returns the number of the first layer with attention, and of the first without; -1: there is none.
+func readHeadsByLayer(r *llamacpp.Reader, otherwise string) (attends, others int) {
 	key := r.Key("attention.head_count_kv")
 	heads, err := r.File.Ints(key)
 	r.Note(err)
-	attends, recurs = -1, -1
-	for i := len(heads) - 1; i >= 0; i-- {
-		if heads[i] == 0 {
-			recurs = i
+	kinds := make([]string, len(heads))
+	for i, n := range heads {
+		if kinds[i] = otherwise; n == 0 {
 			continue
 		}
-		attends = i
-		if own, ok := r.Fields["num_key_value_heads"]; ok && own != heads[i] {
+		kinds[i] = configuration.FullAttention
+		if own, ok := r.Fields["num_key_value_heads"]; ok && own != n {
 			r.Note(configuration.KeyError(key, heads, "not supported: the heads of layers differ"))
 		}
-		r.Fields["num_key_value_heads"] = heads[i]
+		r.Fields["num_key_value_heads"] = n
 	}
-	for _, n := range heads {
-		kind := "linear_attention"
-		if n != 0 {
-			kind = configuration.FullAttention
-		}
-		kinds = append(kinds, kind)
-	}
-	return kinds, attends, recurs
+	r.Fields["layer_types"] = kinds
+	return slices.Index(kinds, configuration.FullAttention), slices.Index(kinds, otherwise)
 }
 
 // readFalconH1GGUF reads what Falcon-H1 has. The file's weights are multiplied already.

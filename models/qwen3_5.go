@@ -26,7 +26,7 @@ func init() {
 	}
 	registerGGUF("qwen35", llamacpp.Architecture{ModelType: "qwen3_5_text", Partial: "partial_rotary_factor", Read: readQwen35GGUF, Parts: qwen35GGUF})
 	registerGGUF("qwen35moe", llamacpp.Architecture{ModelType: "qwen3_5_moe_text", Partial: "partial_rotary_factor", Experts: true, Read: readQwen35MoEGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})
-	registerGGUF("qwen3next", llamacpp.Architecture{ModelType: "qwen3_next", Partial: "partial_rotary_factor", Experts: true, Read: readQwen3NextGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})
+	registerGGUF("qwen3next", llamacpp.Architecture{ModelType: "qwen3_next", Partial: "partial_rotary_factor", Experts: true, Read: readQwen35MoEGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})
 }
 
 // qwen35Config is what the versions have in common.

@@ -25,7 +25,7 @@ func readQwen35GGUF(r *llamacpp.Reader) {
 	r.Key("rope.dimension_sections") // which axis of an image turns which pair of features: in text, all turn alike
 }
 
-// readQwen35MoEGGUF reads what Qwen3.5 with experts has.
+// readQwen35MoEGGUF reads what Qwen3.5 with experts has, and Qwen3-Next.
 func readQwen35MoEGGUF(r *llamacpp.Reader) {
 	readQwen35GGUF(r)
 	r.Experts("num_experts", llamacpp.SoftmaxOfAll)
@@ -35,6 +35,3 @@ func readQwen35MoEGGUF(r *llamacpp.Reader) {
 		r.Refuse("expert_weights_norm", false, "not supported")
 	}
 }
-
-// readQwen3NextGGUF reads what Qwen3-Next has.
-func readQwen3NextGGUF(r *llamacpp.Reader) { readQwen35MoEGGUF(r) }
