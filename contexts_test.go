@@ -6,13 +6,14 @@ import (
 	"go/token"
 	"go/types"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// ofCalls are structs with a context that live as long as one call does, or as the program.
+// ofCalls are the structs with a context, sorted. They live as long as one call does, or as the program.
 var ofCalls = []string{
 	"cmd/avoformer/app.go: app",             // the program
 	"generation/job.go: job",                // a text in the scheduler, from the call to its end
@@ -22,7 +23,7 @@ var ofCalls = []string{
 
 // TestContexts wants contexts as arguments: a struct that keeps one may outlive the call that the context is for.
 func TestContexts(t *testing.T) {
-	files := 0
+	files, kept := 0, map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -38,25 +39,31 @@ func TestContexts(t *testing.T) {
 			return err
 		}
 		files++
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			s, ok := spec.Type.(*ast.StructType)
-			if !ok {
-				return true
-			}
-			for _, f := range s.Fields.List {
-				if at := filepath.ToSlash(path) + ": " + spec.Name.Name; types.ExprString(f.Type) == "context.Context" && !slices.Contains(ofCalls, at) {
-					t.Errorf("%s keeps a context", at)
+		of := "" // the type that is looked at; "" for structs without a name
+		var look func(n ast.Node) bool
+		look = func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				of = n.Name.Name
+				ast.Inspect(n.Type, look)
+				of = ""
+				return false
+			case *ast.StructType:
+				for _, f := range n.Fields.List {
+					if types.ExprString(f.Type) == "context.Context" {
+						kept[filepath.ToSlash(path)+": "+of] = true
+					}
 				}
 			}
 			return true
-		})
+		}
+		ast.Inspect(file, look)
 		return nil
 	})
 	if err != nil || files < 500 {
 		t.Fatalf("%d files, %v", files, err)
+	}
+	if got := slices.Sorted(maps.Keys(kept)); !slices.Equal(got, ofCalls) {
+		t.Errorf("contexts are kept by %q, want %q", got, ofCalls)
 	}
 }

@@ -58,7 +58,7 @@ var ends = map[string][]string{
 	"jsonl":   {".out.jsonl"},
 }
 
-// check fills in what is left out.
+// check fills in what is left out, and makes the folder of results.
 func (o *Options) check() error {
 	if ends[o.Format] == nil {
 		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)

@@ -127,6 +127,12 @@ func (e *Embedder) Prompts() []string {
 	return slices.Sorted(maps.Keys(e.pool.Prompts))
 }
 
+// Prompt is the text of a prompt, by its name as EmbedOptions has it.
+func (e *Embedder) Prompt(name string) (string, error) {
+	prompt, _, err := e.prompt(name)
+	return prompt, err
+}
+
 // Tokens returns the number of tokens that Embed computes with for texts: the folder's default prompt is included, and what is
 // cut off is not. A text that Embed refuses is the same error.
 func (e *Embedder) Tokens(texts []string) (n int, err error) {

@@ -1,5 +1,3 @@
-// Which end of a long text an Embedder keeps, and how much of queries and documents.
-
 package text
 
 import (
@@ -19,6 +17,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
+// TestEmbedSides: which end of a long text an Embedder keeps, and how much of queries and documents.
 func TestEmbedSides(t *testing.T) {
 	ctx := context.Background()
 	const config, sentence = "tokenizer_config.json", "sentence_bert_config.json"

@@ -288,12 +288,6 @@ func (e *Embedder) Interact(query, document [][]float32) float32 {
 	return score
 }
 
-// Prompt is the text of a prompt, by its name as EmbedOptions has it.
-func (e *Embedder) Prompt(name string) (string, error) {
-	prompt, _, err := e.prompt(name)
-	return prompt, err
-}
-
 // EmbedTokens returns the hidden states of all tokens of each input, [tokens][width of the model], special tokens and
 // those of the prompt included, before they are pooled, cut or scaled. If LongSplit makes several windows of an input, the
 // error matches fault.ErrInput.

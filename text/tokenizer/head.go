@@ -1,8 +1,8 @@
 package tokenizer
 
-import "unicode/utf8"
+// Texts of which truncation keeps little: they are cut at a seam, and the rest is not tokenized.
 
-// Texts of which truncation keeps little: the rest is not tokenized.
+import "unicode/utf8"
 
 // longText is the bytes from which on a text is first tokenized in part.
 var longText = 1 << 15

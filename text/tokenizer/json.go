@@ -1,7 +1,7 @@
 package tokenizer
 
 // A reader of JSON as strict as Rust's serde_json, which Hugging Face's files are
-// read with: no lone surrogate, no invalid UTF-8, numbers rounded as there.
+// read with: no lone surrogate, no invalid UTF-8, numbers rounded as there. And a writer of parts of tokenizer.json.
 
 import (
 	"bytes"

@@ -236,3 +236,69 @@ func filled(n, id, typeID int, token string, attention bool, opts *Options) *Enc
 	}
 	return e
 }
+
+// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
+func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
+	var pieces []typedPiece
+	for typeID, text := range []string{textA, textB} {
+		if addBOS {
+			pieces = append(pieces, typedPiece{bos, typeID})
+		}
+		pieces = append(pieces, typedPiece{text, typeID})
+		if addEOS {
+			pieces = append(pieces, typedPiece{eos, typeID})
+		}
+	}
+	return around(m, pieces[:len(pieces)/2], pieces)
+}
+
+// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
+// type.
+func around(m model, single, pair []typedPiece) (*template, error) {
+	p := new(template)
+	for i, pieces := range [][]typedPiece{single, pair} {
+		var out []templatePiece
+		for _, x := range pieces {
+			piece := templatePiece{text: -1, typeID: x.typeID}
+			switch x.text {
+			case textA:
+				piece.text = 0
+			case textB:
+				piece.text = 1
+			default:
+				s, err := specialOf(m, x.text)
+				if err != nil {
+					return nil, err
+				}
+				piece.tokens = []special{s}
+			}
+			out = append(out, piece)
+		}
+		if i == 0 {
+			p.single = out
+		} else {
+			p.pair = out
+		}
+	}
+	return p, nil
+}
+
+type typedPiece struct {
+	text   string
+	typeID int
+}
+
+// The texts of a template, which no token is called.
+const (
+	textA = "\x00A"
+	textB = "\x00B"
+)
+
+// specialOf gives a special token that t knows.
+func specialOf(m model, token string) (special, error) {
+	id, ok := m.id(token)
+	if !ok {
+		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, token)
+	}
+	return special{token, int(id)}, nil
+}

@@ -1,6 +1,6 @@
 package tokenizer
 
-// What only loading needs: the settings of a folder, and the pieces of templates.
+// The settings of a folder, which only loading needs.
 
 import (
 	"errors"
@@ -60,21 +60,6 @@ func (s *settings) unread(class, name string, v value) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
 }
 
-// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
-func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
-	var pieces []typedPiece
-	for typeID, text := range []string{textA, textB} {
-		if addBOS {
-			pieces = append(pieces, typedPiece{bos, typeID})
-		}
-		pieces = append(pieces, typedPiece{text, typeID})
-		if addEOS {
-			pieces = append(pieces, typedPiece{eos, typeID})
-		}
-	}
-	return around(m, pieces[:len(pieces)/2], pieces)
-}
-
 func exists(fsys fs.FS, name string) bool {
 	_, err := fs.Stat(fsys, name)
 	return err == nil
@@ -132,48 +117,6 @@ func (s *settings) hasID(content string) bool {
 	return false
 }
 
-// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
-// type.
-func around(m model, single, pair []typedPiece) (*template, error) {
-	p := new(template)
-	for i, pieces := range [][]typedPiece{single, pair} {
-		var out []templatePiece
-		for _, x := range pieces {
-			piece := templatePiece{text: -1, typeID: x.typeID}
-			switch x.text {
-			case textA:
-				piece.text = 0
-			case textB:
-				piece.text = 1
-			default:
-				s, err := specialOf(m, x.text)
-				if err != nil {
-					return nil, err
-				}
-				piece.tokens = []special{s}
-			}
-			out = append(out, piece)
-		}
-		if i == 0 {
-			p.single = out
-		} else {
-			p.pair = out
-		}
-	}
-	return p, nil
-}
-
-type typedPiece struct {
-	text   string
-	typeID int
-}
-
-// The texts of a template, which no token is called.
-const (
-	textA = "\x00A"
-	textB = "\x00B"
-)
-
 // readJSON reads an object, nil if there is no such file.
 func readJSON(fsys fs.FS, name string) (*object, error) {
 	data, err := regular.ReadFile(fsys, name)
@@ -191,13 +134,4 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 		}
 	}
 	return nil, inFile(name, err)
-}
-
-// specialOf gives a special token that t knows.
-func specialOf(m model, token string) (special, error) {
-	id, ok := m.id(token)
-	if !ok {
-		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, token)
-	}
-	return special{token, int(id)}, nil
 }

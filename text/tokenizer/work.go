@@ -1,6 +1,6 @@
 package tokenizer
 
-// The state of one call: the text as it is normalized, cut and tokenized.
+// The state of one call: the text as it is normalized, cut and tokenized by a model.
 
 import (
 	"fmt"

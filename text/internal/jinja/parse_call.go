@@ -1,4 +1,4 @@
-// The parser's arguments of calls, filters and tests.
+// The parser's calls, filters and tests, with their arguments.
 
 package jinja
 

@@ -1,4 +1,4 @@
-// The parser's expressions, one function per level of precedence.
+// The parser's expressions, one function per level of precedence. Those that nest, expression and unary, are in parser.go.
 
 package jinja
 

@@ -1,4 +1,4 @@
-// The parser's statements: text, output and the tags of {% %}.
+// The parser's statements: text, output and the tags of {% %}. And the expressions that nest.
 
 package jinja
 

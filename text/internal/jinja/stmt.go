@@ -1,4 +1,4 @@
-// Statements, the scopes of their names, and the output.
+// Statements.
 
 package jinja
 

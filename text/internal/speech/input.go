@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -120,4 +121,22 @@ func (f Folder) waves() (waves, error) {
 		return w, folder.FileError(File, "feature_size", fmt.Sprint(w.Features), "the model takes 1")
 	}
 	return w, nil
+}
+
+// Standardized is x with mean 0 and variance 1.
+func Standardized(x []float32) []float32 {
+	mean, squares := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	scale := 1 / math.Sqrt(squares/float64(len(x))+1e-7)
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32((float64(v) - mean) * scale)
+	}
+	return y
 }

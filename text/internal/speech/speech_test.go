@@ -25,7 +25,7 @@ func TestWindowsWithCleanUp(t *testing.T) {
 	}
 }
 
-// TestWindowsRefused: convolutions that leave no hidden states to windows are an error that names the field.
+// TestWindowsRefused: windows do not fit convolutions that leave no hidden states to them, or whose last ones hear beyond the stride.
 func TestWindowsRefused(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int{0, -1, 1 << 20, math.MaxInt} {

@@ -3,8 +3,6 @@
 package speech
 
 import (
-	"math"
-
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -72,22 +70,4 @@ func (w windows) of(samples []float32, rows func(samples int) int) (all []Window
 			return all
 		}
 	}
-}
-
-// Standardized is x with mean 0 and variance 1.
-func Standardized(x []float32) []float32 {
-	mean, squares := 0.0, 0.0
-	for _, v := range x {
-		mean += float64(v)
-	}
-	mean /= float64(len(x))
-	for _, v := range x {
-		squares += (float64(v) - mean) * (float64(v) - mean)
-	}
-	scale := 1 / math.Sqrt(squares/float64(len(x))+1e-7)
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32((float64(v) - mean) * scale)
-	}
-	return y
 }

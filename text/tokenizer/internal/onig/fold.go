@@ -1,6 +1,6 @@
 package onig
 
-// Letters without case, and those that match a ligature as well then: ss and ß.
+// Letters that match a ligature as well without case: ss and ß.
 
 // letters is a set of those of the alphabet that ligatures have.
 type letters uint8
