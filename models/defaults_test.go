@@ -32,6 +32,7 @@ func TestSizesByDefault(t *testing.T) {
 		"bert": bert, "roberta": bert, "xlm-roberta": bert, "camembert": bert, "mpnet": bert, "nomic_bert": bert, "vit": bert,
 		"clip_vision_model": bert, "siglip_text_model": bert, "siglip_vision_model": bert, "siglip2_text_model": bert, "siglip2_vision_model": bert,
 		"dinov2":             {"num_hidden_layers": 12, "num_attention_heads": 12, "mlp_ratio": 4},
+		"dinov3_vit":         {"num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536},
 		"electra":            {"num_hidden_layers": 12, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
 		"albert":             {"num_hidden_layers": 12, "num_attention_heads": 64, "intermediate_size": 16384, "embedding_size": 128},
 		"deberta-v2":         {"num_hidden_layers": 24, "num_attention_heads": 24, "intermediate_size": 6144},

@@ -29,7 +29,7 @@ type dinov2Config struct {
 	block.ImageTowerConfig
 }
 
-var dinov2Attention = transformer.AttentionNames{Query: "attention.query.", Key: "attention.key.", Value: "attention.value.", Out: "output.dense."}
+var dinov2AttentionNames = transformer.AttentionNames{Query: "attention.query.", Key: "attention.key.", Value: "attention.value.", Out: "output.dense."}
 
 func newDINOv2(c *Checkpoint) (*Model, error) {
 	config := dinov2Config{
@@ -69,7 +69,7 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 		l := body.At("encoder.layer.%d.", i)
 		stack.layers = append(stack.layers, &dinov2Layer{
 			attentionNorm:  l.At("norm1.").Norm(norm),
-			attention:      l.At("attention.").Attention(attention, dinov2Attention),
+			attention:      dinov2Attention{l.At("attention.").Attention(attention, dinov2AttentionNames)},
 			attentionScale: l.Tensor("layer_scale1.lambda1", config.Dim),
 			feedNorm:       l.At("norm2.").Norm(norm),
 			feed:           l.At("mlp.").FeedForward(feed, names),
@@ -96,7 +96,7 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// dinov2Stack is layers and what is behind them.
+// dinov2Stack is layers and the normalization after them.
 type dinov2Stack struct {
 	layers []*dinov2Layer
 	norm   *transformer.Norm
@@ -113,10 +113,22 @@ func (s *dinov2Stack) Forward(ws *Workspace, dst []float32, in transformer.Layer
 	return s.norm.Forward(ws, dst, dst) // [rows, D]
 }
 
+// dinov2Attention is self-attention without positions.
+type dinov2Attention struct {
+	*transformer.MultiHeadAttention
+}
+
+func (a dinov2Attention) Forward(ws *Workspace, dst, x []float32, batch Batch, _ []float32) error {
+	return a.MultiHeadAttention.Forward(ws, dst, transformer.AttentionInput{Query: x, Batch: batch}, nil)
+}
+
 // dinov2Layer scales what each part adds.
 type dinov2Layer struct {
-	attentionNorm, feedNorm   *transformer.Norm
-	attention                 *transformer.MultiHeadAttention
+	attentionNorm, feedNorm *transformer.Norm
+	attention               interface {
+		// Forward sets dst, [rows, D], to the attention of x, [rows, D], at the positions in turns; nil: none.
+		Forward(ws *Workspace, dst, x []float32, batch Batch, turns []float32) error
+	}
 	feed                      *transformer.FeedForward
 	attentionScale, feedScale []float32 // [D]
 }
@@ -128,7 +140,7 @@ func (l *dinov2Layer) forward(ws *Workspace, dst []float32, in transformer.Layer
 	if err := l.attentionNorm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
 		return err
 	}
-	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, nil); err != nil { // y = attention(x)  [rows, D]
+	if err := l.attention.Forward(ws, y, x, in.Batch, in.Beside); err != nil { // y = attention(x)  [rows, D]
 		return err
 	}
 	addScaled(dst, in.X, y, l.attentionScale)              // dst = in + y*scale  [rows, D]

@@ -21,14 +21,18 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from classes import text
 
-IMAGES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP"]
+IMAGES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT"]
 SOUNDS = ["Whisper", "Wav2Vec2"]
 MODULES = [st.Pooling, st.Dense, st.Normalize, st.LayerNorm, st.WeightedLayerPooling, st.Dropout, SpladePooling, MultiVectorMask, Transformer]
 RENAMED = {st.Pooling: pooling._LEGACY_POOLING_MODE_KWARGS, Transformer: ["model_args", "tokenizer_args", "config_args", "cache_dir"]}  # beside config_key_renames
 
 
 def images(name):
-    cls = getattr(__import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"]), name + "ImageProcessorPil")
+    """The fields of a class of images: that for Pillow, or the only one there is."""
+    try:
+        cls = getattr(__import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"]), name + "ImageProcessorPil")
+    except ModuleNotFoundError:
+        cls = getattr(hf, name + "ImageProcessor")
     return {k: getattr(cls, k, None) for k in cls.valid_kwargs.__annotations__} | {"rescale_factor": cls.rescale_factor}
 
 

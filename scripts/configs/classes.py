@@ -22,7 +22,7 @@ MODEL_TYPES = """
     bamba granitemoehybrid falcon_h1 nemotron_h
     qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_next
     t5 mt5 bart mbart marian m2m_100 whisper
-    clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
+    clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 dinov3_vit wav2vec2
 """.split()
 
 # What code that all models share asks for, with what it takes where there is none.

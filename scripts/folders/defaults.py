@@ -106,6 +106,7 @@ SEQ2SEQ = {
 TOWERS = {
     "vit": (hf.ViTForImageClassification, IMAGE, 1e-6),
     "dinov2": (hf.Dinov2ForImageClassification, {k: v for k, v in IMAGE.items() if k != "intermediate_size"}, 1e-6),
+    "dinov3": (hf.DINOv3ViTModel, IMAGE, 1e-6),
     "clip": (hf.CLIPModel, dict(text_config=TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), vision_config=IMAGE | dict(projection_dim=12), projection_dim=12), 3e-3),
     "siglip": (hf.SiglipModel, dict(text_config=TEXT | dict(projection_size=16), vision_config=IMAGE), 1e-3),
     "siglip2": (hf.Siglip2Model, dict(text_config=TEXT | dict(projection_size=16), vision_config=SMALL_IMAGE), 1e-3),

@@ -166,6 +166,27 @@ def _(out, name):
                                         "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "image_processor_type": "BitImageProcessor", "resample": 3, "size": {"shortest_edge": SIZE + 3}})
 
 
+@folder("dinov3", "dinov3-gated")
+def _(out, name):
+    """dinov3 takes images that are not square, of which a part at the edges is left over. dinov3-gated has no registers, and the names of transformers 5."""
+    more = {"dinov3": dict(num_register_tokens=3), "dinov3-gated": dict(use_gated_mlp=True, mlp_bias=False, query_bias=False, key_bias=True, value_bias=False, proj_bias=False, rope_theta=30.0, hidden_act="silu", num_hidden_layers=1)}[name]
+    c = hf.DINOv3ViTConfig(**(dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, image_size=SIZE, patch_size=8) | more))
+    inputs = {"pixel_values": pixels(44, 29) if name == "dinov3" else pixels(SIZE, SIZE)}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(inputs["pixel_values"].to(dtype))
+        return {k: getattr(o, k) for k in ("last_hidden_state", "pooler_output")}
+
+    def names(w):
+        return {("model." + k if k.startswith("layer.") else k): v for k, v in w.items()}
+
+    f = Folder(out, name)
+    f.write(hf.DINOv3ViTModel(c), hf.DINOv3ViTModel, run, inputs=inputs, seed=785, **({"rename": names} if name == "dinov3-gated" else {}))
+    f.json("preprocessor_config.json", {"do_normalize": True, "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225],
+                                        "image_processor_type": "DINOv3ViTImageProcessorFast", "resample": 2, "size": {"height": SIZE, "width": SIZE}})
+
+
 def flexible(x, patch, most):
     """pixel_values as SigLIP 2 takes them: patches, [images, most, patch*patch*channels], how many of them count, and their shape."""
     n, c, h, w = x.shape

@@ -29,6 +29,8 @@ CASES = {
                  "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
     "bit": {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 18, "width": 18}, "size": {"shortest_edge": 21}},
     "siglip2": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 30, "patch_size": 6, "do_resize": True, "do_rescale": True, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2},
+    "dinov3": {"image_processor_type": "DINOv3ViTImageProcessorFast", "size": {"height": 20, "width": 28}, "do_center_crop": True, "crop_size": {"height": 18, "width": 30}},
+    "dinov3-bicubic": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 70, "width": 50}, "resample": 3, "image_mean": [0.5, 0.4, 0.3], "rescale_factor": 0.004},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
 }
 
@@ -171,7 +173,10 @@ def main():
         processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
         print(case, type(processor).__name__)
         for name in ("landscape.png", "portrait-rgba.png", "landscape-grey.png", "portrait-420.jpg"):
-            made = processor(Image.open(os.path.join(out, name)).convert("RGB"), return_tensors="np")
+            image = Image.open(os.path.join(out, name)).convert("RGB")
+            if "Pil" not in type(processor).__name__:  # a class that resizes floating-point numbers: those of float64, which are then rounded once
+                image = torch.from_numpy(np.array(image)).permute(2, 0, 1).double()
+            made = processor(image, return_tensors="np")
             x = made["pixel_values"][0].astype(np.float32)
             if "spatial_shapes" in made:  # patches, [patches, side*side*channels], followed by patches that do not count
                 (down, across), side = made["spatial_shapes"][0], config["patch_size"]

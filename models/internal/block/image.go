@@ -113,8 +113,9 @@ type ImageTower struct {
 	Width, Pixels, Side int // width, of the image, of the grid of patches
 	Depth               int // layers
 	Patches             *Patches
-	Class               []float32         // [D], or nil
-	Positions           []float32         // [rows, D]
+	Class               []float32         // [rows in front of the patches, D], or nil
+	Positions           []float32         // [rows, D], added to the rows; nil: none
+	Axial               *Axial            // positions that layers get as LayerInput.Beside; nil: none
 	Before, After       *transformer.Norm // or nil
 	Layers              imageLayers
 	Resize              func(table []float32, dim, down, across, toDown, toAcross int) []float32 // of positions; nil: interpolate
@@ -160,7 +161,7 @@ func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float
 	if err != nil {
 		return err
 	}
-	class := len(t.Class) // elements
+	class := len(t.Class) // elements in front of the patches
 	rows := class/t.Width + down*across
 	if len(dst) != images*rows*t.Width {
 		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.Width)
@@ -169,7 +170,10 @@ func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float
 	if resize == nil {
 		resize = interpolate
 	}
-	positions := positionsFor(t.Positions, class/t.Width, t.Width, t.Side, down, across, resize) // [rows, D]
+	var positions []float32 // [rows, D]
+	if t.Positions != nil {
+		positions = positionsFor(t.Positions, class/t.Width, t.Width, t.Side, down, across, resize)
+	}
 	defer ws.Release(ws.Mark())
 	count := rows*t.Width - class
 	x := ws.Alloc(images * count)                                                   // [images, patches, D]
@@ -190,6 +194,9 @@ func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float
 		}
 	}
 	in := transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}
+	if t.Axial != nil {
+		in.Beside = slices.Repeat(t.Axial.Turns(class/t.Width, down, across), images) // [images, rows, hd]
+	}
 	if err := t.Layers.Forward(ws, dst, in, nil); err != nil { // [images, rows, D]
 		return err
 	}

@@ -28,7 +28,8 @@ type Processor struct {
 	factor       float64
 	normalize    bool
 	mean, std    []float64
-	patch        int // side of a patch, of which images have at most patches; 0: images have one size
+	unrounded    bool // resized values are not rounded to whole numbers
+	patch        int  // side of a patch, of which images have at most patches; 0: images have one size
 	patches      int
 }
 
@@ -61,22 +62,26 @@ type defaults struct {
 	crops      bool
 	mean, std  []float64
 	square     bool // a number as size is both sides, else the shorter one
+	unrounded  bool // resized values are not rounded to whole numbers
 }
 
 var (
-	half     = []float64{0.5, 0.5, 0.5}
-	clipMean = []float64{0.48145466, 0.4578275, 0.40821073}
-	clipStd  = []float64{0.26862954, 0.26130258, 0.27577711}
+	half         = []float64{0.5, 0.5, 0.5}
+	imageNetMean = []float64{0.485, 0.456, 0.406}
+	imageNetStd  = []float64{0.229, 0.224, 0.225}
+	clipMean     = []float64{0.48145466, 0.4578275, 0.40821073}
+	clipStd      = []float64{0.26862954, 0.26130258, 0.27577711}
 
 	// flexible keeps the shape of images, of at most so many patches.
 	flexible = "Siglip2"
 
 	classes = map[string]defaults{
-		"ViT":    {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true},
-		"Siglip": {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false},
-		"Bit":    {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false}, // DINOv2's
-		flexible: {"", "", Bilinear, false, half, half, true},
-		"CLIP":   {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false},
+		"ViT":       {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false},
+		"Siglip":    {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false, false},
+		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false}, // DINOv2's
+		flexible:    {"", "", Bilinear, false, half, half, true, false},
+		"DINOv3ViT": {`{"height": 224, "width": 224}`, "", Bilinear, false, imageNetMean, imageNetStd, true, true},
+		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false},
 	}
 )
 
@@ -152,6 +157,14 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 		return err
 	}
 	p.cropW, p.cropH = cropped.width, cropped.height
+	if p.unrounded = d.unrounded; p.unrounded && p.resize {
+		if p.filter != Bilinear && p.filter != Bicubic {
+			return configError("resample", "%d, want %d or %d", p.filter, Bilinear, Bicubic)
+		}
+		if !p.rescale {
+			return configError("do_rescale", "want true beside do_resize")
+		}
+	}
 	if class == flexible {
 		p.crop = false
 		if p.patch, p.patches = c.Patch.Or(16).Value, c.Patches.Or(256).Value; p.patch < 1 || p.patches < 1 || p.patch > 1<<10 || p.patches > 1<<16 {
@@ -214,6 +227,9 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 
 // Pixels is the pixel_values of an image, [3, h, w].
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
+	if p.unrounded && p.resize {
+		return p.unroundedPixels(m)
+	}
 	if p.resize {
 		w, h := p.size.of(m.W, m.H)
 		if p.patch > 0 {
@@ -236,14 +252,7 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	for c := range 3 {
 		var table [256]float32
 		for v := range table {
-			x := float64(v)
-			if p.rescale {
-				x *= p.factor
-			}
-			if p.normalize {
-				x = (x - p.mean[c]) / p.std[c]
-			}
-			table[v] = float32(x)
+			table[v] = p.value(float64(v), c)
 		}
 		plane := pixels[c*m.W*m.H:][:m.W*m.H]
 		for i := range plane {
@@ -251,4 +260,40 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 		}
 	}
 	return pixels, m.W, m.H, nil
+}
+
+// value is what a sample of a channel becomes.
+func (p *Processor) value(x float64, channel int) float32 {
+	if p.rescale {
+		x *= p.factor
+	}
+	if p.normalize {
+		x = (x - p.mean[channel]) / p.std[channel]
+	}
+	return float32(x)
+}
+
+// unroundedPixels is Pixels where resized values are not rounded.
+func (p *Processor) unroundedPixels(m *RGB) (pixels []float32, w, h int, err error) {
+	w, h = p.size.of(m.W, m.H)
+	s, err := m.resizeUnrounded(w, h, p.filter)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if p.crop {
+		if p.cropW > maxResized/p.cropH {
+			return nil, 0, 0, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, p.cropW, p.cropH)
+		}
+		cropped := samples{p.cropW, p.cropH, make([]float64, 3*p.cropW*p.cropH)}
+		cropCenter(cropped.x, cropped.w, cropped.h, s.x, s.w, s.h)
+		s = cropped
+	}
+	pixels = make([]float32, len(s.x))
+	for c := range 3 {
+		plane := pixels[c*s.w*s.h:][:s.w*s.h]
+		for i := range plane {
+			plane[i] = p.value(s.x[i*3+c], c)
+		}
+	}
+	return pixels, s.w, s.h, nil
 }

@@ -51,18 +51,18 @@ func bicubic(x float64) float64 {
 
 const fraction = 22 // bits of a weight after the point
 
-// window is the pixels that one pixel is made of.
-type window struct {
+// window is the pixels that one pixel is made of, with weights in fixed point or as fractions.
+type window[T int32 | float64] struct {
 	first   int
-	weights []int32
+	weights []T
 }
 
-// windows are those of out pixels of in ones.
-func windows(f Filter, in, out int) []window {
+// fractions are the windows of out pixels of in ones, whose weights add up to 1.
+func fractions(f Filter, in, out int) []window[float64] {
 	k := kernels[f]
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1) // shrinking widens the filter
-	all := make([]window, out)
+	all := make([]window[float64], out)
 	for i := range all {
 		center := (float64(i) + 0.5) * scale
 		first := max(int(center-k.support*stretch+0.5), 0)
@@ -74,9 +74,21 @@ func windows(f Filter, in, out int) []window {
 			}
 			sum += weights[j]
 		}
-		all[i] = window{first, make([]int32, len(weights))}
-		for j, w := range weights {
-			all[i].weights[j] = int32(math.Round(w / sum * (1 << fraction)))
+		for j := range weights {
+			weights[j] /= sum
+		}
+		all[i] = window[float64]{first, weights}
+	}
+	return all
+}
+
+// windows are fractions in fixed point.
+func windows(f Filter, in, out int) []window[int32] {
+	all := make([]window[int32], out)
+	for i, w := range fractions(f, in, out) {
+		all[i] = window[int32]{w.first, make([]int32, len(w.weights))}
+		for j, x := range w.weights {
+			all[i].weights[j] = int32(math.Round(x * (1 << fraction)))
 		}
 	}
 	return all
@@ -176,11 +188,51 @@ func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, w, h)
 	}
 	out := newRGB(w, h)
-	top, left := floorHalf(m.H-h), floorHalf(m.W-w)
-	for y := max(0, -top); y < min(h, m.H-top); y++ {
+	cropCenter(out.Pix, w, h, m.Pix, m.W, m.H)
+	return out, nil
+}
+
+// cropCenter sets dst, [h, w, 3], to the middle of src, [fromH, fromW, 3]. What lies outside stays.
+func cropCenter[T any](dst []T, w, h int, src []T, fromW, fromH int) {
+	top, left := floorHalf(fromH-h), floorHalf(fromW-w)
+	for y := max(0, -top); y < min(h, fromH-top); y++ {
 		x := max(0, -left)
-		n := min(w, m.W-left) - x
-		copy(out.Pix[(y*w+x)*3:][:n*3], m.Pix[((y+top)*m.W+x+left)*3:])
+		n := min(w, fromW-left) - x
+		copy(dst[(y*w+x)*3:][:n*3], src[((y+top)*fromW+x+left)*3:])
+	}
+}
+
+// samples are the samples of an image between 0 and 255, [H, W, 3], that are not rounded.
+type samples struct {
+	w, h int
+	x    []float64
+}
+
+// resizeUnrounded is m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded.
+func (m *RGB) resizeUnrounded(w, h int, f Filter) (samples, error) {
+	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
+		return samples{}, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
+	}
+	between := make([]float64, m.H*w*3)
+	for x, win := range fractions(f, m.W, w) {
+		for y := range m.H {
+			for c := range 3 {
+				sum := 0.0
+				for j, weight := range win.weights {
+					sum += float64(weight * float64(m.Pix[(y*m.W+win.first+j)*3+c]))
+				}
+				between[(y*w+x)*3+c] = sum
+			}
+		}
+	}
+	out := samples{w, h, make([]float64, h*w*3)}
+	for y, win := range fractions(f, m.H, h) {
+		to := out.x[y*w*3:][:w*3]
+		for j, weight := range win.weights {
+			for i, v := range between[(win.first+j)*w*3:][:w*3] {
+				to[i] += float64(weight * v)
+			}
+		}
 	}
 	return out, nil
 }

@@ -236,6 +236,7 @@ func TestRefused(t *testing.T) {
 		"null resample": `{"image_processor_type": "ViTImageProcessor", "resample": null}`, "null size": `{"image_processor_type": "CLIPImageProcessor", "size": null}`, "null crop_size": `{"image_processor_type": "CLIPImageProcessor", "crop_size": null}`,
 		"null factor": `{"image_processor_type": "ViTImageProcessor", "rescale_factor": null}`, "null mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": null}`, "no crop_size": `{"image_processor_type": "ViTImageProcessor", "do_center_crop": true}`,
 		"size text": `{"image_processor_type": "ViTImageProcessor", "size": "224"}`, "crop": `{"image_processor_type": "CLIPImageProcessor", "crop_size": {"shortest_edge": 3}}`,
+		"resample unrounded": `{"image_processor_type": "DINOv3ViTImageProcessor", "resample": 1}`, "no rescale unrounded": `{"image_processor_type": "DINOv3ViTImageProcessor", "do_rescale": false}`,
 	} {
 		if _, err := NewProcessor([]byte(config)); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: error %v, want a fault.ErrConfig", name, err)
