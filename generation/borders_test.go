@@ -22,16 +22,16 @@ func TestSamplingBorders(t *testing.T) {
 		s    generation.SamplerConfig
 		want []int
 	}{
-		"top-p, half of four":     {flat, generation.SamplerConfig{TopP: 0.5}, []int{2, 3}},
-		"top-p, three of four":    {flat, generation.SamplerConfig{TopP: 0.75}, []int{1, 2, 3}},
-		"top-p, just above half":  {flat, generation.SamplerConfig{TopP: 0.50001}, []int{1, 2, 3}},
-		"typical-p, all as close": {flat, generation.SamplerConfig{TypicalP: 0.5}, []int{0, 1, 2, 3}},
-		"min-p of one":            {flat, generation.SamplerConfig{MinP: 1}, []int{0, 1, 2, 3}},
-		"min-p of the second":     {steep, generation.SamplerConfig{MinP: e}, []int{0, 1}},
-		"min-p just above":        {steep, generation.SamplerConfig{MinP: math.Nextafter(e, 1)}, []int{0}},
-		"top-k of two":            {steep, generation.SamplerConfig{TopK: 2}, []int{0, 1}},
-		"top-k of equals":         {flat, generation.SamplerConfig{TopK: 2}, []int{0, 1, 2, 3}},
-		"top-k of all":            {flat, generation.SamplerConfig{TopK: 4}, []int{0, 1, 2, 3}},
+		"top-p, half of four":     {flat, generation.SamplerConfig{Sampling: generation.Sampling{TopP: 0.5}}, []int{2, 3}},
+		"top-p, three of four":    {flat, generation.SamplerConfig{Sampling: generation.Sampling{TopP: 0.75}}, []int{1, 2, 3}},
+		"top-p, just above half":  {flat, generation.SamplerConfig{Sampling: generation.Sampling{TopP: 0.50001}}, []int{1, 2, 3}},
+		"typical-p, all as close": {flat, generation.SamplerConfig{Sampling: generation.Sampling{TypicalP: 0.5}}, []int{0, 1, 2, 3}},
+		"min-p of one":            {flat, generation.SamplerConfig{Sampling: generation.Sampling{MinP: 1}}, []int{0, 1, 2, 3}},
+		"min-p of the second":     {steep, generation.SamplerConfig{Sampling: generation.Sampling{MinP: e}}, []int{0, 1}},
+		"min-p just above":        {steep, generation.SamplerConfig{Sampling: generation.Sampling{MinP: math.Nextafter(e, 1)}}, []int{0}},
+		"top-k of two":            {steep, generation.SamplerConfig{Sampling: generation.Sampling{TopK: 2}}, []int{0, 1}},
+		"top-k of equals":         {flat, generation.SamplerConfig{Sampling: generation.Sampling{TopK: 2}}, []int{0, 1, 2, 3}},
+		"top-k of all":            {flat, generation.SamplerConfig{Sampling: generation.Sampling{TopK: 4}}, []int{0, 1, 2, 3}},
 	} {
 		c.s.Temperature, c.s.Seed = 1, 5
 		tokens := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.d, []int{0}, c.s, generation.Limits{MaxTokens: 300})))(t)

@@ -31,7 +31,7 @@ func BenchmarkConstrained(b *testing.B) {
 		"kind": {"enum": ["staff", "student"]}}, "required": ["name", "age", "kind"], "additionalProperties": false}}`)))(b)
 	s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1})
 	generate := func(seed uint64, constrained bool) (tokens int, took time.Duration) {
-		c := generation.SamplerConfig{Vocab: m.LM.Vocab(), Prompt: []int{1}, Temperature: 1, Seed: seed}
+		c := generation.SamplerConfig{Vocab: m.LM.Vocab(), Sampling: generation.Sampling{Temperature: 1, Seed: seed}, Prompt: []int{1}}
 		if constrained {
 			c.Constraint = g.Matcher(v)
 		}

@@ -55,7 +55,7 @@ func TestSharedModels(t *testing.T) {
 		return generation.Collect(generation.Generate(t.Context(), generation.Start(ws, llama, 1), []int{1, 4, 2}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 12}))
 	}
 	uses["LanguageModel, sampled"] = func(ws *tf.Workspace) (any, error) {
-		s := generation.SamplerConfig{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}
+		s := generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}}
 		return generation.Collect(generation.Generate(t.Context(), generation.Start(ws, llama, 1), []int{1, 4, 2}, s, generation.Limits{MaxTokens: 12}))
 	}
 	uses["LanguageModel, beam"] = func(ws *tf.Workspace) (any, error) {

@@ -3,7 +3,7 @@
 //
 //	m, err := models.Open("Qwen3-0.6B")
 //	d := generation.Start(new(transformer.Workspace), m, 1)
-//	for token, err := range generation.Generate(ctx, d, prompt, generation.SamplerConfig{Temperature: 0.7}, generation.Limits{MaxTokens: 100}) {
+//	for token, err := range generation.Generate(ctx, d, prompt, generation.SamplerConfig{Sampling: Sampling{Temperature: 0.7}}, generation.Limits{MaxTokens: 100}) {
 //
 // What is where, from the model up:
 //

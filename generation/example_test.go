@@ -48,7 +48,7 @@ func ExampleStart() {
 // Tokens stream as they are sampled. The same seed gives the same tokens.
 func ExampleGenerate() {
 	m := llama()
-	sampling := generation.SamplerConfig{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
+	sampling := generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}}
 	run := func() (tokens []int) {
 		c := generation.Start(new(transformer.Workspace), m, 1)
 		for token, err := range generation.Generate(context.Background(), c, []int{3, 14}, sampling, generation.Limits{MaxTokens: 8}) {
@@ -81,7 +81,7 @@ func ExampleBeam() {
 // Two texts at a time, each with a sampler and limits of its own.
 func ExampleGenerateBatch() {
 	d := generation.Start(new(transformer.Workspace), llama(), 2)
-	sampler, err := generation.NewSampler(generation.SamplerConfig{Vocab: d.Vocab(), Temperature: 1, Seed: 1})
+	sampler, err := generation.NewSampler(generation.SamplerConfig{Vocab: d.Vocab(), Sampling: generation.Sampling{Temperature: 1, Seed: 1}})
 	check(err)
 	tokens, err := generation.CollectBatch(2, generation.GenerateBatch(context.Background(), d, []generation.Request{
 		{Prompt: []int{3, 14, 15}, Limits: generation.Limits{MaxTokens: 4}}, // greedily

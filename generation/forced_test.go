@@ -63,8 +63,8 @@ func TestForced(t *testing.T) {
 		{name: "pieces without proposals", v: pieces, draft: -1},
 		{name: "log probabilities", v: letters, c: generation.SamplerConfig{LogProbs: true, TopLogProbs: 3}, steps: 55, accepted: true},
 		{name: "hook", v: letters, c: generation.SamplerConfig{Hook: func(logits []float32, tokens []int) { logits[len(tokens)%32] += 9 }}, accepted: true},
-		{name: "drawn", v: letters, c: generation.SamplerConfig{Temperature: 1, TopP: 0.9, Seed: 5}, steps: 45},
-		{name: "drawn pieces", v: pieces, c: generation.SamplerConfig{Temperature: 1, Seed: 6}, accepted: true},
+		{name: "drawn", v: letters, c: generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 1, TopP: 0.9, Seed: 5}}, steps: 45},
+		{name: "drawn pieces", v: pieces, c: generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 1, Seed: 6}}, accepted: true},
 		{name: "a rule forbids it", v: letters, c: generation.SamplerConfig{Rules: &generation.Rules{SuppressTokens: []int{'s' - 'a'}}}},
 		{name: "a rule forbids it and is taken back", v: letters, c: generation.SamplerConfig{Rules: &generation.Rules{SuppressTokens: []int{'s' - 'a'}, RemoveInvalid: true}}},
 		{name: "a stop token", v: letters, l: generation.Limits{Stop: []int{'r' - 'a'}}},
@@ -140,7 +140,7 @@ func TestForcedTogether(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, p := range all {
 			config := func() generation.SamplerConfig {
-				c := generation.SamplerConfig{Vocab: 50, Prompt: p, MaxTokens: 150, Temperature: float64(i % 2), Seed: uint64(i + 1)}
+				c := generation.SamplerConfig{Vocab: 50, Sampling: generation.Sampling{Temperature: float64(i % 2), Seed: uint64(i + 1)}, Prompt: p, MaxTokens: 150}
 				if i%4 > 0 {
 					c.Constraint = g.Matcher(v)
 				}

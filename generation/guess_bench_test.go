@@ -34,7 +34,7 @@ func BenchmarkDraftModel(b *testing.B) {
 					var wg sync.WaitGroup
 					for i := range texts {
 						seed++
-						c := generation.SamplerConfig{Vocab: 8000, Temperature: 1, Seed: seed}
+						c := generation.SamplerConfig{Vocab: 8000, Sampling: generation.Sampling{Temperature: 1, Seed: seed}}
 						wg.Go(func() {
 							r := generation.Request{Prompt: []int{i + 1, 2, 3}, Limits: generation.Limits{MaxTokens: length}, Sampler: tftest.Must(generation.NewSampler(c))(b)}
 							if _, _, err := collect(context.Background(), s, r); err != nil {

@@ -123,7 +123,7 @@ func TestDraftModelDistribution(t *testing.T) {
 	for worker := range 4 {
 		wg.Go(func() {
 			for i := range texts / 4 {
-				c := generation.SamplerConfig{Vocab: vocab, Temperature: temperature, Seed: uint64(worker*texts + i + 1)}
+				c := generation.SamplerConfig{Vocab: vocab, Sampling: generation.Sampling{Temperature: temperature, Seed: uint64(worker*texts + i + 1)}}
 				tokens, _, err := collect(t.Context(), s, generation.Request{Prompt: prompt, Limits: generation.Limits{MaxTokens: 4}, Sampler: tftest.Must(generation.NewSampler(c))(t)})
 				if err != nil || len(tokens) != 4 {
 					t.Errorf("%v, %v", tokens, err)

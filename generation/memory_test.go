@@ -50,7 +50,7 @@ func TestSchedulerMemories(t *testing.T) {
 						p = start
 					}
 					memory := memoryOf(r, 1+r.IntN(100))
-					config := generation.SamplerConfig{Temperature: float64(i % 3), Seed: uint64(i + 1), Vocab: 50}
+					config := generation.SamplerConfig{Vocab: 50, Sampling: generation.Sampling{Temperature: float64(i % 3), Seed: uint64(i + 1)}}
 					d := generation.StartLM(new(tf.Workspace), m.LM, memory, 1)
 					want := tftest.Must(generation.Collect(generation.Generate(t.Context(), d, p, config, generation.Limits{MaxTokens: n})))(t)
 					if i%2 == 0 {

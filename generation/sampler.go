@@ -16,28 +16,12 @@ import (
 //
 // A Choice applies, in this order: Hook, which sees the logits of the model; Rules, which see
 // the logits that the hook leaves; Constraint, after which nothing can allow again what it
-// forbids; then Temperature and the filters TopK, TopP, MinP and TypicalP, which choose among
-// the allowed tokens and always leave at least one.
+// forbids; then Sampling, among the allowed tokens.
 type SamplerConfig struct {
 	Vocab int // the number of tokens
 
-	// Temperature divides the logits; 0 takes the most likely token.
-	Temperature float64
-	// TopK keeps the K most likely tokens, and those as likely as the last of them; 0 keeps all.
-	TopK int
-	// TopP keeps the most likely tokens that together have this probability, one
-	// at least and of equals the last, after TopK; 0 keeps all.
-	TopP float64
-	// MinP keeps the tokens that are at least this times as likely as the most likely
-	// one, after TopP; 0 keeps all.
-	MinP float64
-	// TypicalP keeps the tokens whose information is closest to the entropy and that
-	// together have this probability, after MinP (Meister et al., "Locally Typical
-	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all.
-	TypicalP float64
-	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 is a
-	// seed drawn at random, which Sampler.Seed returns.
-	Seed uint64
+	// Sampling is how a token is drawn; Sampler.Seed returns a seed that was drawn at random.
+	Sampling
 
 	Hook       LogitHook  // may be nil
 	Rules      *Rules     // may be nil
@@ -104,7 +88,8 @@ type Sampler struct {
 	past  []rand.PCG // at the places before; none where nothing is drawn
 }
 
-// NewSampler is a sampler for a text. Errors are ErrConfig and ErrToken of package transformer.
+// NewSampler is a sampler for a text. Errors match fault.ErrOption for an option, fault.ErrConfig for Vocab and Rules, fault.ErrToken
+// for tokens.
 func NewSampler(c SamplerConfig) (*Sampler, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -124,15 +109,15 @@ func NewSampler(c SamplerConfig) (*Sampler, error) {
 }
 
 func (c *SamplerConfig) check() error {
+	if err := c.Sampling.Check(); err != nil {
+		return err
+	}
 	for _, x := range []struct {
-		name      string
-		has, most float64
-	}{
-		{"Temperature", c.Temperature, math.MaxFloat32}, {"TopK", float64(c.TopK), math.MaxInt}, {"TopP", c.TopP, 1}, {"MinP", c.MinP, 1},
-		{"TypicalP", c.TypicalP, 1}, {"TopLogProbs", float64(c.TopLogProbs), math.MaxInt}, {"MaxTokens", float64(c.MaxTokens), math.MaxInt},
-	} {
-		if !(x.has >= 0 && x.has <= x.most) {
-			return check.Errorf(fault.ErrConfig, "sampler: %s = %g, want 0 to %g", x.name, x.has, x.most)
+		name string
+		has  int
+	}{{"TopLogProbs", c.TopLogProbs}, {"MaxTokens", c.MaxTokens}} {
+		if err := check.Between(x.name, float64(x.has), 0, math.MaxInt); err != nil {
+			return err
 		}
 	}
 	if c.Vocab < 1 {

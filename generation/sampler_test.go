@@ -35,7 +35,7 @@ func choices(t *testing.T, s *generation.Sampler, logits []float32, n int) (toke
 
 func TestSamplerSeed(t *testing.T) {
 	logits := make([]float32, 100)
-	c := generation.SamplerConfig{Vocab: 100, Temperature: 1}
+	c := generation.SamplerConfig{Vocab: 100, Sampling: generation.Sampling{Temperature: 1}}
 	one, other := sampler(t, c), sampler(t, c)
 	tokens := choices(t, one, logits, 20)
 	if slices.Equal(tokens, choices(t, other, logits, 20)) || one.Seed() == 0 || one.Seed() == other.Seed() {
@@ -52,7 +52,7 @@ func TestSamplerSeed(t *testing.T) {
 func TestSamplerPlaces(t *testing.T) {
 	logits := tftest.Normal(3, 50)
 	for name, rules := range map[string]*generation.Rules{"none": nil, "rules": {RepetitionPenalty: 1.5, NoRepeatNgram: 2, PresencePenalty: 0.5}} {
-		c := generation.SamplerConfig{Vocab: 50, Temperature: 2, TopP: 0.95, Seed: 9, Rules: rules, Prompt: []int{3, 3, 4}}
+		c := generation.SamplerConfig{Vocab: 50, Sampling: generation.Sampling{Temperature: 2, TopP: 0.95, Seed: 9}, Rules: rules, Prompt: []int{3, 3, 4}}
 		want := choices(t, sampler(t, c), logits, 40)
 		r := rand.New(rand.NewPCG(2, 2))
 		s := sampler(t, c)
@@ -90,8 +90,9 @@ func TestCertainDistributions(t *testing.T) {
 		logits      []float32
 		want        int
 	}{{0, []float32{1, 3, 2}, 1}, {0, []float32{2, 1, 2}, 0}, {1, []float32{1, 2, 9}, 2}, {1e-300, []float32{1, 2, 1.5}, 1}, {1e-40, []float32{3, 2, 0}, 0}} {
-		for _, settings := range []generation.SamplerConfig{{}, {TopP: 0.9}, {MinP: 0.1}, {TypicalP: 0.9}, {TopK: 2}} {
-			settings.Vocab, settings.Temperature = 3, c.temperature
+		for _, filter := range []generation.Sampling{{}, {TopP: 0.9}, {MinP: 0.1}, {TypicalP: 0.9}, {TopK: 2}} {
+			settings := generation.SamplerConfig{Vocab: 3, Sampling: filter}
+			settings.Temperature = c.temperature
 			settings.Hook = func(logits []float32, _ []int) {
 				if logits[2] == 9 {
 					logits[2] = inf
@@ -127,8 +128,8 @@ func TestLogProbs(t *testing.T) {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
 		for _, c := range []generation.SamplerConfig{
-			{LogProbs: true}, {LogProbs: true, TopLogProbs: 5}, {Temperature: 3, TopK: 50, LogProbs: true, TopLogProbs: 1},
-			{Temperature: 1, TopLogProbs: 3}, {LogProbs: true, TopLogProbs: vocab + 1, Rules: &generation.Rules{SuppressTokens: order[:3]}},
+			{LogProbs: true}, {LogProbs: true, TopLogProbs: 5}, {Sampling: generation.Sampling{Temperature: 3, TopK: 50}, LogProbs: true, TopLogProbs: 1},
+			{Sampling: generation.Sampling{Temperature: 1}, TopLogProbs: 3}, {LogProbs: true, TopLogProbs: vocab + 1, Rules: &generation.Rules{SuppressTokens: order[:3]}},
 		} {
 			c.Vocab, c.Seed = vocab, seed+1
 			got := tftest.Must(sampler(t, c).Choose(logits))(t)
@@ -196,7 +197,7 @@ func TestSamplerOrder(t *testing.T) {
 	logits := []float32{5, 4, 3, 2, 1}
 	w := &witness{forbidden: []int{3}}
 	var tokens []int
-	c := generation.SamplerConfig{Vocab: 5, Prompt: []int{4, 4}, Constraint: w, Temperature: 0, LogProbs: true,
+	c := generation.SamplerConfig{Vocab: 5, Prompt: []int{4, 4}, Constraint: w, LogProbs: true,
 		Hook: func(x []float32, before []int) {
 			if !slices.Equal(x, logits) {
 				t.Errorf("the hook sees %v", x)
@@ -224,7 +225,7 @@ func TestSamplerOrder(t *testing.T) {
 func TestConstraintErrors(t *testing.T) {
 	logits := []float32{1, 2, 3}
 	for _, temperature := range []float64{0, 1} {
-		none := sampler(t, generation.SamplerConfig{Vocab: 3, Temperature: temperature, Constraint: &witness{forbidden: []int{0, 2}}, Rules: &generation.Rules{SuppressTokens: []int{1}}})
+		none := sampler(t, generation.SamplerConfig{Vocab: 3, Sampling: generation.Sampling{Temperature: temperature}, Constraint: &witness{forbidden: []int{0, 2}}, Rules: &generation.Rules{SuppressTokens: []int{1}}})
 		if c, err := none.Choose(logits); !errors.Is(err, fault.ErrNoToken) || c.Token != -1 || none.Len() != 0 {
 			t.Errorf("temperature %g, all forbidden: %+v, %v", temperature, c, err)
 		}
@@ -257,12 +258,21 @@ func TestConstraintErrors(t *testing.T) {
 func TestSamplerErrors(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []generation.SamplerConfig{
-		{}, {Vocab: -1}, {Vocab: 3, Temperature: -1}, {Vocab: 3, TopK: -1}, {Vocab: 3, TopP: 1.1}, {Vocab: 3, MinP: nan}, {Vocab: 3, MinP: 2}, {Vocab: 3, TypicalP: -1},
-		{Vocab: 3, TopLogProbs: -1}, {Vocab: 3, MaxTokens: -1}, {Vocab: 3, Rules: &generation.Rules{FrequencyPenalty: nan}},
+		{}, {Vocab: -1}, {Vocab: 3, Rules: &generation.Rules{FrequencyPenalty: nan}},
 		{Vocab: 3, Rules: &generation.Rules{PresencePenalty: math.Inf(1)}}, {Vocab: 3, Rules: &generation.Rules{LogitBias: map[int]float64{1: nan}}},
 	} {
 		if _, err := generation.NewSampler(c); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%+v: %v, want ErrConfig", c, err)
+		}
+	}
+	for _, s := range []generation.Sampling{{Temperature: -1}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.1}, {MinP: nan}, {MinP: 2}, {TypicalP: -1}} {
+		if _, err := generation.NewSampler(generation.SamplerConfig{Vocab: 3, Sampling: s}); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%+v: %v, want ErrOption", s, err)
+		}
+	}
+	for _, c := range []generation.SamplerConfig{{Vocab: 3, TopLogProbs: -1}, {Vocab: 3, MaxTokens: -1}} {
+		if _, err := generation.NewSampler(c); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%+v: %v, want ErrOption", c, err)
 		}
 	}
 	for _, token := range []int{-1, 3} {
@@ -330,12 +340,12 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	}
 	for name, rules := range everyRule(vocab) {
 		check(name, generation.SamplerConfig{Rules: rules})
-		check(name+", drawn", generation.SamplerConfig{Rules: rules, Temperature: 0.8, TopK: 40, TopP: 0.95})
+		check(name+", drawn", generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95}, Rules: rules})
 	}
 	for _, c := range filters {
-		check(fmt.Sprintf("%+v", c), c)
+		check(fmt.Sprintf("%+v", c), generation.SamplerConfig{Sampling: c})
 	}
-	check("hook and constraint", generation.SamplerConfig{Temperature: 1, Hook: func([]float32, []int) {}, Constraint: allowing{}})
+	check("hook and constraint", generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 1}, Hook: func([]float32, []int) {}, Constraint: allowing{}})
 	check("log probabilities", generation.SamplerConfig{LogProbs: true})
 }
 
@@ -347,7 +357,7 @@ func TestGenerateAllocatesNothing(t *testing.T) {
 	d := fixed(tftest.Normal(6, 500))
 	generate := func(tokens int) func() {
 		return func() {
-			c := generation.SamplerConfig{Rules: &generation.Rules{RepetitionPenalty: 1.1, NoRepeatNgram: 3, SuppressTokens: []int{3}}, Temperature: 1, TopP: 0.9, Seed: 2}
+			c := generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 1, TopP: 0.9, Seed: 2}, Rules: &generation.Rules{RepetitionPenalty: 1.1, NoRepeatNgram: 3, SuppressTokens: []int{3}}}
 			for _, err := range generation.Generate(t.Context(), d, []int{1, 2}, c, generation.Limits{MaxTokens: tokens, Stop: []int{3}}) {
 				tftest.NoError(t, err)
 			}
@@ -366,7 +376,7 @@ func (allowing) Apply([]float32) error { return nil }
 func (allowing) Accept(int) error      { return nil }
 
 // filters is each filter alone, and some together.
-var filters = []generation.SamplerConfig{
+var filters = []generation.Sampling{
 	{Temperature: 1}, {Temperature: 0.7, TopK: 50}, {Temperature: 0.7, TopP: 0.9}, {Temperature: 0.7, MinP: 0.05}, {Temperature: 1, TypicalP: 0.9}, {Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01},
 }
 
@@ -403,7 +413,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 	run("greedy", generation.SamplerConfig{})
 	for _, c := range filters {
-		run(fmt.Sprintf("temperature=%g,topk=%d,topp=%g,minp=%g,typicalp=%g", c.Temperature, c.TopK, c.TopP, c.MinP, c.TypicalP), c)
+		run(fmt.Sprintf("temperature=%g,topk=%d,topp=%g,minp=%g,typicalp=%g", c.Temperature, c.TopK, c.TopP, c.MinP, c.TypicalP), generation.SamplerConfig{Sampling: c})
 	}
 	run("logprobs", generation.SamplerConfig{LogProbs: true})
 	run("logprobs5", generation.SamplerConfig{LogProbs: true, TopLogProbs: 5})

@@ -18,10 +18,10 @@ import (
 
 func TestSeeds(t *testing.T) {
 	m := tiny(t, 13)
-	run := func(s generation.SamplerConfig) []int {
-		return tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 30})))(t)
+	run := func(s generation.Sampling) []int {
+		return tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, generation.SamplerConfig{Sampling: s}, generation.Limits{MaxTokens: 30})))(t)
 	}
-	s := generation.SamplerConfig{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	s := generation.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
 	if a, b := run(s), run(s); !slices.Equal(a, b) {
 		t.Errorf("the same seed gives %v and %v", a, b)
 	}
@@ -30,8 +30,8 @@ func TestSeeds(t *testing.T) {
 	if slices.Equal(run(s), run(other)) {
 		t.Error("another seed gives the same tokens")
 	}
-	greedy := run(generation.SamplerConfig{})
-	for name, s := range map[string]generation.SamplerConfig{
+	greedy := run(generation.Sampling{})
+	for name, s := range map[string]generation.Sampling{
 		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
 		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
 		"little temperature": {Temperature: 1e-6, Seed: 3},
@@ -71,21 +71,21 @@ func TestSamplingDistribution(t *testing.T) {
 	}
 	const n = 20000
 	for name, c := range map[string]struct {
-		s    generation.SamplerConfig
+		s    generation.Sampling
 		want []float64
 	}{
-		"temperature 1": {generation.SamplerConfig{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
-		"temperature 3": {generation.SamplerConfig{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
-		"top-k":         {generation.SamplerConfig{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		"temperature 1": {generation.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {generation.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {generation.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
 		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
-		"top-p":          {generation.SamplerConfig{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
-		"top-p of one":   {generation.SamplerConfig{Temperature: 1, TopP: 0.5}, p(1, 0)},
-		"both":           {generation.SamplerConfig{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
-		"k beyond vocab": {generation.SamplerConfig{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+		"top-p":          {generation.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {generation.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {generation.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {generation.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
 	} {
 		c.s.Seed = rand.Uint64()
 		count := make([]float64, len(d))
-		for _, token := range tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, c.s, generation.Limits{MaxTokens: n})))(t) {
+		for _, token := range tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.SamplerConfig{Sampling: c.s}, generation.Limits{MaxTokens: n})))(t) {
 			count[token]++
 		}
 		for i, w := range c.want {
@@ -124,7 +124,7 @@ func TestSamplingSorts(t *testing.T) {
 	if testenv.Slow() {
 		t.Skip("takes long here, and no kernel runs")
 	}
-	for _, s := range []generation.SamplerConfig{
+	for _, s := range []generation.Sampling{
 		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
 		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
 		{Temperature: 1}, {Temperature: 1, MinP: 0.01}, {Temperature: 1, TopP: 0.99, MinP: 0.2}, {Temperature: 2, TopK: 50, TopP: 0.9, MinP: 0.1}, {Temperature: 1, TypicalP: 0.3}, {Temperature: 1.5, TopP: 0.95, MinP: 0.02, TypicalP: 0.6},
@@ -133,7 +133,7 @@ func TestSamplingSorts(t *testing.T) {
 		draws := rand.New(rand.NewPCG(s.Seed, 0))
 		d := &drawn{rand: rand.New(rand.NewPCG(1, 2)), vocab: 300}
 		step := 0
-		for token, err := range generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 200}) {
+		for token, err := range generation.Generate(t.Context(), d, []int{1}, generation.SamplerConfig{Sampling: s}, generation.Limits{MaxTokens: 200}) {
 			tftest.NoError(t, err)
 			step++
 			p, order := make([]float64, d.vocab), make([]int, d.vocab)
@@ -189,9 +189,7 @@ func TestSamplingSorts(t *testing.T) {
 				}
 				order = order[:end+1]
 			}
-			settings := s
-			settings.Vocab = d.vocab
-			distribution := tftest.Must(sampler(t, settings).Distribution(nil, d.logits))(t)
+			distribution := tftest.Must(sampler(t, generation.SamplerConfig{Vocab: d.vocab, Sampling: s}).Distribution(nil, d.logits))(t)
 			if len(distribution) != len(order) {
 				t.Fatalf("%+v: step %d: %d tokens in the distribution, want %d", s, step, len(distribution), len(order))
 			}
@@ -217,7 +215,8 @@ func TestSamplingSorts(t *testing.T) {
 // TestSamplingInfinite has a token that a hook makes certain.
 func TestSamplingInfinite(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, s := range []generation.SamplerConfig{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+	for _, sampling := range []generation.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+		s := generation.SamplerConfig{Sampling: sampling}
 		d := fixed{0, 3, 1, -inf}
 		s.Hook = func(logits []float32, _ []int) { logits[2] = inf }
 		if got := tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, s, generation.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
@@ -230,10 +229,10 @@ func TestSamplingInfinite(t *testing.T) {
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, s := range []generation.SamplerConfig{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+	for _, s := range []generation.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
 		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
-		tokens, err := generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 3}))
-		if meaningless := !(s.Temperature >= 0 && s.Temperature < inf && s.TopK >= 0 && s.TopP >= 0); errors.Is(err, fault.ErrConfig) != meaningless || !meaningless && (err != nil || len(tokens) != 3) {
+		tokens, err := generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, generation.SamplerConfig{Sampling: s}, generation.Limits{MaxTokens: 3}))
+		if meaningless := !(s.Temperature >= 0 && s.Temperature < inf && s.TopK >= 0 && s.TopP >= 0); errors.Is(err, fault.ErrOption) != meaningless || !meaningless && (err != nil || len(tokens) != 3) {
 			t.Errorf("%+v: %v, %v", s, tokens, err)
 		}
 	}
@@ -244,7 +243,8 @@ func TestHostileSampling(t *testing.T) {
 		}
 	}
 	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}, models.Options{}))(t)
-	for _, s := range []generation.SamplerConfig{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+	for _, sampling := range []generation.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+		s := generation.SamplerConfig{Sampling: sampling}
 		for _, d := range []generation.Decoder{generation.Start(new(tf.Workspace), spoilt, 1), fixed{0, 1, 2, float32(inf)}, fixed{float32(-inf), float32(-inf)}} {
 			tokens, err := generation.Collect(generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 3}))
 			if !errors.Is(err, fault.ErrNotFinite) || len(tokens) > 0 {

@@ -169,7 +169,7 @@ func TestGenerateBatch(t *testing.T) {
 			if got := generate(generation.SamplerConfig{}, generation.Limits{MaxTokens: n, Stop: []int{stop}}); !equal(got, ended) {
 				t.Errorf("up to token %d: %v, want %v", stop, got, ended)
 			}
-			drawn := generation.SamplerConfig{Temperature: 1, Seed: 7}
+			drawn := generation.SamplerConfig{Sampling: generation.Sampling{Temperature: 1, Seed: 7}}
 			first := generate(drawn, generation.Limits{MaxTokens: n})
 			if second := generate(drawn, generation.Limits{MaxTokens: n}); !equal(first, second) {
 				t.Errorf("the same seed: %v and %v", first, second)

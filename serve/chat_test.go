@@ -96,7 +96,7 @@ func TestChat(t *testing.T) {
 		finish       string
 	}{
 		{"greedy", `"max_tokens": 12`, text.GenerateOptions{MaxTokens: 12}, "length"},
-		{"sampled", `"max_completion_tokens": 12, "temperature": 1.5, "top_p": 0.9, "seed": 7`, text.GenerateOptions{MaxTokens: 12, Temperature: 1.5, TopP: 0.9, Seed: 7}, "length"},
+		{"sampled", `"max_completion_tokens": 12, "temperature": 1.5, "top_p": 0.9, "seed": 7`, text.GenerateOptions{Sampling: generation.Sampling{Temperature: 1.5, TopP: 0.9, Seed: 7}, MaxTokens: 12}, "length"},
 		{"stopped", `"max_tokens": 30, "stop": "ter"`, text.GenerateOptions{MaxTokens: 30, Stop: []string{"ter"}}, "stop"},
 		{"presence", `"max_tokens": 12, "presence_penalty": 2`, text.GenerateOptions{MaxTokens: 12, Hook: penalty(t, g, 2)}, "length"},
 		{"bias", `"max_tokens": 4, "logit_bias": {"40": 100}`, text.GenerateOptions{MaxTokens: 4, Hook: func(logits []float32, _ []int) { logits[40] += 100 }}, "length"},

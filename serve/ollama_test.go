@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -45,7 +46,7 @@ func TestOllama(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampled := text.GenerateOptions{MaxTokens: 8, Temperature: 1, TopK: 5, Seed: 3}
+	sampled := text.GenerateOptions{Sampling: generation.Sampling{Temperature: 1, TopK: 5, Seed: 3}, MaxTokens: 8}
 	for _, c := range []struct{ path, fields, want, reason string }{
 		{"chat", hi + `, "options": {"num_predict": 8, "num_thread": 2}`, collect(text.GenerateOptions{MaxTokens: 8}), "length"},
 		{"chat", hi + `, "options": {"num_predict": 8, "temperature": 1, "top_k": 5, "seed": 3}, "keep_alive": "5m"`, collect(sampled), "length"},

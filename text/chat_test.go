@@ -130,7 +130,7 @@ func TestAnswer(t *testing.T) {
 		{nil, PromptOptions{}, GenerateOptions{}, fault.ErrInput},
 		{messages, PromptOptions{Tools: 1}, GenerateOptions{}, fault.ErrOption},
 		{messages, PromptOptions{Format: &answer.Format{Calls: "other"}}, GenerateOptions{}, fault.ErrOption},
-		{messages, PromptOptions{}, GenerateOptions{TopP: 2}, fault.ErrOption},
+		{messages, PromptOptions{}, GenerateOptions{Sampling: generation.Sampling{TopP: 2}}, fault.ErrOption},
 	} {
 		n := 0
 		for _, err := range g.Answer(context.Background(), x.messages, x.popts, x.opts) {

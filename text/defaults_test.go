@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/generation"
 )
 
 // TestSettingsDefaults opens a folder that samples and says no more: transformers then
 // takes the 50 likeliest tokens, at a temperature of 1.
 func TestSettingsDefaults(t *testing.T) {
 	for config, want := range map[string]GenerateOptions{
-		`{"do_sample": true}`:                                     {Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1, RepetitionPenalty: 1},
-		`{"do_sample": true, "num_beams": 1}`:                     {Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1, Beams: 1, RepetitionPenalty: 1},
-		`{"do_sample": true, "top_k": 7, "temperature": 0.5}`:     {Temperature: 0.5, TopK: 7, TopP: 1, TypicalP: 1, RepetitionPenalty: 1},
+		`{"do_sample": true}`:                                     {Sampling: generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1}, RepetitionPenalty: 1},
+		`{"do_sample": true, "num_beams": 1}`:                     {Sampling: generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1}, Beams: 1, RepetitionPenalty: 1},
+		`{"do_sample": true, "top_k": 7, "temperature": 0.5}`:     {Sampling: generation.Sampling{Temperature: 0.5, TopK: 7, TopP: 1, TypicalP: 1}, RepetitionPenalty: 1},
 		`{"do_sample": false, "top_k": 7, "temperature": 0.5}`:    {RepetitionPenalty: 1},
-		`{"do_sample": true, "min_p": 0.25, "max_new_tokens": 9}`: {Temperature: 1, TopK: 50, TopP: 1, MinP: 0.25, TypicalP: 1, RepetitionPenalty: 1, MaxTokens: 9},
+		`{"do_sample": true, "min_p": 0.25, "max_new_tokens": 9}`: {Sampling: generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, MinP: 0.25, TypicalP: 1}, RepetitionPenalty: 1, MaxTokens: 9},
 	} {
 		g, err := OpenGenerator(".", Options{FS: overlay("generate", map[string]string{"generation_config.json": config})})
 		if err != nil {

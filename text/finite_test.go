@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/audio"
@@ -201,7 +202,7 @@ func failingGenerators(t *testing.T) []failing {
 		return collected(g.Answer(ctx, []text.Message{{Role: "user", Content: "hello"}}, text.PromptOptions{}, text.GenerateOptions{MaxTokens: 4}))
 	})
 	return []failing{
-		{"generate", "model.norm.weight", generate(text.GenerateOptions{MaxTokens: 4})}, {"generate", "model.norm.weight", generate(text.GenerateOptions{MaxTokens: 4, Temperature: 1, TopP: 0.9})},
+		{"generate", "model.norm.weight", generate(text.GenerateOptions{MaxTokens: 4})}, {"generate", "model.norm.weight", generate(text.GenerateOptions{Sampling: generation.Sampling{Temperature: 1, TopP: 0.9}, MaxTokens: 4})},
 		{"generate", "model.norm.weight", generate(text.GenerateOptions{MaxTokens: 4, Beams: 2})}, {"generate", "model.norm.weight", chat},
 		{"translate", "final_logits_bias", translate(0)}, {"translate", "final_logits_bias", translate(2)}, {"summarize", "decoder.final_layer_norm.weight", translate(0)},
 		{"transcribe", "decoder.layer_norm.weight", transcribe(text.TranscribeOptions{})}, {"transcribe", "decoder.layer_norm.weight", transcribe(text.TranscribeOptions{Language: "en", Beams: 2})},

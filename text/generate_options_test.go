@@ -75,7 +75,7 @@ func TestGrammar(t *testing.T) {
 	}
 	whole, cut := 0, 0
 	for seed := range uint64(12) {
-		o := GenerateOptions{MaxTokens: 40, Temperature: float64(seed % 3), Seed: seed + 1, Grammar: schema}
+		o := GenerateOptions{Sampling: generation.Sampling{Temperature: float64(seed % 3), Seed: seed + 1}, MaxTokens: 40, Grammar: schema}
 		if seed == 11 {
 			o.MaxTokens = 5
 		}
@@ -180,7 +180,7 @@ func TestDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(6) {
-		o := GenerateOptions{MaxTokens: 40, Temperature: float64(seed % 2), Seed: seed + 1}
+		o := GenerateOptions{Sampling: generation.Sampling{Temperature: float64(seed % 2), Seed: seed + 1}, MaxTokens: 40}
 		want, err := textOf(plain.Generate(t.Context(), "hello", o))
 		if err != nil {
 			t.Fatal(err)

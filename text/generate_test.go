@@ -69,7 +69,7 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	texts := map[string]bool{}
 	for seed := uint64(1); seed <= 8; seed++ {
-		o := GenerateOptions{MaxTokens: 12, Temperature: 1.5, TopK: 40, TopP: 0.95, Seed: seed}
+		o := GenerateOptions{Sampling: generation.Sampling{Temperature: 1.5, TopK: 40, TopP: 0.95, Seed: seed}, MaxTokens: 12}
 		a, err := textOf(g.Generate(context.Background(), "The", o))
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	clear(texts)
 	for range 8 {
-		a, err := textOf(g.Generate(context.Background(), "The", GenerateOptions{MaxTokens: 12, Temperature: 1.5}))
+		a, err := textOf(g.Generate(context.Background(), "The", GenerateOptions{Sampling: generation.Sampling{Temperature: 1.5}, MaxTokens: 12}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestGenerateErrors(t *testing.T) {
 		want   error
 	}{
 		"long": {strings.Repeat("word ", 30), GenerateOptions{}, fault.ErrTooLong}, "empty": {"", GenerateOptions{}, fault.ErrInput},
-		"top p": {"x", GenerateOptions{TopP: 2}, fault.ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, fault.ErrOption},
+		"top p": {"x", GenerateOptions{Sampling: generation.Sampling{TopP: 2}}, fault.ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, fault.ErrOption},
 	} {
 		if _, err := textOf(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)

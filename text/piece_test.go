@@ -22,7 +22,7 @@ func TestPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []GenerateOptions{{MaxTokens: 30, LogProbs: true, TopLogProbs: 2}, {MaxTokens: 30, Temperature: 1, Seed: 4}, {MaxTokens: 20, Beams: 3}} {
+	for _, o := range []GenerateOptions{{MaxTokens: 30, LogProbs: true, TopLogProbs: 2}, {MaxTokens: 30, Sampling: generation.Sampling{Temperature: 1, Seed: 4}}, {MaxTokens: 20, Beams: 3}} {
 		want, err := textOf(g.Generate(t.Context(), prompt, o))
 		if err != nil {
 			t.Fatal(err)

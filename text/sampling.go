@@ -17,13 +17,9 @@ import (
 // likely token each time. What else the folder's generation_config.json says holds in
 // any case: penalties, minimal lengths, tokens that are forced or forbidden.
 type GenerateOptions struct {
-	MaxTokens   int     // the most new tokens; 0: what the folder says, or 256
-	Temperature float64 // 0: greedy
-	TopK        int     // of the most likely tokens; 0: all
-	TopP        float64 // the most likely tokens of this probability; 0: all
-	MinP        float64 // tokens this many times as likely as the likeliest; 0: all
-	TypicalP    float64 // tokens of this probability as informative as usual; 0: all
-	Seed        uint64  // the same seed gives the same text; 0: one at random
+	MaxTokens int // the most new tokens; 0: what the folder says, or 256
+	// Sampling is how each token is drawn. The zero value is greedy.
+	generation.Sampling
 	// Beams is the width of the search for the most likely text; 0 and 1 choose
 	// token by token. A search does not sample, and yields the text at its end.
 	Beams int
@@ -57,25 +53,24 @@ type GenerateOptions struct {
 
 // sampler is how tokens are chosen.
 func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
-	return generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed,
-		Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
+	return generation.SamplerConfig{Sampling: o.Sampling, Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
 }
 
 const defaultNewTokens = 256
 
 func (o *GenerateOptions) check() error {
+	if err := o.Sampling.Check(); err != nil {
+		return err
+	}
 	for _, x := range []struct {
 		name             string
 		has, least, most float64
 	}{
-		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Temperature", o.Temperature, 0, math.MaxFloat32}, {"TopK", float64(o.TopK), 0, math.MaxInt32}, {"TopP", o.TopP, 0, 1},
-		{"MinP", o.MinP, 0, 1}, {"TypicalP", o.TypicalP, 0, 1}, {"Beams", float64(o.Beams), 0, 1024}, {"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
+		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Beams", float64(o.Beams), 0, 1024},
+		{"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
 	} {
-		if !(x.has >= x.least && x.has <= x.most) {
-			if x.most >= math.MaxInt32 {
-				return check.Option(x.name, x.has, "want at least %g", x.least)
-			}
-			return check.Option(x.name, x.has, "want %g to %g", x.least, x.most)
+		if err := check.Between(x.name, x.has, x.least, x.most); err != nil {
+			return err
 		}
 	}
 	for _, x := range []struct {
@@ -104,8 +99,7 @@ func (o *GenerateOptions) checkSearch() error {
 		name  string
 		given bool
 	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
-		{"TopK", o.TopK > 0}, {"TopP", o.TopP > 0 && o.TopP < 1}, {"MinP", o.MinP > 0}, {"TypicalP", o.TypicalP > 0 && o.TypicalP < 1},
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", !o.Greedy()},
 	} {
 		if x.given {
 			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter or a grammar", x.name)
@@ -129,14 +123,14 @@ func (o *GenerateOptions) apply(r *generation.Rules) {
 func defaultsOf(s *settings.Settings) (GenerateOptions, error) {
 	o := GenerateOptions{MaxTokens: settings.Or(s.MaxNew, 0), Stop: s.Stop, Beams: s.Beams, RepetitionPenalty: settings.Or(s.Repetition, 1), NoRepeatNgram: s.Ngram}
 	if s.Sample {
-		// Without a value, transformers has 1 and 50.
-		o.Temperature, o.TopK, o.TopP = settings.Or(s.Temp, 1), settings.Or(s.TopK, 50), settings.Or(s.TopP, 1)
-		o.MinP, o.TypicalP = settings.Or(s.MinP, 0), settings.Or(s.TypicalP, 1)
+		// What transformers has without a value.
+		o.Sampling = generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1}
+		s.Sampling.Apply(&o.Sampling)
 		if o.TopP == 0 { // there, one token is left; here, all would be
 			o.TopP = math.SmallestNonzeroFloat64
 		}
-		if s.Sampling != nil {
-			return o, s.Sampling
+		if s.Unsampled != nil {
+			return o, s.Unsampled
 		}
 	}
 	if err := o.check(); err != nil {

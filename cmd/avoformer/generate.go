@@ -219,11 +219,13 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	if o.Beams > 1 || f.given("temperature") && o.Temperature == 0 {
 		return
 	}
-	if !f.given("temperature") {
-		o.Temperature = defaults.Temperature
-	}
+	given := o.Sampling
 	if !f.given("top-k", "top-p", "min-p") {
-		o.TopK, o.TopP, o.MinP, o.TypicalP = defaults.TopK, defaults.TopP, defaults.MinP, defaults.TypicalP
+		o.Sampling = defaults.Sampling
+		o.Seed = given.Seed
+	}
+	if o.Temperature = given.Temperature; !f.given("temperature") {
+		o.Temperature = defaults.Temperature
 	}
 }
 

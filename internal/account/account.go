@@ -27,8 +27,8 @@ type Class struct {
 // Tags are the names of the fields of JSON that a struct reads.
 func Tags(of any) map[string]bool {
 	tags := map[string]bool{}
-	for t, i := reflect.TypeOf(of), 0; i < t.NumField(); i++ {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			tags[name] = true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -26,6 +27,17 @@ func Errorf(kind error, format string, args ...any) error {
 // Option is an error about an option and the value that the caller gave it.
 func Option(name string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrOption, Field: name, Value: Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
+}
+
+// Between returns an error about the option called name unless it is at least least and at most most.
+func Between(name string, has, least, most float64) error {
+	switch {
+	case has >= least && has <= most:
+		return nil
+	case most >= math.MaxInt32:
+		return Option(name, has, "want at least %g", least)
+	}
+	return Option(name, has, "want %g to %g", least, most)
 }
 
 // InFile is err, of a kind that its own kinds do not tell if need be, as an error about a file.

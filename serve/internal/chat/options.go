@@ -3,6 +3,7 @@
 package chat
 
 import (
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
 )
@@ -10,11 +11,7 @@ import (
 // Choice is the options of sampling that protocols have under the same names, for the structs of their requests. What is
 // nil is as the folder's generation_config.json says.
 type Choice struct {
-	Temperature *float64 `json:"temperature"`
-	TopK        *int     `json:"top_k"`
-	TopP        *float64 `json:"top_p"`
-	MinP        *float64 `json:"min_p"`
-	TypicalP    *float64 `json:"typical_p"`
+	overrides.Sampling
 	// The penalties are for what has been generated, as OpenAI documents them.
 	FrequencyPenalty float64 `json:"frequency_penalty"`
 	PresencePenalty  float64 `json:"presence_penalty"`
@@ -23,14 +20,8 @@ type Choice struct {
 
 // Apply sets the options of a text, except for its seed.
 func (c *Choice) Apply(o *text.GenerateOptions) {
-	for _, x := range []struct{ from, to *float64 }{{c.Temperature, &o.Temperature}, {c.TopP, &o.TopP}, {c.MinP, &o.MinP}, {c.TypicalP, &o.TypicalP}} {
-		if x.from != nil {
-			*x.to = *x.from
-		}
-	}
-	if c.TopK != nil {
-		o.TopK = max(*c.TopK, 0) // -1 means all tokens too
-	}
+	c.Sampling.Apply(&o.Sampling)
+	o.TopK = max(o.TopK, 0) // -1 means all tokens too
 	o.FrequencyPenalty, o.PresencePenalty = c.FrequencyPenalty, c.PresencePenalty
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -60,13 +61,16 @@ func (s *sampling) check() error {
 
 // random reports whether something is given that only a choice at random heeds.
 func (s *sampling) random() bool {
-	return s.Temperature != nil || s.TopK != nil || s.TopP != nil || s.TypicalP != nil
+	return s.stated().Any()
+}
+
+func (s *sampling) stated() *overrides.Sampling {
+	return &overrides.Sampling{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, TypicalP: s.TypicalP}
 }
 
 // apply changes the options of the folder.
 func (s *sampling) apply(o *text.GenerateOptions) {
-	choice := chat.Choice{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, TypicalP: s.TypicalP}
-	choice.Apply(o)
+	s.stated().Apply(&o.Sampling)
 	if s.Repetition != nil {
 		o.RepetitionPenalty = *s.Repetition
 	}

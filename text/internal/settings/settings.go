@@ -14,6 +14,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -24,41 +25,37 @@ import (
 type Settings struct {
 	File string `json:"-"` // that it was read from
 
-	MaxLength  *int                     `json:"max_length"`
-	MaxNew     *int                     `json:"max_new_tokens"`
-	MinLength  int                      `json:"min_length"`
-	MinNew     *int                     `json:"min_new_tokens"`
-	Stop       pyjson.OneOr[string]     `json:"stop_strings"`
-	Beams      int                      `json:"num_beams"`
-	Penalty    *float64                 `json:"length_penalty"`
-	Early      json.RawMessage          `json:"early_stopping"`
-	Stopping   generation.EarlyStopping `json:"-"` // by Early
-	Sample     bool                     `json:"do_sample"`
-	Temp       *float64                 `json:"temperature"`
-	TopK       *int                     `json:"top_k"`
-	TopP       *float64                 `json:"top_p"`
-	MinP       *float64                 `json:"min_p"`
-	TypicalP   *float64                 `json:"typical_p"`
-	Repetition *float64                 `json:"repetition_penalty"`
-	EncoderRep *float64                 `json:"encoder_repetition_penalty"`
-	Ngram      int                      `json:"no_repeat_ngram_size"`
-	EncNgram   int                      `json:"encoder_no_repeat_ngram_size"`
-	Bad        [][]int                  `json:"bad_words_ids"`
-	Bias       []bias                   `json:"sequence_bias"`
-	ForcedBOS  *int                     `json:"forced_bos_token_id"`
-	ForcedEOS  pyjson.OneOr[int]        `json:"forced_eos_token_id"`
-	Invalid    bool                     `json:"remove_invalid_values"`
-	Decay      []float64                `json:"exponential_decay_length_penalty"`
-	Suppress   []int                    `json:"suppress_tokens"`
-	Begin      []int                    `json:"begin_suppress_tokens"`
-	Normalize  bool                     `json:"renormalize_logits"`
+	MaxLength *int                     `json:"max_length"`
+	MaxNew    *int                     `json:"max_new_tokens"`
+	MinLength int                      `json:"min_length"`
+	MinNew    *int                     `json:"min_new_tokens"`
+	Stop      pyjson.OneOr[string]     `json:"stop_strings"`
+	Beams     int                      `json:"num_beams"`
+	Penalty   *float64                 `json:"length_penalty"`
+	Early     json.RawMessage          `json:"early_stopping"`
+	Stopping  generation.EarlyStopping `json:"-"` // by Early
+	Sample    bool                     `json:"do_sample"`
+	overrides.Sampling
+	Repetition *float64          `json:"repetition_penalty"`
+	EncoderRep *float64          `json:"encoder_repetition_penalty"`
+	Ngram      int               `json:"no_repeat_ngram_size"`
+	EncNgram   int               `json:"encoder_no_repeat_ngram_size"`
+	Bad        [][]int           `json:"bad_words_ids"`
+	Bias       []bias            `json:"sequence_bias"`
+	ForcedBOS  *int              `json:"forced_bos_token_id"`
+	ForcedEOS  pyjson.OneOr[int] `json:"forced_eos_token_id"`
+	Invalid    bool              `json:"remove_invalid_values"`
+	Decay      []float64         `json:"exponential_decay_length_penalty"`
+	Suppress   []int             `json:"suppress_tokens"`
+	Begin      []int             `json:"begin_suppress_tokens"`
+	Normalize  bool              `json:"renormalize_logits"`
 
 	// Of speech.
-	Language string    `json:"language"`
-	Task     string    `json:"task"`
-	Forced   [][2]*int `json:"forced_decoder_ids"`
-	MaxTime  *int      `json:"max_initial_timestamp_index"`
-	Sampling error     `json:"-"` // why sampling as the folder says is not possible
+	Language  string    `json:"language"`
+	Task      string    `json:"task"`
+	Forced    [][2]*int `json:"forced_decoder_ids"`
+	MaxTime   *int      `json:"max_initial_timestamp_index"`
+	Unsampled error     `json:"-"` // why sampling as the folder says is not possible
 }
 
 // bias is [[tokens...], number].
@@ -111,16 +108,16 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 		}
 	}
 	if s.Sample {
-		s.Sampling = s.refuse(fields, refusedSampling)
+		s.Unsampled = s.refuse(fields, refusedSampling)
 		if s.Beams > 1 {
-			s.Sampling = s.Errorf("num_beams", s.Beams, "not supported with do_sample")
+			s.Unsampled = s.Errorf("num_beams", s.Beams, "not supported with do_sample")
 		}
 		for _, x := range []struct {
 			name  string
 			value *float64
-		}{{"temperature", s.Temp}, {"typical_p", s.TypicalP}} { // of which 0 says something else in GenerateOptions
+		}{{"temperature", s.Temperature}, {"typical_p", s.TypicalP}} { // of which 0 says something else in GenerateOptions
 			if x.value != nil && *x.value == 0 {
-				s.Sampling = s.Errorf(x.name, 0, "with do_sample, want a number above 0")
+				s.Unsampled = s.Errorf(x.name, 0, "with do_sample, want a number above 0")
 			}
 		}
 	}

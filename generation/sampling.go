@@ -1,0 +1,63 @@
+package generation
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// Sampling is how a token is drawn from logits: Temperature, then the filters TopK, TopP, MinP and TypicalP, in this order, each of
+// which leaves at least one token. The zero value takes the most likely token.
+type Sampling struct {
+	// Temperature divides the logits; 0 takes the most likely token.
+	Temperature float64
+	// TopK keeps the K most likely tokens, and those as likely as the last of them; 0 keeps all.
+	TopK int
+	// TopP keeps the most likely tokens that together have this probability, at least one, and
+	// those as likely as the last of them; 0 and 1 keep all.
+	TopP float64
+	// MinP keeps the tokens that are at least this times as likely as the most likely
+	// one; 0 keeps all.
+	MinP float64
+	// TypicalP keeps the tokens whose information is closest to the entropy and that
+	// together have this probability (Meister et al., "Locally Typical
+	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all.
+	TypicalP float64
+	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 is a
+	// seed drawn at random.
+	Seed uint64
+}
+
+// Check returns an error that matches fault.ErrOption for a number out of its range.
+func (s *Sampling) Check() error {
+	for _, o := range s.options() {
+		if err := check.Between(o.name, o.has, 0, o.most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Greedy reports whether the most likely token is taken, and no filter is set.
+func (s *Sampling) Greedy() bool {
+	for _, o := range s.options() {
+		if o.has != 0 && !(o.full && o.has == o.most) {
+			return false
+		}
+	}
+	return true
+}
+
+// samplingOption is a number from 0, which turns it off, to most. full: most does so too.
+type samplingOption struct {
+	name      string
+	has, most float64
+	full      bool
+}
+
+func (s *Sampling) options() [5]samplingOption {
+	return [...]samplingOption{
+		{"Temperature", s.Temperature, math.MaxFloat32, false}, {"TopK", float64(s.TopK), math.MaxInt32, false},
+		{"TopP", s.TopP, 1, true}, {"MinP", s.MinP, 1, false}, {"TypicalP", s.TypicalP, 1, true},
+	}
+}
