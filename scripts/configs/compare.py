@@ -37,7 +37,6 @@ sys.path.insert(0, os.path.join(HERE, "..", "folders"))
 import torch
 import transformers as hf
 
-import audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 import folder
 from classes import asked, declared, parts, popped, SHARED
 from mutations import both, cases
@@ -85,7 +84,7 @@ RECIPES = {}
 
 def recipes(out, names=None):
     """The recipe of each folder, or of names, whose configuration transformers itself reads."""
-    for m in (folder, audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision):
+    for m in (folder, *folder.register("adapters", "defaults", "fp8", "full", "gguf_files", "pickles")):
         m.Folder = Recipe
     for name, build in folder.BUILD.items():
         if (names is None or name in names) and not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
@@ -228,12 +227,14 @@ def run(args, root):
     ends = {n: collections.Counter() for n in (1, 2)}  # of cases with as many fields changed
     by_field = {n: collections.defaultdict(lambda: collections.defaultdict(list)) for n in ends}
     fields = collections.defaultdict(set)
+    wanted, found = set(args.types.split(",") if args.types else ()), set()
     for name, recipe in recipes(os.path.join(root, "none")).items():
         with open(os.path.join(COMMITTED, name, "config.json")) as f:
             config = json.load(f)
         kind = config["model_type"]
-        if args.types and not {kind, name} & set(args.types.split(",")):
+        if wanted and not {kind, name} & wanted:
             continue
+        found |= {kind, name}
         path, base = os.path.join(root, name), os.path.join(root, name + ".base")
         os.mkdir(path), os.mkdir(base)
         for file in recipe.beside:
@@ -259,6 +260,8 @@ def run(args, root):
             ends[number] += here
             print(f"{name:24}", ("", "", "pairs ")[number] + str(dict(here)), flush=True)
         subprocess.run(["rm", "-rf", path, base])
+    if wanted - found:
+        raise SystemExit(f"no folder of {', '.join(sorted(wanted - found))}")
     return report(ends, by_field, fields, args.show)
 
 

@@ -1,6 +1,7 @@
 """What all folders have in common: drawing weights, greedy decoding, writing a folder."""
 
 import collections
+import importlib
 import json
 import os
 import shutil
@@ -10,6 +11,12 @@ import transformers as hf
 from safetensors.torch import load_file, save_file
 
 BUILD = {}  # name of a folder: function(out, name) that writes it
+
+
+def register(*without):
+    """Imports the modules beside this one, which register their folders, and returns them, except those in without and the programs."""
+    names = sorted(f[:-3] for f in os.listdir(os.path.dirname(os.path.abspath(__file__))) if f.endswith(".py"))
+    return [importlib.import_module(n) for n in names if n not in ("float8", "folder", "generate", *without)]
 
 
 def folder(*names):
