@@ -133,7 +133,10 @@ func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, ca
 	defer ws.Release(ws.Mark())
 	r := d.recurrence()
 	inputs, y, z := ws.Alloc(rows*r.Width), ws.Alloc(rows*d.values()), ws.Alloc(rows*d.values())
-	if err := d.project(ws, inputs, x, rows, r.Width); err != nil { // [rows, q, k, v, b and a]
+	if err := d.QKV.forwardApart(ws, inputs, r.Width, x); err != nil { // [rows, q, k, v, and room for b and a]
+		return err
+	}
+	if err := d.Gates.forwardApart(ws, inputs[min(d.mixed(), len(inputs)):], r.Width, x); err != nil { // [rows, q, k, v, b and a]
 		return err
 	}
 	if err := d.Gate.Forward(ws, z, x); err != nil { // [rows, values]
@@ -162,23 +165,6 @@ func (d *GatedDeltaNet) checkMade() error {
 	}
 	if heads := d.ValueHeads; len(d.keyScale) != d.KeyDim || len(d.Weight) != d.Taps*d.mixed() || len(d.StepBias) != heads || len(d.A) != heads || d.QKV.Out != d.mixed() || d.Gates.Out != 2*heads {
 		return check.Errorf(fault.ErrShape, "delta net: edited since a Loader made it: %d heads of keys, %d of values, %d taps", d.KeyHeads, heads, d.Taps)
-	}
-	return nil
-}
-
-// project sets inputs, [rows, width], to what QKV and Gates make of x, side by side.
-func (d *GatedDeltaNet) project(ws *Workspace, inputs, x []float32, rows, width int) error {
-	defer ws.Release(ws.Mark())
-	at := 0
-	for _, of := range []*Linear{d.QKV, d.Gates} {
-		part := ws.Alloc(rows * of.Out)
-		if err := of.Forward(ws, part, x); err != nil {
-			return err
-		}
-		for i := range rows {
-			copy(inputs[i*width+at:], part[i*of.Out:][:of.Out])
-		}
-		at += of.Out
 	}
 	return nil
 }

@@ -168,6 +168,9 @@ func TestGatedDeltaNetErrors(t *testing.T) {
 	for name, change := range map[string]func(*tf.GatedDeltaNet){
 		"weight": func(d *tf.GatedDeltaNet) { d.Weight = nil }, "step bias": func(d *tf.GatedDeltaNet) { d.StepBias = nil }, "A": func(d *tf.GatedDeltaNet) { d.A = d.A[1:] },
 		"heads": func(d *tf.GatedDeltaNet) { d.ValueHeads *= 2 }, "taps": func(d *tf.GatedDeltaNet) { d.Taps++ }, "key dim": func(d *tf.GatedDeltaNet) { d.KeyDim-- },
+		"width of queries": func(d *tf.GatedDeltaNet) {
+			d.QKV = tftest.Must(tf.NewLinear(20, d.QKV.Out, make([]float32, 20*d.QKV.Out), nil))(t)
+		},
 	} {
 		edited := *d
 		if change(&edited); !errors.Is(edited.Forward(ws, make([]float32, 20), make([]float32, 20), tf.Uniform(1, 2), nil), fault.ErrShape) {

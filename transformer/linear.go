@@ -88,6 +88,23 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 	return nil
 }
 
+// forwardApart is Forward with the rows of dst, [rows, Out], ldDst elements apart. What is between them stays. The last row may end where
+// its Out elements do.
+func (l *Linear) forwardApart(ws *Workspace, dst []float32, ldDst int, x []float32) error {
+	if err := l.check(ws); err != nil {
+		return err
+	}
+	rows := len(x) / l.In
+	if err := check.Len("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
+		return err
+	}
+	if ldDst < l.Out || len(dst) > rows*ldDst || rows > 0 && len(dst) < (rows-1)*ldDst+l.Out {
+		return check.Errorf(fault.ErrShape, "linear layer: dst has %d elements, want %d rows of %d that are %d apart", len(dst), rows, l.Out, ldDst)
+	}
+	l.multiply(ws, rows, dst, ldDst, x, l.In, kernels.ActIdentity, nil)
+	return nil
+}
+
 // check is the error of a layer or a workspace that cannot be used.
 func (l *Linear) check(ws *Workspace) error {
 	if l == nil || !l.weight.Is(l.In, l.Out) {

@@ -154,18 +154,19 @@ func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *La
 	}
 	s := &scan{Mamba2: m, ws: ws, y: ws.Alloc(rows * inner)} // y: [rows, inner]
 	r := m.recurrence()
-	inputs, z := ws.Alloc(rows*r.Width), ws.Alloc(rows*inner)
-	for i := range rows {
+	inputs := ws.Alloc(rows * r.Width) // [rows, x, B, C and steps]
+	ws.Threads.Run(rows, len(inputs)/4, rowTask(func(i int) {
 		row := projected[i*m.projected():][:m.projected()]
 		m.scale(row)
-		copy(z[i*inner:][:inner], row)
 		copy(inputs[i*r.Width:][:r.Width], row[inner:])
-	}
+	}))
 	r.Step = s.step
 	if err := r.Forward(ws, inputs, batch, cache); err != nil {
 		return err
 	}
-	m.gate(ws, s.y, z)
+	ws.Threads.Run(rows, len(s.y)*4, rowTask(func(i int) {
+		m.gate(s.y[i*inner:][:inner], projected[i*m.projected():][:inner])
+	}))
 	return m.Out.Forward(ws, dst, s.y) // [rows, D]
 }
 
@@ -207,33 +208,27 @@ func (m *Mamba2) scale(row []float32) {
 	}
 }
 
-// gate sets y to y*silu(z), both [rows, inner], and normalizes before or after that. z is lost.
-func (m *Mamba2) gate(ws *Workspace, y, z []float32) {
-	ws.Threads.SiLU(z, z)
+// gate sets the row y, [inner], to y*silu(z), and normalizes before or after that. z is lost.
+func (m *Mamba2) gate(y, z []float32) {
+	kernels.SiLU(z, z)
 	if m.NormFirst {
-		m.normalize(ws, y)
+		m.normalize(y)
 	}
-	ws.Threads.Mul(y, y, z)
+	kernels.Mul(y, y, z)
 	if !m.NormFirst {
-		m.normalize(ws, y)
+		m.normalize(y)
 	}
 }
 
-// normalize normalizes the channels of each group of y, [rows, inner].
-func (m *Mamba2) normalize(ws *Workspace, y []float32) {
-	if m.Eps == 0 {
-		return
-	}
-	inner := m.inner()
-	if m.Groups == 1 {
-		ws.Threads.RMSNorm(y, y, len(y)/inner, inner, m.NormWeight, m.Eps)
-		return
-	}
-	width := inner / m.Groups
-	ws.Threads.RMSNorm(y, y, len(y)/width, width, nil, m.Eps)
-	for at := 0; at < len(y); at += inner {
-		row := y[at:][:inner]
-		kernels.Mul(row, row, m.NormWeight)
+// normalize normalizes the channels of each group of the row y, [inner].
+func (m *Mamba2) normalize(y []float32) {
+	switch {
+	case m.Eps == 0:
+	case m.Groups == 1:
+		kernels.RMSNorm(y, y, 1, len(y), m.NormWeight, m.Eps)
+	default:
+		kernels.RMSNorm(y, y, m.Groups, len(y)/m.Groups, nil, m.Eps)
+		kernels.Mul(y, y, m.NormWeight)
 	}
 }
 
@@ -286,7 +281,7 @@ func (s *scan) step(to, from, inputs []float32, first int) error {
 		Decay: s.decay, Beta: s.steps, Dst: y, LdDst: s.inner(),
 	})
 	if first >= 0 {
-		s.pass(y)
+		s.ws.Threads.Run(s.rows, len(y), rowTask(func(i int) { s.pass(y[i*s.inner():][:s.inner()], s.xbc[i*mixed:]) }))
 	}
 	return nil
 }
@@ -302,12 +297,9 @@ func (s *scan) Do(from, to int) {
 	}
 }
 
-// pass adds D*x to y, [rows, inner].
-func (s *scan) pass(y []float32) {
-	for i := range s.rows {
-		x, row := s.xbc[i*s.mixed():], y[i*s.inner():][:s.inner()]
-		for h, d := range s.D {
-			kernels.AXPY(d, x[h*s.HeadDim:][:s.HeadDim], row[h*s.HeadDim:][:s.HeadDim])
-		}
+// pass adds D*x to the row y, [inner].
+func (s *scan) pass(y, x []float32) {
+	for h, d := range s.D {
+		kernels.AXPY(d, x[h*s.HeadDim:][:s.HeadDim], y[h*s.HeadDim:][:s.HeadDim])
 	}
 }

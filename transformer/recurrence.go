@@ -124,3 +124,13 @@ func (l *LayerCache) state(i int, of Recurrence, n int) (s layerState, err error
 	}
 	return s, nil
 }
+
+// A rowTask does something for each row by itself: it is a kernels.Task whose parts are rows.
+type rowTask func(row int)
+
+// Do does it for the rows [from, to).
+func (do rowTask) Do(from, to int) {
+	for i := from; i < to; i++ {
+		do(i)
+	}
+}
