@@ -6,7 +6,8 @@ import sys
 
 import gguf
 import numpy
-from gguf import GGMLQuantizationType as Type
+
+from gguf_blocks import mxfp4, q4_k, q8_0, rng
 
 LAYERS = 4
 # width, heads, heads of keys and values, width of a head, experts, those of a row, their width, tokens
@@ -14,36 +15,6 @@ SHAPES = {
     "qwen": (2048, 32, 4, 128, 128, 8, 768, 151936),
     "oss": (2880, 64, 8, 64, 32, 4, 2880, 201088),
 }
-
-rng = numpy.random.default_rng(1)
-
-
-def blocks(rows, cols, elements, size):
-    """Random blocks of some elements, of some bytes each, [blocks, size]."""
-    return rng.integers(0, 256, (rows * cols // elements, size), dtype=numpy.uint8)
-
-
-def halves(x):
-    return x.astype(numpy.float16).view(numpy.uint8).reshape(-1, 2)
-
-
-def q4_k(rows, cols):
-    b = blocks(rows, cols, 256, 144)
-    scale = 0.02 * numpy.ones(len(b), numpy.float16) * numpy.float16(1 / (15 * 30) * 8)
-    b[:, 0:2], b[:, 2:4] = halves(scale), halves(scale * numpy.float16(7.5))  # and of the minimum, which is in the middle
-    return b.reshape(rows, -1), Type.Q4_K
-
-
-def q8_0(rows, cols):
-    b = blocks(rows, cols, 32, 34)
-    b[:, 0:2] = halves(numpy.full(len(b), 0.02 / 64))
-    return b.reshape(rows, -1), Type.Q8_0
-
-
-def mxfp4(rows, cols):
-    b = blocks(rows, cols, 32, 17)
-    b[:, 0] = 127 - 8  # 2**-8
-    return b.reshape(rows, -1), Type.MXFP4
 
 
 def vocabulary(w, n):
