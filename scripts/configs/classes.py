@@ -6,24 +6,29 @@ A field is what the class declares, or what code of the model asks for where it 
 
 import ast
 import dataclasses
+import glob
 import importlib
 import inspect
 import json
+import os
 import textwrap
 
 import transformers as hf
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-# Those of models.ModelTypes, which TestClasses compares.
-MODEL_TYPES = """
-    bert electra albert deberta-v2 camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert gte eurobert jina_embeddings_v3
-    gpt2 llama mistral ministral3 mistral3 qwen2 qwen3 phi3 smollm3 olmo2 olmo3 glm4 granite granite_swa starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text gemma4 gemma4_text embedding_gemma2 embedding_gemma2_text lfm2 ernie4_5 exaone4 hunyuan_v1_dense
-    mixtral qwen2_moe qwen3_moe gpt_oss granitemoe lfm2_moe deepseek_v3
-    bamba granitemoehybrid falcon_h1 nemotron_h
-    qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_next
-    t5 mt5 bart mbart marian m2m_100 whisper
-    clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 dinov3_vit wav2vec2
-""".split()
+FOLDERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "testdata", "folders")
+
+
+def model_types():
+    """The types of the folders that tests compare, as far as transformers has a class for them."""
+    kinds = set()
+    for path in glob.glob(os.path.join(FOLDERS, "*", "config.json")):
+        with open(path) as f:
+            kinds.add(json.load(f).get("model_type"))
+    return sorted(kinds & set(CONFIG_MAPPING.keys()))
+
+
+MODEL_TYPES = model_types()
 
 # What code that all models share asks for, with what it takes where there is none.
 SHARED = {
