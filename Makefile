@@ -25,7 +25,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 EMULATED := test-arm64 test-avx512
 NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
 # What make test-all adds: what a change rarely breaks that passes make test.
-LONG := test-second-go cross
+LONG := test-second-go cross test-arm64-go
 SAMPLES := test-long test-samples
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
@@ -85,11 +85,10 @@ check: ## gofmt, the words of documents and comments, tidy go.mod files, modules
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
-vet: ## go vet of all modules for this machine, of the published ones for 386, arm64 and darwin, of the root without assembly
+vet: ## go vet of all modules for this machine, of the published ones for 386 and arm64, of the root without assembly; cross has darwin's
 	$(GO) vet $(ALL_PACKAGES)
 	GOARCH=386 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=arm64 $(GO) vet ./... $(PUBLISHED_PACKAGES)
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	GOARCH=amd64 $(GO) vet -tags=purego ./...
 	GOARCH=arm64 $(GO) vet -tags=purego ./...
 
@@ -103,6 +102,7 @@ staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 .PHONY: cross
 cross: ## build libraries and examples for the platforms of the support matrix, and one of each other family
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 
 .PHONY: cross-all
 cross-all: ## build libraries and examples for every platform that Go knows (some minutes)
@@ -124,8 +124,9 @@ test-timed: ## the tests that measure time, beside which nothing may run
 	$(GO) test $(NO_VET) -run '$(TIMED)' ./kernels
 
 .PHONY: test-long
-test-long: ## the sweeps over damaged model folders with five times as many cases as test-native has
+test-long: ## the sweeps over damaged model folders with five times as many cases as test-native has; all tests of kernels with kernels for vectors of four lanes
 	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
+	AVOFORMER_LONG=1 $(GO) test -C asm $(NO_VET) -run '^Test(Width4|PortableTile)$$' .
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
@@ -327,10 +328,15 @@ test-emulated: ## the tiers of other CPUs
 	@$(MAKE) --no-print-directory -j2 --output-sync $(EMULATED)
 
 .PHONY: test-arm64
-test-arm64: ## the NEON tier, under qemu
+test-arm64: ## the NEON tier, and the same tests without assembly, under qemu
 	@scripts/install.sh arm64
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	scripts/arm64.sh
+
+.PHONY: test-arm64-go
+test-arm64-go: ## all short tests of the root module without assembly, under qemu
+	@scripts/install.sh arm64
+	AVOFORMER_EMULATED=1 GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test $(NO_VET) -short -timeout 30m -exec "qemu-aarch64-static -cpu neoverse-n1" -tags purego ./...
 
 .PHONY: test-amx
 test-amx: ## the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions

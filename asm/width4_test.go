@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/internal/testenv"
 )
 
 // narrowTiers stand in for both tiers of amd64, on vectors of four lanes and
@@ -31,29 +32,42 @@ func narrow(name, file string) arch.Tier {
 
 // TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
 // the place of the vector kernels in a copy of the module, and runs the kernels'
-// own tests there. Then it breaks one kernel and sees the tests fail.
+// own tests there: TestCatalog, which calls every kernel. With AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and
+// sees the tests fail.
 func TestWidth4(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the kernels of this test are for amd64")
 	}
 	narrow := copied{catalog: withoutFixed(Catalog), tiers: narrowTiers, tests: ".", env: "AVOFORMER_ISA=avx2"}
+	if !testenv.Long() {
+		narrow.tests = onlyCatalog
+	}
 	if out, err := narrow.test(t); err != nil {
 		t.Fatalf("with vectors of four lanes: %v\n%s", err, out)
+	}
+	if !testenv.Long() {
+		return
 	}
 	narrow.catalog = with(narrow.catalog, "mulVec", kernel.Add)
 	narrow.fails(t)
 }
 
 // TestPortableTile puts the tile of any machine in the place of those that x86 has of its own, and runs the tests of
-// products in a copy of the module. Then it breaks the tile and sees them fail.
+// products in a copy of the module: TestCatalog without AVOFORMER_LONG, and with it all, after which it breaks the tile and sees them fail.
 func TestPortableTile(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("elsewhere it is the tile that is there")
 	}
 	portable := with(with(withoutFixed(Catalog), "gemmPanel", kernel.AnyGemmPanel), "gemmPack", kernel.AnyGemmPack)
 	c := copied{catalog: portable, tiers: []arch.Tier{lower(narrowTiers[0]), lower(narrowTiers[1])}, tests: "Gemm|Catalog", env: "AVOFORMER_ISA=avx2"}
+	if !testenv.Long() {
+		c.tests = onlyCatalog
+	}
 	if out, err := c.test(t); err != nil {
 		t.Fatalf("with the portable tile: %v\n%s", err, out)
+	}
+	if !testenv.Long() {
+		return
 	}
 	c.catalog = with(portable, "gemmPanel", func(m vec.Machine) { kernel.AnyGemmPanel(twice{m.(vec.Tiler)}) })
 	c.fails(t)
@@ -100,6 +114,9 @@ func withoutFixed(catalog []Kernel) []Kernel {
 
 const simd = "kernels/internal/simd"
 
+// onlyCatalog is the test that notices any wrong kernel.
+const onlyCatalog = "^TestCatalog$"
+
 // copied is a copy of the module in which the kernels of amd64 are those of a catalog, on some tiers.
 type copied struct {
 	catalog []Kernel
@@ -111,7 +128,7 @@ type copied struct {
 // fails wants the tests to fail.
 func (c copied) fails(t *testing.T) {
 	t.Helper()
-	c.tests = "^TestCatalog$" // which notices any wrong kernel
+	c.tests = onlyCatalog
 	if out, err := c.test(t); err == nil {
 		t.Fatalf("a wrong kernel passed: the kernels of this test do not run\n%s", out)
 	} else if !strings.Contains(string(out), "--- FAIL") {

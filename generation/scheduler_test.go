@@ -126,13 +126,17 @@ func together(t *testing.T, s *generation.Scheduler, m *models.Model, prompts []
 // TestScheduler: many texts at once get the tokens that each gets alone, whatever the sizes of steps, with and without
 // proposals, prefixes and windows.
 func TestScheduler(t *testing.T) {
+	texts := 24
+	if testenv.Slow() {
+		texts = 8
+	}
 	for name, m := range map[string]*models.Model{"all keys": long(t, ""), "windows": long(t, `, "sliding_window": 20`), "convolutions": convolving(t)} {
 		for i, c := range []generation.SchedulerConfig{{}, {StepTokens: 40, Streams: 5}, {Draft: -1, NoPrefixes: true}, {StepTokens: 17, Threads: 2, Stall: 20}} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				c.Model = m.LM
 				s := schedule(t, c)
-				together(t, s, m, prompts(rand.New(rand.NewPCG(1, uint64(i))), 24, 1, 150), 12, true)
-				if st := s.Stats(); st.Tokens != 24*12 {
+				together(t, s, m, prompts(rand.New(rand.NewPCG(1, uint64(i))), texts, 1, 150), 12, true)
+				if st := s.Stats(); st.Tokens != uint64(texts*12) {
 					t.Errorf("%+v", st)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -62,7 +63,11 @@ func TestPackBRows(t *testing.T) {
 func TestPacker(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for f := range Format(len(weights.Names)) {
-			for _, n := range []int{0, 1, 37, 50, 64, 67, 163} {
+			sizes := []int{0, 1, 37, 50, 64, 67, 163}
+			if testenv.Slow() {
+				sizes = []int{0, 67, 163}
+			}
+			for _, n := range sizes {
 				elements, _ := f.Block()
 				k := max(elements, 1) * 3
 				if elements == 1 {

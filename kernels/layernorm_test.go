@@ -142,8 +142,8 @@ func checkRMSNorm(t *testing.T, what string, got, x []float32, rows, cols int, w
 // TestNormsOfLongRows has the longest row that the assembly takes, and longer
 // ones, which are cut up.
 func TestNormsOfLongRows(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too many elements for an emulator")
+	if testenv.Slow() {
+		t.Skip("too many elements, of which each row is one thread's")
 	}
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, 38))

@@ -154,7 +154,11 @@ func TestStreamed(t *testing.T) {
 		t.Skip("too many elements for an emulator; TestCatalog calls the kernels")
 	}
 	r := rand.New(rand.NewPCG(27, 28))
-	for _, cols := range []int{512, 1000, 1025} {
+	sizes := []int{512, 1000, 1025}
+	if testenv.Slow() {
+		sizes = sizes[1:2]
+	}
+	for _, cols := range sizes {
 		rows := (tune.Used.Rows.StreamElements + cols - 1) / cols
 		n := rows * cols
 		x, weight := randomSlice(r, n), randomSlice(r, cols)

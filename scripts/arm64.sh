@@ -1,6 +1,5 @@
 #!/bin/bash
-# arm64.sh: run the short tests under qemu: on the NEON tier those that gain by a tier
-# (tier-tests.sh), and without assembly all.
+# arm64.sh: run the short tests that gain by a tier (tier-tests.sh) under qemu, on the NEON tier and without assembly.
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
 # never called. The CPU modelled is a Neoverse N1: what has no place on the
@@ -28,11 +27,11 @@ neon() {
 		-coverpkg=./kernels/internal/simd -coverprofile="$(mktemp -p "$covers" "$1.XXXX")" "${@:2}"
 }
 
+# shellcheck disable=SC2086 # several
 while read -r tests reach; do
-	# shellcheck disable=SC2086 # several
 	neon neoverse-n1 -run "$tests" "$@" $reach
+	AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego -run "$tests" "$@" $reach
 done <<<"$lines"
-AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego "$@" "${packages[@]}"
 [ $# = 0 ] || exit 0
 neon max -run '^(TestInt8Bits|TestCatalog)$//i8mm$' ./kernels ./kernels/internal/simd
 neon cortex-a72 -run '^TestInt8Bits$' ./kernels
