@@ -105,7 +105,7 @@ func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kern
 		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Close: Closeness{Exact: true}, Body: emit}
 }
 
-// unary is a kernel of one input, element by element.
+// unary returns a kernel of one input, element by element.
 func unary(file, name, value string, u kernel.Unary) Kernel {
 	k := elementwise(name, "computes dst[i] = "+value+" for every i of dst.", u.Emit,
 		out("dst", "1", "n", "").or("x"), in("x", "1", "n", ""))
@@ -113,7 +113,7 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 	return k
 }
 
-// slow is the kernel with implementations that take up to 12 cycles an element on a slow core, twice as long as
+// slow returns the kernel with implementations that take up to 12 cycles an element on a slow core, twice as long as
 // memory does.
 func (k Kernel) slow(implementations ...string) Kernel {
 	k.Elements = map[string]int{}
@@ -123,7 +123,7 @@ func (k Kernel) slow(implementations ...string) Kernel {
 	return k
 }
 
-// binary is a kernel of two inputs, element by element.
+// binary returns a kernel of two inputs, element by element.
 func binary(name, value string, emit func(vec.Machine)) Kernel {
 	return elementwise(name, "computes dst[i] = "+value+" for every i of dst.", emit,
 		out("dst", "1", "n", "").or("a", "b"), in("a", "1", "n", ""), in("b", "1", "n", ""))

@@ -187,7 +187,7 @@ var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 
-// wholeHeads is a kernel that is all of attention for a head. The tests have their own list of sizes for it.
+// wholeHeads returns a kernel that is all of attention for a head. The tests have their own list of sizes for it.
 func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch Operand) Kernel {
 	return Kernel{
 		File: "attention", Source: "attention.go", Name: name, Doc: doc,

@@ -45,7 +45,7 @@ var blocksKernels = []Kernel{
 		"w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4."),
 }
 
-// blocks is a micro-kernel for a layout.
+// blocks returns a micro-kernel for a layout.
 func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	groups := Expr(fmt.Sprintf("k/%d", l.Group))
 	start, offset := in("start", groups, "m", "ldscale").of(Int32), ""

@@ -153,7 +153,7 @@ func gemmHalves(suffix, value string, body func(vec.Machine), needs ...arch.Feat
 	}
 }
 
-// accumulator is an operand that is scaled by beta and added to.
+// accumulator returns an operand that is scaled by beta and added to.
 func accumulator(name string, rows, cols Expr, stride string) Operand {
 	o := update(name, rows, cols, stride)
 	o.Beta = "beta"
@@ -192,7 +192,7 @@ var gemvKernels = []Kernel{
 	},
 }
 
-// gemvPanels is the kernel for panels of some type of elements, and what it reads an element as.
+// gemvPanels returns the kernel for panels of some type of elements, and what it reads an element as.
 func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...On) Kernel {
 	return Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
@@ -222,7 +222,7 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 	}
 }
 
-// rowsBetween is the size of a matrix whose columns have every length.
+// rowsBetween returns the size of a matrix whose columns have every length.
 func rowsBetween(name string) Size { return Size{Name: name, Values: []Expr{"1", "2", "3"}} }
 
 // partKernels are what products need of parts of matrices.
@@ -262,7 +262,7 @@ var partKernels = []Kernel{
 	finish("finishSiLU", "SiLU", kernel.SiLU),
 }
 
-// finish is the epilogue of a product with an activation.
+// finish returns the epilogue of a product with an activation.
 func finish(name, function string, u kernel.Unary) Kernel {
 	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name,
 		Doc: []string{

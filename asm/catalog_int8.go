@@ -12,7 +12,7 @@ import (
 // winogradDepths is what k is in tests.
 var winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
 
-// blocksOf is the number of blocks of n elements.
+// blocksOf returns the number of blocks of n elements.
 func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", n, block-1, block)) }
 
 // int8Kernels are those of products of int8: one makes integers of A, and one for each

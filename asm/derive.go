@@ -60,7 +60,7 @@ func (im implementation) features() []string {
 	return features
 }
 
-// leave is the instructions that must come before a return.
+// leave returns the instructions that must come before a return.
 func (im implementation) leave() (all []string) {
 	for _, f := range im.on.Needs {
 		all = append(all, f.Leave...)
@@ -79,7 +79,7 @@ func (im implementation) elements() int {
 	return mostElements
 }
 
-// signature is the Go function type.
+// signature returns the Go function type.
 func (k Kernel) signature() string {
 	var b strings.Builder
 	for i, p := range k.Params {
@@ -207,7 +207,7 @@ func (k Kernel) check() error {
 	return nil
 }
 
-// contract is the comment of the kernel's declarations, after its symbol.
+// contract returns the comment of the kernel's declarations, after its symbol.
 func (k Kernel) contract() []string {
 	lines := append(slices.Clone(k.Doc), "")
 	width := 0
@@ -230,7 +230,7 @@ func (k Kernel) contract() []string {
 	return append(lines, "", last)
 }
 
-// describe is the operand in words.
+// describe returns the operand in words.
 func (o Operand) describe() string {
 	var w []string
 	shape := fmt.Sprintf("%s x %s", o.Rows, o.Cols)

@@ -218,7 +218,7 @@ func recordTable(catalog []Kernel) string {
 	return w.String()
 }
 
-// forTests are the fields of the operand in the tests.
+// forTests returns the fields of the operand in the tests.
 func (o Operand) forTests(sizes []string) string {
 	fields := fmt.Sprintf("rows: func(s shape) int { return %s }, cols: func(s shape) int { return %s }, ", inShape(o.Rows, sizes), inShape(o.Cols, sizes))
 	fields += text("stride", o.Stride) + text("beta", o.Beta)
@@ -260,7 +260,7 @@ func inShape(e Expr, known []string) string {
 // spelled are the words of names that begin with more than one capital letter.
 var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"bfloat", "BFloat"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
 
-// exported is the name of the function that chooses among a kernel's implementations.
+// exported returns the name of the function that chooses among a kernel's implementations.
 func exported(name string) string {
 	for _, s := range spelled {
 		if rest, ok := strings.CutPrefix(name, s.lower); ok {

@@ -16,7 +16,7 @@ import (
 // it: callers of which none looks have 792 bytes together.
 const largestNoSplit = 512
 
-// generateX86 is the backend for amd64.
+// generateX86 returns the backend for amd64.
 func generateX86(source string, implementations []implementation) ([]byte, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64,!purego")

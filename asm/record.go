@@ -159,16 +159,16 @@ func update(name string, rows, cols Expr, stride string) Operand {
 	return o
 }
 
-// of is the operand with elements of another type.
+// of returns the operand with elements of another type.
 func (o Operand) of(e Elem) Operand { o.Elem = e; return o }
 
-// or is the operand that may be the same memory as others.
+// or returns the operand that may be the same memory as others.
 func (o Operand) or(others ...string) Operand { o.Same = others; return o }
 
-// orEmpty is the operand that may be left out.
+// orEmpty returns the operand that may be left out.
 func (o Operand) orEmpty() Operand { o.MayBeEmpty = true; return o }
 
-// orOneRow is the operand that may have one row, used for all.
+// orOneRow returns the operand that may have one row, used for all.
 func (o Operand) orOneRow() Operand { o.OneRow = true; return o }
 
 // each and turn are sizes with the values that tests take.
@@ -181,12 +181,12 @@ func turn(name string, least int, values ...Expr) Size {
 	return Size{Name: name, Least: least, Values: values}
 }
 
-// lengths is a size of every length that vector code can get wrong, by a function of the tests.
+// lengths returns a size of every length that vector code can get wrong, by a function of the tests.
 func lengths(name string, least int, from string) Size {
 	return Size{Name: name, Least: least, From: from, Each: true}
 }
 
-// hint is a parameter that changes nothing but the time.
+// hint returns a parameter that changes nothing but the time.
 func hint(name string, values ...Expr) Size { return Size{Name: name, Values: values, Hint: true} }
 
 func scalar(name string, values ...float32) Scalar { return Scalar{name, values} }

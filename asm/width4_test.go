@@ -73,7 +73,7 @@ func TestPortableTile(t *testing.T) {
 	c.fails(t)
 }
 
-// lower is a tier with tiles of few rows: the portable tile holds more in registers than x86's own, which reads A and B
+// lower returns a tier with tiles of few rows: the portable tile holds more in registers than x86's own, which reads A and B
 // where they are needed, and avo's allocator takes minutes when few are left.
 func lower(t arch.Tier) arch.Tier {
 	t.Gemm.MR = 4
@@ -88,7 +88,7 @@ func (t twice) FMALane(acc vec.V, l vec.Lane, b vec.V) {
 	t.Tiler.FMALane(acc, l, b)
 }
 
-// with is a catalog in which the named kernel has another body.
+// with returns a catalog in which the named kernel has another body.
 func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 	catalog = slices.Clone(catalog)
 	catalog[slices.IndexFunc(catalog, func(k Kernel) bool { return k.Name == name })].Body = body

@@ -51,7 +51,7 @@ func open(t testing.TB, o text.Options) *text.Embedder {
 	return e
 }
 
-// embedding is the task of an embedder.
+// embedding returns the task of an embedder.
 func embedding(t testing.TB, v bulk.Vectors, o text.Options) bulk.Task {
 	t.Helper()
 	task, err := bulk.Embed(open(t, o), "", v)
@@ -67,7 +67,7 @@ type record struct {
 	Text string `parquet:"text" json:"text"`
 }
 
-// encoded is the records as a file of a name, by its ends.
+// encoded returns the records as a file of a name, by its ends.
 func encoded(t testing.TB, name string, records []record) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -65,7 +65,7 @@ func isToken(s string) bool {
 	return err == nil && len(b) == tokenBytes
 }
 
-// machine is a name for this machine since it was started, that no other has; "" where there is none.
+// machine returns a name for this machine since it was started, that no other has; "" where there is none.
 func machine() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *source) begin(format, compression string, o *Options) error {
 	return err
 }
 
-// inputKind is the format and the compression of a file, by its name or the format that was given.
+// inputKind returns the format and the compression of a file, by its name or the format that was given.
 func inputKind(name, given string) (format, compression string, err error) {
 	stem := strings.ToLower(name)
 	for _, c := range []string{".gz", ".zst"} {

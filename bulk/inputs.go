@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// shards are the inputs in the order of their names, with the folders that their results need.
+// shards returns the inputs in the order of their names, with the folders that their results need.
 func (o *Options) shards() ([]*shard, error) {
 	var all []*shard
 	for _, path := range o.Inputs {
@@ -57,7 +57,7 @@ func (o *Options) shards() ([]*shard, error) {
 	return own, nil
 }
 
-// inputs are a file, or the files of a folder except those whose names begin with a dot or an underscore, as
+// inputs returns a file, or the files of a folder except those whose names begin with a dot or an underscore, as
 // other programs name files that are not data.
 func inputs(path string) ([]*shard, error) {
 	info, err := os.Stat(path)

@@ -109,7 +109,7 @@ type deadLetter struct {
 	Base64 string  `json:"base64,omitempty"`
 }
 
-// dead is a dead row of an input as a line.
+// dead returns a dead row of an input as a line.
 func dead(input string, x row) ([]byte, error) {
 	d := deadLetter{Input: input, Row: x.number, Reason: x.err.Error()}
 	raw := x.raw

@@ -65,7 +65,7 @@ func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
 	return r, nil
 }
 
-// field is the number of the field of a name.
+// field returns the number of the field of a name.
 func (r *csvReader) field(name string) (int, error) {
 	at := slices.Index(r.names, name)
 	if at < 0 || slices.Index(r.names[at+1:], name) >= 0 {
@@ -105,7 +105,7 @@ func (r *csvReader) next() (row, error) {
 	return x, nil
 }
 
-// fromText is a value of a kind; nothing is nil, except for strings.
+// fromText returns a value of a kind; nothing is nil, except for strings.
 func fromText(k Kind, s string) (any, error) {
 	switch {
 	case k == String:
@@ -130,7 +130,7 @@ func fromText(k Kind, s string) (any, error) {
 	return s, checkJSON(s)
 }
 
-// recordText is a record as a line.
+// recordText returns a record as a line.
 func recordText(record []string) []byte {
 	var b strings.Builder
 	w := csv.NewWriter(&b)

@@ -31,7 +31,7 @@ func (r *textReader) columns() []Column { return nil }
 
 func (r *textReader) next() (row, error) { return nextLine(r.in) }
 
-// nextLine is a row with a line as its text.
+// nextLine returns a row with a line as its text.
 func nextLine(in *textline.Reader) (row, error) {
 	line, err := in.Next()
 	if errors.Is(err, textline.ErrLong) || errors.Is(err, textline.ErrBinary) {
@@ -113,7 +113,7 @@ func (r *jsonReader) object(line []byte, passed []any) (string, error) {
 	return s, nil
 }
 
-// fromJSON is a value of a kind.
+// fromJSON returns a value of a kind.
 func fromJSON(k Kind, raw json.RawMessage) (any, error) {
 	switch k {
 	case JSON:
@@ -144,7 +144,7 @@ func read[T any](raw []byte) (any, error) {
 	return v, err
 }
 
-// checkJSON is an error unless s is the text of a JSON value.
+// checkJSON returns an error unless s is the text of a JSON value.
 func checkJSON(s string) error {
 	var v any
 	return pyjson.Unmarshal([]byte(s), &v)

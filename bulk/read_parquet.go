@@ -92,7 +92,7 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 	return r, nil
 }
 
-// checkFooter is an error if a file claims a footer longer than itself: the library allocates what is claimed.
+// checkFooter returns an error if a file claims a footer longer than itself: the library allocates what is claimed.
 func checkFooter(f io.ReaderAt, size int64) error {
 	const fixed = 12 // the mark at both ends, and the footer's length before the last
 	var end [8]byte
@@ -108,7 +108,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// columnOf is the number of the leaf of a name, what it holds, and how its values become that.
+// columnOf returns the number of the leaf of a name, what it holds, and how its values become that.
 func columnOf(schema *parquet.Schema, name string) (int, Kind, func(parquet.Value) any, error) {
 	fields := schema.Fields()
 	i := slices.IndexFunc(fields, func(f parquet.Field) bool { return f.Name() == name })
@@ -228,7 +228,7 @@ func (r *parquetReader) nextGroup() error {
 	return nil
 }
 
-// next is the next value of the column.
+// next returns the next value of the column.
 func (c *cursor) next() (parquet.Value, error) {
 	for len(c.ready) == 0 {
 		if c.values == nil {
@@ -257,7 +257,7 @@ func (c *cursor) next() (parquet.Value, error) {
 	return v, nil
 }
 
-// passed is a value as row has it; before is why the row is dead already.
+// passed returns a value as row has it; before is why the row is dead already.
 func (at *cursor) passed(c Column, v parquet.Value, before error) (any, error) {
 	switch {
 	case v.IsNull():

@@ -181,7 +181,7 @@ func (r *run) there(s *shard) (bool, error) {
 	return true, nil
 }
 
-// same is an error if the input is another than it was. One that is gone is the same.
+// same returns an error if the input is another than it was. One that is gone is the same.
 func (in Input) same(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == in.Bytes && info.ModTime().Equal(in.Modified) {

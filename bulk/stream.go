@@ -83,7 +83,7 @@ func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	return &stream{task, at[0], arrow.NewSchema(made, nil), arrow.NewSchema(append(given.Fields(), made...), &meta)}, nil
 }
 
-// answer is a batch with the columns that are added.
+// answer returns a batch with the columns that are added.
 func (s *stream) answer(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	column := batch.Column(s.text).(array.StringLike)
 	wrong := make([]error, batch.NumRows())

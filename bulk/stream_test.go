@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// batchOf is a record batch of ids from first, and texts, of which "null" stands for none.
+// batchOf returns a record batch of ids from first, and texts, of which "null" stands for none.
 func batchOf(schema *arrow.Schema, first int64, texts []string) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()

@@ -24,7 +24,7 @@ const (
 	BinaryVectors Vectors = "binary"
 )
 
-// check is an error if there is no such way.
+// check returns an error if there is no such way.
 func (v Vectors) check() error {
 	switch v {
 	case Float32Vectors, Int8Vectors, BinaryVectors:
@@ -58,7 +58,7 @@ func (v Vectors) values(x []float32) []any {
 	return []any{x}
 }
 
-// quantize is a vector in 8 bits.
+// quantize returns a vector in 8 bits.
 func quantize(x []float32) ([]int8, float32) {
 	most := float32(0)
 	for _, v := range x {
@@ -74,7 +74,7 @@ func quantize(x []float32) ([]int8, float32) {
 	return out, float32(float64(most) / 127)
 }
 
-// signs is a vector in a bit an element.
+// signs returns a vector in a bit an element.
 func signs(x []float32) ([]byte, float32) {
 	out := make([]byte, (len(x)+7)/8)
 	sum := 0.0

@@ -72,7 +72,7 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 	return w, nil
 }
 
-// parquetNode is a column. Vectors are lists of elements that are there; in fewer bits dictionaries hold them,
+// parquetNode returns a column. Vectors are lists of elements that are there; in fewer bits dictionaries hold them,
 // which take a byte an element.
 func parquetNode(c Column) parquet.Node {
 	switch c.Kind {

@@ -52,13 +52,13 @@ func (a *automaton) full() error {
 	return nil
 }
 
-// add is a new state; full reports whether it is one too many.
+// add returns a new state; full reports whether it is one too many.
 func (a *automaton) add(on, free []way) int32 {
 	a.states = append(a.states, anode{on, free})
 	return int32(len(a.states) - 1)
 }
 
-// label is the number of a set of characters.
+// label returns the number of a set of characters.
 func (a *automaton) label(set []runeRange) int32 {
 	set = normalised(set)
 	key := make([]byte, 0, 8*len(set))
@@ -76,14 +76,14 @@ func (a *automaton) label(set []runeRange) int32 {
 
 var everyRune = []runeRange{{0, utf8.MaxRune}}
 
-// anything is the beginning of any text.
+// anything returns the beginning of any text.
 func (a *automaton) anything() int32 {
 	s := a.add(nil, []way{{always, 0}})
 	a.states[s].on = []way{{a.label(everyRune), s}}
 	return s
 }
 
-// length is the beginning of texts of min to max characters; max -1 means no limit.
+// length returns the beginning of texts of min to max characters; max -1 means no limit.
 func (a *automaton) length(least, most int) (int32, error) {
 	every, next := a.label(everyRune), int32(0)
 	switch {
@@ -101,7 +101,7 @@ func (a *automaton) length(least, most int) (int32, error) {
 	return next, nil
 }
 
-// words is the beginning of any of some texts.
+// words returns the beginning of any of some texts.
 func (a *automaton) words(list []string) int32 {
 	var free []way
 	for _, w := range list {
@@ -123,7 +123,7 @@ type deterministic struct {
 	final   []bool
 }
 
-// embed is the beginning of the texts of d.
+// embed returns the beginning of the texts of d.
 func (a *automaton) embed(d *deterministic) int32 {
 	base := int32(len(a.states))
 	if len(d.next) == 0 {
@@ -160,7 +160,7 @@ type determiner struct {
 	starts  int
 }
 
-// determine is the automaton of the texts for which holds is true of what each automaton, by its beginning, says of them.
+// determine returns the automaton of the texts for which holds is true of what each automaton, by its beginning, says of them.
 func (a *automaton) determine(starts []int32, holds func(ends []bool) bool) (*deterministic, error) {
 	d := &determiner{automaton: a, index: map[string]int32{}, marks: make([]int, len(a.states)), starts: len(starts)}
 	if err := a.full(); err != nil {
@@ -311,7 +311,7 @@ func (d *determiner) step(subset []int32, class int) (to []int32) {
 	return to
 }
 
-// subset is the state of a subset.
+// subset returns the state of a subset.
 func (d *determiner) subset(s []int32) int32 {
 	key := make([]byte, 0, 4*len(s))
 	for _, x := range s {

@@ -23,7 +23,7 @@ type before [befores]int32
 
 func same(s int32) before { return before{s, s, s} }
 
-// search is the beginning of the texts that a pattern is found in.
+// search returns the beginning of the texts that a pattern is found in.
 func (a *automaton) search(re *syntax.Regexp) (int32, error) {
 	any := setOf(everyRune)
 	around := &syntax.Regexp{Op: syntax.OpStar, Sub: []*syntax.Regexp{any}}
@@ -194,7 +194,7 @@ func hasAssertion(re *syntax.Regexp) bool {
 	return isAssertion(re) || slices.ContainsFunc(re.Sub, hasAssertion)
 }
 
-// common2 is the characters of both sets.
+// common2 returns the characters of both sets.
 func common2(a, b []runeRange) (both []runeRange) {
 	for _, x := range a {
 		for _, y := range b {
@@ -206,7 +206,7 @@ func common2(a, b []runeRange) (both []runeRange) {
 	return both
 }
 
-// anySet is the characters of a class.
+// anySet returns the characters of a class.
 func anySet(re *syntax.Regexp) []runeRange {
 	switch re.Op {
 	case syntax.OpAnyChar:
@@ -217,7 +217,7 @@ func anySet(re *syntax.Regexp) []runeRange {
 	return classSet(re)
 }
 
-// literalSets is the characters of a literal, each with those that differ from it by their case alone if so flagged.
+// literalSets returns the characters of a literal, each with those that differ from it by their case alone if so flagged.
 func literalSets(re *syntax.Regexp) [][]runeRange {
 	sets := make([][]runeRange, len(re.Rune))
 	for i, r := range re.Rune {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// realistic is a vocabulary of n tokens, of lengths like those of tokenizers for text and code: every byte,
+// realistic returns a vocabulary of n tokens, of lengths like those of tokenizers for text and code: every byte,
 // then words of random syllables with and without a space before them, marks, digits, and characters
 // beyond ASCII, some of them cut.
 func realistic(t testing.TB, n int) *Vocabulary {

@@ -135,7 +135,7 @@ func (b *builder) alike(to []int32) (next []int32, n int) {
 	return next, len(known)
 }
 
-// edgesOf is the edges of state i of b, in order, each once, with ranges of bytes joined where they
+// edgesOf returns the edges of state i of b, in order, each once, with ranges of bytes joined where they
 // meet.
 func (b *builder) edgesOf(i int, to []int32) []edge {
 	edges := make([]edge, 0, len(b.follow[i]))

@@ -4,7 +4,7 @@ import "fmt"
 
 // This file makes expressions of deterministic automata.
 
-// expr is the expression of the texts of d, whose characters are written by s. Sets that take several bytes become
+// expr returns the expression of the texts of d, whose characters are written by s. Sets that take several bytes become
 // rules, one for all places.
 func (d *deterministic) expr(p *program, s speller) *expr {
 	if len(d.next) == 0 {

@@ -51,7 +51,7 @@ type gbnf struct {
 	rules map[string]int
 }
 
-// named is the rule of a name.
+// named returns the rule of a name.
 func (g *gbnf) named(name string) int {
 	rule, ok := g.rules[name]
 	if !ok {
@@ -61,7 +61,7 @@ func (g *gbnf) named(name string) int {
 	return rule
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (g *gbnf) peek() byte {
 	if g.at < len(g.text) {
 		return g.text[g.at]

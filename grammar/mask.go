@@ -36,7 +36,7 @@ type local struct {
 // manyItems is the number of states from which on a mask is not put together from local ones.
 const manyItems = 4
 
-// maskOf is the tokens that may follow s.
+// maskOf returns the tokens that may follow s.
 func (t *table) maskOf(s *stacks) (*mask, error) {
 	if s.mask != nil {
 		return s.mask, nil
@@ -79,7 +79,7 @@ func (t *table) compose(s *stacks, words []uint64) bool {
 	return true
 }
 
-// internMask is the mask of these words, of which there is one.
+// internMask returns the mask of these words, of which there is one.
 func (t *table) internMask(words []uint64) *mask {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
@@ -104,7 +104,7 @@ func (t *table) internMask(words []uint64) *mask {
 	return m
 }
 
-// localOf is the local mask of a state.
+// localOf returns the local mask of a state.
 func (t *table) localOf(state int32) *local {
 	state = t.alike(state)
 	if l := t.locals[state]; l != nil {
@@ -121,7 +121,7 @@ func (t *table) localOf(state int32) *local {
 	return l
 }
 
-// alike is a state with the same local mask: in a repetition that goes on for longer than a token, it
+// alike returns a state with the same local mask: in a repetition that goes on for longer than a token, it
 // does not matter for how long.
 func (t *table) alike(state int32) int32 {
 	s := &t.g.states[state]
@@ -183,7 +183,7 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	}
 }
 
-// longest is the longest token of bytes that have to follow s, and where it leads; a negative one if there is none.
+// longest returns the longest token of bytes that have to follow s, and where it leads; a negative one if there is none.
 func (t *table) longest(s *stacks) (token int, after *stacks) {
 	token = -1
 	for node := 0; ; {
@@ -203,7 +203,7 @@ func (t *table) longest(s *stacks) (token int, after *stacks) {
 	}
 }
 
-// only is the byte that has to follow s, if nothing else may.
+// only returns the byte that has to follow s, if nothing else may.
 func (t *table) only(s *stacks) (b byte, ok bool) {
 	if s.end {
 		return 0, false
@@ -226,7 +226,7 @@ func (t *table) only(s *stacks) (b byte, ok bool) {
 	return b, ok
 }
 
-// bytes is the first and the last of the bytes that a rule begins with; false if there is none.
+// bytes returns the first and the last of the bytes that a rule begins with; false if there is none.
 func (r *ruleStart) bytes() (lo, hi byte, ok bool) {
 	for i, w := range r.first {
 		if w == 0 {

@@ -18,7 +18,7 @@ type Matcher struct {
 	ended      bool
 }
 
-// Matcher is a Matcher at the beginning of a text.
+// Matcher returns a Matcher at the beginning of a text.
 func (g *Grammar) Matcher(v *Vocabulary) *Matcher {
 	g.shared.Lock()
 	t := g.shared.tables[v]
@@ -51,7 +51,7 @@ func (m *Matcher) leave() {
 	m.table.Unlock()
 }
 
-// mask is the tokens that may follow.
+// mask returns the tokens that may follow.
 func (m *Matcher) mask() (*mask, error) {
 	if m.ended {
 		return nil, errorf(fault.ErrNoToken, "the text has ended")
@@ -61,7 +61,7 @@ func (m *Matcher) mask() (*mask, error) {
 	return t.maskOf(m.at)
 }
 
-// Mask is the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
+// Mask returns the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
 // as it is. It has no bit set where nothing may follow, which is not an error here. The error is fault.ErrTooLarge
 // where the grammar is too ambiguous to be followed, and fault.ErrNoToken after an end token.
 func (m *Matcher) Mask() ([]uint64, error) {
@@ -139,7 +139,7 @@ func (m *Matcher) refuse(token int) error {
 	}
 }
 
-// Forced is the token that has to follow, if only one may: a step of the model can be saved. Where
+// Forced returns the token that has to follow, if only one may: a step of the model can be saved. Where
 // several tokens begin the only text that may follow, none is forced, since the model has
 // to say how it is cut into tokens.
 func (m *Matcher) Forced() (token int, ok bool) {
@@ -177,7 +177,7 @@ func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
 // may follow.
 func (m *Matcher) Done() bool { return m.ended || m.at.end && len(m.at.items) == 0 }
 
-// Fork is a Matcher that is where m is and goes its own way from there, for beams, and for drafts
+// Fork returns a Matcher that is where m is and goes its own way from there, for beams, and for drafts
 // that may be taken back.
 func (m *Matcher) Fork() *Matcher {
 	f := *m

@@ -35,7 +35,7 @@ func vocabularyOf(t testing.TB, ends []int, tokens ...string) *Vocabulary {
 	return v
 }
 
-// allowed are the tokens of a mask.
+// allowed returns the tokens of a mask.
 func allowed(t testing.TB, m *Matcher) []int {
 	t.Helper()
 	mask, err := m.Mask()
@@ -344,7 +344,7 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// walkHash is the text of a walk drawn with a seed.
+// walkHash returns the text of a walk drawn with a seed.
 func walkHash(t testing.TB, g *Grammar, v *Vocabulary, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, seed))
 	m, text := g.Matcher(v), ""

@@ -19,7 +19,7 @@ const (
 	opNotAhead
 )
 
-// parsePattern is the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262 may be of package regexp, as
+// parsePattern returns the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262 may be of package regexp, as
 // those with flags are.
 func parsePattern(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
@@ -254,7 +254,7 @@ func setOf(set []runeRange) *syntax.Regexp {
 	return re
 }
 
-// classSet is the characters of a class.
+// classSet returns the characters of a class.
 func classSet(re *syntax.Regexp) (set []runeRange) {
 	for i := 0; i+1 < len(re.Rune); i += 2 {
 		set = append(set, runeRange{re.Rune[i], re.Rune[i+1]})

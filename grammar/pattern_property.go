@@ -7,7 +7,7 @@ import (
 
 // This file has the properties of characters that patterns name by \p.
 
-// propertySet is the characters with a property; ok is false if there is none of that name.
+// propertySet returns the characters with a property; ok is false if there is none of that name.
 func propertySet(name string) (set []runeRange, ok bool) {
 	key, value, given := strings.Cut(name, "=")
 	if given {
@@ -50,7 +50,7 @@ func categorySet(name string) ([]runeRange, bool) {
 	return tableSet(t), t != nil
 }
 
-// tableSet is the characters of tables.
+// tableSet returns the characters of tables.
 func tableSet(tables ...*unicode.RangeTable) (set []runeRange) {
 	for _, t := range tables {
 		if t == nil {

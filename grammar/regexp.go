@@ -34,7 +34,7 @@ type runes struct{}
 
 func (runes) class(set []runeRange) *expr { return class(set) }
 
-// regexpExpr is the expression of a pattern and its tree, whose characters are written by s. What matches a part
+// regexpExpr returns the expression of a pattern and its tree, whose characters are written by s. What matches a part
 // of the text is enough if search is set, as in JSON schemas.
 func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*expr, error) {
 	var alternatives []*expr
@@ -58,7 +58,7 @@ func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*exp
 	return alt(alternatives...), nil
 }
 
-// branches are the alternatives of re, each of which may have anchors of its own.
+// branches returns the alternatives of re, each of which may have anchors of its own.
 func branches(re *syntax.Regexp) []*syntax.Regexp {
 	switch re.Op {
 	case syntax.OpCapture:
@@ -119,7 +119,7 @@ func (c converter) expr(re *syntax.Regexp) (*expr, error) {
 	return nil, errorf(fault.ErrUnsupported, "%.200q: %s, other than at the beginning or the end", c.pattern, re)
 }
 
-// combine is the expression of re, made of those of its parts.
+// combine returns the expression of re, made of those of its parts.
 func combine(re *syntax.Regexp, sub []*expr) *expr {
 	switch re.Op {
 	case syntax.OpAlternate:
@@ -136,7 +136,7 @@ func combine(re *syntax.Regexp, sub []*expr) *expr {
 	return concat(sub...)
 }
 
-// literal is the characters of re.
+// literal returns the characters of re.
 func (c converter) literal(re *syntax.Regexp) *expr {
 	sets := literalSets(re)
 	sub := make([]*expr, len(sets))

@@ -47,7 +47,7 @@ func JSONSchema(schema []byte) (*Grammar, error) {
 	return g, err
 }
 
-// JSONObject is the grammar of any JSON object, with the white space of JSONSchema.
+// JSONObject returns the grammar of any JSON object, with the white space of JSONSchema.
 func JSONObject() *Grammar { return jsonObject() }
 
 var jsonObject = sync.OnceValue(func() *Grammar {
@@ -58,7 +58,7 @@ var jsonObject = sync.OnceValue(func() *Grammar {
 	return g
 })
 
-// value is the expression of the values that schemas allow.
+// value returns the expression of the values that schemas allow.
 func (c *schemaCompiler) value(of schemas) (*expr, error) {
 	f, err := c.factsOf(of)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *schemaCompiler) value(of schemas) (*expr, error) {
 	return c.write(f)
 }
 
-// write is the expression of the values that are as f says.
+// write returns the expression of the values that are as f says.
 func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	if len(f.choices) > 0 {
 		return c.choose(f)
@@ -114,7 +114,7 @@ func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// enumerated is the values of f.enum that are as f says.
+// enumerated returns the values of f.enum that are as f says.
 func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	var texts []string
 	var composed []*expr

@@ -9,7 +9,7 @@ import (
 
 // This file has the lists of JSON schemas.
 
-// array is the lists that f allows.
+// array returns the lists that f allows.
 func (c *schemaCompiler) array(f *facts) (*expr, error) {
 	if f.maxItems >= 0 && f.maxItems < f.minItems {
 		return none, nil
@@ -39,7 +39,7 @@ func (c *schemaCompiler) array(f *facts) (*expr, error) {
 	return c.list(f, prefix, item), nil
 }
 
-// list is the lists of elements that are independent of each other.
+// list returns the lists of elements that are independent of each other.
 func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 	if f.maxItems >= 0 && f.maxItems < len(prefix) {
 		prefix, item = prefix[:f.maxItems], none
@@ -71,7 +71,7 @@ func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 	return concat(literal("["), c.part(space), all, literal("]"))
 }
 
-// elements are the schemas of the first elements, and of those after them, if there may be such.
+// elements returns the schemas of the first elements, and of those after them, if there may be such.
 func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, open bool) {
 	n := 0
 	open = true // others may follow that no schema speaks of
@@ -130,7 +130,7 @@ const (
 	maxListings  = 4096 // states
 )
 
-// counting is the lists of elements that are counted or differ; nil if that is left out.
+// counting returns the lists of elements that are counted or differ; nil if that is left out.
 func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open bool) (*expr, error) {
 	n := lister{schemaCompiler: c, f: f, of: of, rest: rest, open: open, known: map[string]*expr{}}
 	err := n.prepare()
@@ -188,7 +188,7 @@ func (n *lister) prepare() (err error) {
 	return nil
 }
 
-// finite is the values that schemas allow, if these are few.
+// finite returns the values that schemas allow, if these are few.
 func (n *lister) finite(of schemas) ([]*value, error) {
 	f, err := n.factsOf(of)
 	if err != nil {
@@ -246,7 +246,7 @@ func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	return e, nil
 }
 
-// next is an element, and what may follow.
+// next returns an element, and what may follow.
 func (n *lister) next(i, counted int, used []byte) (list []*expr, err error) {
 	if i >= len(n.of) && !n.open {
 		return nil, nil

@@ -175,7 +175,7 @@ type choice struct {
 // maxSchemas is how many schemas are looked at; those that apply together count each time.
 const maxSchemas = 1 << 16
 
-// child is the member or element of s that key names; without value if there is none.
+// child returns the member or element of s that key names; without value if there is none.
 func (s schemaAt) child(key string) schemaAt {
 	v := s.members[key]
 	if s.kind == kindArray {
@@ -245,7 +245,7 @@ const (
 	parts
 )
 
-// schemas are the elements of anyOf and its kind.
+// schemas returns the elements of anyOf and its kind.
 func (s schemaAt) schemas() (schemas, error) {
 	if s.kind != kindArray || len(s.list) == 0 {
 		return nil, errorf(fault.ErrSyntax, "%s is not a list of schemas", s.path)

@@ -26,7 +26,7 @@ func (f *facts) clone() *facts {
 	return &g
 }
 
-// valid are the types that a value may have, kinds those of them that are generated.
+// valid returns the types that a value may have, kinds those of them that are generated.
 func (f *facts) valid() kind {
 	types := f.types
 	if f.enum != nil {

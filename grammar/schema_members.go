@@ -31,7 +31,7 @@ func (r reader) object() (err error) {
 	return nil
 }
 
-// properties are the members of a keyword, none if it is not there.
+// properties returns the members of a keyword, none if it is not there.
 func (r reader) properties(key string) (list []property, err error) {
 	at := r.s.child(key)
 	if at.value == nil {
@@ -58,7 +58,7 @@ func (r reader) properties(key string) (list []property, err error) {
 	return list, nil
 }
 
-// names are the elements of required and its kind.
+// names returns the elements of required and its kind.
 func (s schemaAt) names() (list []string, err error) {
 	if s.kind != kindArray || slices.ContainsFunc(s.list, func(v *value) bool { return v.kind != kindString }) {
 		return nil, errorf(fault.ErrSyntax, "%s is not a list of names", s.path)

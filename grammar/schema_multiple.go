@@ -14,7 +14,7 @@ const (
 	maxMultiple = 5000 // of its digits, without the point
 )
 
-// multiple is the beginning of the decimal numbers that are multiples of m: states are the remainder of the digits before,
+// multiple returns the beginning of the decimal numbers that are multiples of m: states are the remainder of the digits before,
 // and how many of these are decimals.
 func (a *automaton) multiple(m *big.Rat) (int32, error) {
 	decimals, scaled := 0, new(big.Rat).Set(m)
@@ -68,7 +68,7 @@ const (
 	fractionForm = `^[0-9-]*\.[0-9]*[1-9][0-9]*$`
 )
 
-// number is the numbers that f allows.
+// number returns the numbers that f allows.
 func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	base := numbersBetween(f.lo, f.hi)
 	if f.integer {
@@ -117,7 +117,7 @@ func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	return d.expr(&c.program, runes{}), nil
 }
 
-// expr is the beginning of the texts of e, which continue with then. E is of ASCII, and calls no rules.
+// expr returns the beginning of the texts of e, which continue with then. E is of ASCII, and calls no rules.
 func (a *automaton) expr(e *expr, then int32) (int32, error) {
 	if err := a.full(); err != nil {
 		return 0, err

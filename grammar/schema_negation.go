@@ -9,7 +9,7 @@ import (
 
 // This file negates schemas, keyword by keyword.
 
-// negation is a schema of the values that s does not allow. The error is of what cannot be held.
+// negation returns a schema of the values that s does not allow. The error is of what cannot be held.
 func (c *schemaCompiler) negation(s schemaAt) (schemaAt, error) {
 	if n, ok := c.negations[s.value]; ok {
 		if n == nil {
@@ -174,7 +174,7 @@ func (n negator) condition(at schemaAt) (out []*value, err error) {
 	return out, nil
 }
 
-// typesBut is a schema of all types but some.
+// typesBut returns a schema of all types but some.
 func typesBut(types kind) *value {
 	var list []*value
 	for _, name := range []string{"object", "array", "string", "number", "boolean", "null"} {

@@ -66,7 +66,7 @@ func (r reader) condition(at schemaAt) error {
 	return nil
 }
 
-// elsewhere is an error of what cannot be held as one at the keyword that wants it.
+// elsewhere returns an error of what cannot be held as one at the keyword that wants it.
 func elsewhere(err error, path *location) error {
 	if !isRefusal(err) {
 		return err
@@ -100,7 +100,7 @@ func makeObject(pairs ...any) *value {
 
 func makeString(s string) *value { return &value{kind: kindString, text: s} }
 
-// lacking is the objects without a member.
+// lacking returns the objects without a member.
 func lacking(name string) *value {
 	return makeObject("properties", makeObject(name, false))
 }

@@ -236,7 +236,7 @@ func (f fractions) digits(lo, hi *string, n int) *expr {
 	return alt(list...)
 }
 
-// head is the first digit of s and the others; zero after its end.
+// head returns the first digit of s and the others; zero after its end.
 func head(s *string) (byte, *string) {
 	if s == nil || *s == "" {
 		return 0, s
@@ -256,7 +256,7 @@ func (l *limit) unlessFar(sign int) *limit {
 	return l
 }
 
-// magnitude is the limit without its sign.
+// magnitude returns the limit without its sign.
 func (l *limit) magnitude() bound {
 	abs := new(big.Rat).Abs(l.at)
 	text := abs.FloatString(2 * maxExponent) // exact: so many digits the number had at most
@@ -273,7 +273,7 @@ func (l *limit) magnitudeOrNil() *bound {
 	return &b
 }
 
-// integer is the integer next to l that is allowed, up for sign 1 and down for -1; nil for no limit.
+// integer returns the integer next to l that is allowed, up for sign 1 and down for -1; nil for no limit.
 func (l *limit) integer(sign int64) *big.Int {
 	if l == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // This file has the objects of JSON schemas.
 
-// object is the objects that f allows.
+// object returns the objects that f allows.
 func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	p, err := c.plan(f)
 	if err != nil || p.nothing {
@@ -41,7 +41,7 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	return concat(literal("{"), c.part(space), all, literal("}")), nil
 }
 
-// inOrder is the members in their order, and any number of further members
+// inOrder returns the members in their order, and any number of further members
 // after them.
 func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *expr {
 	comma := concat(literal(","), c.part(space))
@@ -82,7 +82,7 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 // maxNames bounds the names that additional ones have to differ from.
 const maxNames = 1 << 14
 
-// otherPair is a member with none of the names, which are in quotes; nil if there is no other.
+// otherPair returns a member with none of the names, which are in quotes; nil if there is no other.
 func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
 	var list []*expr
 	for _, o := range p.others {
@@ -107,7 +107,7 @@ func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error)
 	return call(c.rule(nil, alt(list...))), nil
 }
 
-// namesOf is the names of other members that have rules.
+// namesOf returns the names of other members that have rules.
 func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	taken := textRule{words: []string{}, not: true}
 	for _, m := range p.members {
@@ -136,7 +136,7 @@ func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	return concat(literal(`"`), c.otherThan(rest)), nil
 }
 
-// otherThan is the rest of a name up to its closing quote, except for taken ones, which are in order and
+// otherThan returns the rest of a name up to its closing quote, except for taken ones, which are in order and
 // have that quote too.
 func (c *schemaCompiler) otherThan(taken []string) *expr {
 	list := []*expr{literal(`"`)}
@@ -172,7 +172,7 @@ func (c *schemaCompiler) otherRune(set []runeRange) *expr {
 	return alt(class(plain), c.part(beyondLetters))
 }
 
-// unquoted is the first character of the rest of a string in quotes, and the bytes that it is
+// unquoted returns the first character of the rest of a string in quotes, and the bytes that it is
 // written with; 0 of them at the closing quote.
 func unquoted(s string) (r rune, n int) {
 	r, n = utf8.DecodeRuneInString(s)
@@ -194,7 +194,7 @@ func unquoted(s string) (r rune, n int) {
 	return r, n
 }
 
-// counted is the members of objects, their number as f says.
+// counted returns the members of objects, their number as f says.
 func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *expr) (*expr, error) {
 	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[tally]*expr{}, atMost: f.maxProperties}
 	if other != nil && f.minProperties > 1 {

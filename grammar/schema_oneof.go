@@ -11,7 +11,7 @@ import (
 // maxCombined is how many schemas the negations of a branch may multiply to.
 const maxCombined = 256
 
-// choose is the alternatives of the first anyOf or oneOf of f, each with all else that f says.
+// choose returns the alternatives of the first anyOf or oneOf of f, each with all else that f says.
 func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	first := f.choices[0]
 	alone := f.plain && len(f.choices) == 1
@@ -98,7 +98,7 @@ func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, err
 	return not, nil
 }
 
-// alternatives are the elements of a list, if it is one.
+// alternatives returns the elements of a list, if it is one.
 func (s schemaAt) alternatives() []*value {
 	if s.value == nil {
 		return nil
@@ -151,7 +151,7 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	return len(a.choices)+len(b.choices) == 0 && p.lacks(q) && q.lacks(p), nil
 }
 
-// generated are the types that may be generated whatever is chosen of anyOf and oneOf in f.
+// generated returns the types that may be generated whatever is chosen of anyOf and oneOf in f.
 func (c *schemaCompiler) generated(f *facts) kind {
 	if len(f.choices) > 0 {
 		return f.valid()

@@ -48,7 +48,7 @@ type notHeld struct {
 func (e *notHeld) Error() string { return fmt.Sprintf("%v: %s: %s", e.is, e.path, e.reason) }
 func (e *notHeld) Unwrap() error { return e.is }
 
-// unheldAt is the error for what a mask cannot hold at a place; is reports whether it never can, or not of this size.
+// unheldAt returns the error for what a mask cannot hold at a place; is reports whether it never can, or not of this size.
 func unheldAt(is error, path *location, format string, args ...any) error {
 	if errors.Is(is, fault.ErrTooLarge) {
 		is = fault.ErrTooLarge

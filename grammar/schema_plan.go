@@ -162,7 +162,7 @@ func (n *planner) member(m *member) error {
 	return nil
 }
 
-// schemasOf is the schemas of a name, or of those that are not properties, by the patterns that match.
+// schemasOf returns the schemas of a name, or of those that are not properties, by the patterns that match.
 func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas) {
 	loose := make([]bool, len(n.f.looseMembers))
 	for i := range loose {
@@ -313,7 +313,7 @@ func (n *counter) from(t tally) (*expr, error) {
 	return e, nil
 }
 
-// closing is the space before the closing brace, none in an object without members.
+// closing returns the space before the closing brace, none in an object without members.
 func (n *counter) closing(t tally) *expr {
 	if t.some+t.others == 0 {
 		return empty

@@ -48,7 +48,7 @@ func (x *index) add(s schemaAt, in *resource) {
 	}
 }
 
-// enter is the resource that s begins, or in.
+// enter returns the resource that s begins, or in.
 func (x *index) enter(s schemaAt, in *resource) *resource {
 	old := in.old
 	if d := s.members["$schema"]; d != nil && d.kind == kindString {

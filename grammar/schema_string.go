@@ -11,7 +11,7 @@ import (
 
 // This file has the strings of JSON schemas.
 
-// string is the strings that f allows.
+// string returns the strings that f allows.
 func (c *schemaCompiler) string(f *facts) (*expr, error) {
 	limited := f.minLength > 0 || f.maxLength >= 0
 	if f.maxLength >= 0 && f.maxLength < f.minLength {
@@ -35,7 +35,7 @@ func (c *schemaCompiler) string(f *facts) (*expr, error) {
 	return concat(literal(`"`), repeat(c.part(oneCharacter), f.minLength, f.maxLength), literal(`"`)), nil
 }
 
-// ruled is the strings that follow the rules of f, without their quotes.
+// ruled returns the strings that follow the rules of f, without their quotes.
 func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
 	if r := f.texts[0]; len(f.texts) == 1 && !r.not && r.words == nil {
 		re, err := c.tree(r.pattern)
@@ -77,7 +77,7 @@ func limitedClass(re *syntax.Regexp, least, most int) *expr {
 	return repeat(jsonRunes{}.class(classSet(re.Sub[0])), least, most)
 }
 
-// language is the automaton of the strings that f allows, which has choices no longer.
+// language returns the automaton of the strings that f allows, which has choices no longer.
 func (c *schemaCompiler) language(f *facts, more ...textRule) (*deterministic, error) {
 	var starts []int32
 	var not []bool
@@ -98,7 +98,7 @@ func (c *schemaCompiler) language(f *facts, more ...textRule) (*deterministic, e
 	return c.automaton().determine(starts, agree(not))
 }
 
-// automaton is the one that all strings of the schema are built in.
+// automaton returns the one that all strings of the schema are built in.
 func (c *schemaCompiler) automaton() *automaton {
 	if c.strings == nil {
 		c.strings, c.starts = newAutomaton(), map[string]int32{}

@@ -155,7 +155,7 @@ func (t *table) take(s *set, other *stacks) {
 	s.end, s.cut = s.end || other.end, s.cut || other.cut
 }
 
-// intern is the stacks that s became; s is used up.
+// intern returns the stacks that s became; s is used up.
 func (t *table) intern(s *set) *stacks {
 	slices.SortFunc(s.items, func(a, b item) int {
 		if a.state != b.state {
@@ -195,7 +195,7 @@ func (t *table) intern(s *set) *stacks {
 	return c
 }
 
-// union is the stacks of a and those of b.
+// union returns the stacks of a and those of b.
 func (t *table) union(a, b *stacks) *stacks {
 	if a == b || t.exhausted() {
 		return a

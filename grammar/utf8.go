@@ -15,7 +15,7 @@ const (
 	surrogateHi = 0xdfff
 )
 
-// normalised is the same set in order, without overlaps and without surrogates, which UTF-8 has no
+// normalised returns the same set in order, without overlaps and without surrogates, which UTF-8 has no
 // bytes for.
 func normalised(set []runeRange) []runeRange {
 	var parts []runeRange

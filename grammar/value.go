@@ -109,7 +109,7 @@ func readMembers(d *json.Decoder, begin json.Delim, depth int) (*value, error) {
 // maxExponent bounds what exact arithmetic on numbers of a schema costs.
 const maxExponent = 400
 
-// rational is the value of a number, nil if it has too many digits.
+// rational returns the value of a number, nil if it has too many digits.
 func (v *value) rational() *big.Rat {
 	if v.kind != kindNumber {
 		return nil
@@ -211,7 +211,7 @@ func quote(s string) string {
 	return string(append(b, '"'))
 }
 
-// spelling is a character in a JSON string.
+// spelling returns a character in a JSON string.
 func spelling(r rune) string {
 	switch r {
 	case '"', '\\':

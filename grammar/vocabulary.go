@@ -102,7 +102,7 @@ func (v *Vocabulary) close(path []int) {
 	}
 }
 
-// child is the node that a byte leads to from another one.
+// child returns the node that a byte leads to from another one.
 func (v *Vocabulary) child(node int, b byte) (child int, ok bool) {
 	for i, end := node+1, node+int(v.nodes[node].size); i < end; i += int(v.nodes[i].size) {
 		if v.nodes[i].b == b {
@@ -112,8 +112,8 @@ func (v *Vocabulary) child(node int, b byte) (child int, ok bool) {
 	return 0, false
 }
 
-// Tokens is the number of tokens.
+// Tokens returns the number of tokens.
 func (v *Vocabulary) Tokens() int { return len(v.tokens) }
 
-// words is the number of words that a mask has.
+// words returns the number of words that a mask has.
 func (v *Vocabulary) words() int { return (len(v.tokens) + 63) / 64 }

@@ -44,7 +44,7 @@ func again(ctx context.Context, do func() error) (err error) {
 	return err
 }
 
-// passing is an error of a connection, which another attempt may not meet unless ctx has ended.
+// passing returns an error of a connection, which another attempt may not meet unless ctx has ended.
 func passing(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -125,7 +125,7 @@ func (f *file) resume(part *os.File) (sum hash.Hash, have int64, err error) {
 	return sum, have, err
 }
 
-// newHash is the hash by which the hub knows the file.
+// newHash returns the hash by which the hub knows the file.
 func (f *file) newHash() hash.Hash {
 	if f.LFS != nil {
 		return sha256.New()
@@ -151,7 +151,7 @@ func isDisk(err error) bool {
 	return errors.As(err, &disk)
 }
 
-// escape is a path as a URL has it.
+// escape returns a path as a URL has it.
 func escape(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {

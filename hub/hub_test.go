@@ -110,7 +110,7 @@ func (f *fake) cause(trouble func(w http.ResponseWriter, r *http.Request) bool) 
 	f.trouble = trouble
 }
 
-// asked is the requests since the last call.
+// asked returns the requests since the last call.
 func (f *fake) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

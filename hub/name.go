@@ -42,7 +42,7 @@ func ParseName(s string) (Name, error) {
 	return n, nil
 }
 
-// String is the name as ParseName reads it.
+// String returns the name as ParseName reads it.
 func (n Name) String() string {
 	s := n.Repository
 	if n.File != "" {

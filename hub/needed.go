@@ -30,7 +30,7 @@ var weights = [][]string{
 // weights of its own.
 var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 
-// Needed is the files among those of a repository that opening it as a model takes: the
+// Needed returns the files among those of a repository that opening it as a model takes: the
 // configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
 // config.json, which a module StaticEmbedding can do without, it is the configuration and the weights of an
 // adapter, and empty if there is none.
@@ -61,7 +61,7 @@ func Needed(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !needed[f] })
 }
 
-// adapter is the files of a low-rank adapter, if the repository holds one.
+// adapter returns the files of a low-rank adapter, if the repository holds one.
 func adapter(files []string) []string {
 	if config := "adapter_config.json"; slices.Contains(files, config) {
 		for _, weights := range []string{"adapter_model.safetensors", "adapter_model.bin"} {

@@ -58,7 +58,7 @@ func (f *file) check() error {
 	return nil
 }
 
-// list is the commit of the revision, and its files.
+// list returns the commit of the revision, and its files.
 func (p *puller) list(ctx context.Context) (commit string, files []file, err error) {
 	at := p.Endpoint + "/api/models/" + p.name.Repository + "/revision/" + url.PathEscape(p.name.revision()) + "?blobs=true"
 	var text []byte
@@ -291,7 +291,7 @@ var (
 	errRange     = fmt.Errorf("%w: no such range", errTransient)
 )
 
-// status is the error that an answer tells.
+// status returns the error that an answer tells.
 func status(resp *http.Response, at string) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:
@@ -308,7 +308,7 @@ func status(resp *http.Response, at string) error {
 	return check.Errorf(fault.ErrServer, "%s: %s", at, resp.Status)
 }
 
-// reason is the hub's own explanation of an error, for example that a model is gated.
+// reason returns the hub's own explanation of an error, for example that a model is gated.
 func reason(resp *http.Response) string {
 	if text := resp.Header.Get("X-Error-Message"); text != "" {
 		return fmt.Sprintf(": %.300q", text)

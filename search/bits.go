@@ -14,7 +14,7 @@ type bitRows struct {
 	row        []int32 // a vector on its way
 }
 
-// signWords is the words of a vector.
+// signWords returns the words of a vector.
 func signWords(dim int) int { return (dim + 31) / 32 }
 
 const panel = kernels.SignPanel

@@ -154,7 +154,7 @@ func (s *summer) rows(p Precision, x *Index, decode func(dst []float32, i int)) 
 	}
 }
 
-// rowBytes is the size of a vector.
+// rowBytes returns the size of a vector.
 func rowBytes(p Precision, dim int) int {
 	switch p {
 	case Float32:

@@ -18,7 +18,7 @@ import (
 // kinds are options of every sort of file.
 var kinds = []Options{{}, {Precision: Int8}, {Precision: Binary}, {Precision: Int8, Rescore: Float32}, {Precision: Binary, Rescore: Int8, Oversample: 7}, {Precision: Binary, Rescore: Float32}, {Fingerprint: "0-f32-1"}}
 
-// written is the file of an index.
+// written returns the file of an index.
 func written(t testing.TB, x *Index) []byte {
 	var b bytes.Buffer
 	if n, err := x.WriteTo(&b); err != nil || n != int64(b.Len()) {
@@ -120,7 +120,7 @@ func TestSaveOver(t *testing.T) {
 	}
 }
 
-// summed is a file with the checksum that it should have.
+// summed returns a file with the checksum that it should have.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))

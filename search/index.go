@@ -24,7 +24,7 @@ const (
 
 var precisionNames = [...]string{"none", "float32", "int8", "binary"}
 
-// String is the name as sentence-transformers has it.
+// String returns the name as sentence-transformers has it.
 func (p Precision) String() string {
 	if int(p) < len(precisionNames) {
 		return precisionNames[p]
@@ -32,7 +32,7 @@ func (p Precision) String() string {
 	return fmt.Sprintf("Precision(%d)", uint8(p))
 }
 
-// ParsePrecision is the precision of that name: float32, int8 or binary.
+// ParsePrecision returns the precision of that name: float32, int8 or binary.
 func ParsePrecision(name string) (Precision, error) {
 	for p := Float32; p <= Binary; p++ {
 		if p.String() == name {
@@ -81,7 +81,7 @@ type Index struct {
 	gone    int // how many marks there are
 }
 
-// New is an empty index of vectors of dim numbers, 1 to 65536.
+// New returns an empty index of vectors of dim numbers, 1 to 65536.
 func New(dim int, o Options) (*Index, error) {
 	if dim < 1 || dim > maxDim {
 		return nil, check.Option("dim", dim, "want 1 to %d", maxDim)

@@ -106,7 +106,7 @@ func (x *Index) compact() {
 	}
 }
 
-// In is the condition for [Index.SearchWhere] that an id is one of some.
+// In returns the condition for [Index.SearchWhere] that an id is one of some.
 func In(ids ...int64) func(id int64) bool {
 	set := make(map[int64]struct{}, len(ids))
 	for _, id := range ids {

@@ -16,7 +16,7 @@ import (
 // held is what an index should have: vectors of distinct ids.
 type held map[int64][]float32
 
-// index is a new index of these vectors.
+// index returns a new index of these vectors.
 func (h held) index(t *testing.T, dim int, o Options) *Index {
 	t.Helper()
 	ids, vectors := []int64{}, [][]float32{}

@@ -107,7 +107,7 @@ func decodeBlocks(x []float32, blocks []byte) {
 	}
 }
 
-// dot is the dot product of two vectors of one length.
+// dot returns the dot product of two vectors of one length.
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	for len(a) >= 4 && len(b) >= 4 {

@@ -37,7 +37,7 @@ func random(seed uint64, n, dim int) [][]float32 {
 	return v
 }
 
-// oracle is the k best by a score, ties by id.
+// oracle returns the k best by a score, ties by id.
 func oracle(ids []int64, n, k int, score func(i int) float64) []Hit {
 	all := make([]Hit, n)
 	for i := range all {

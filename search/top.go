@@ -108,7 +108,7 @@ func (t *top) offer(c candidate) {
 	t.floor = h[0].score
 }
 
-// best is the k best of all tops, in order.
+// best returns the k best of all tops, in order.
 func best(k int, tops []*top) []candidate {
 	var all []candidate
 	for _, t := range tops {

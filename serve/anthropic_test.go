@@ -29,7 +29,7 @@ type anthropicUsage struct {
 	Output int `json:"output_tokens"`
 }
 
-// namedEvents are the server-sent events of an answer, each with a name that its data has as type.
+// namedEvents returns the server-sent events of an answer, each with a name that its data has as type.
 func namedEvents(t *testing.T, body string) (all []string) {
 	t.Helper()
 	for _, event := range strings.Split(body, "\n\n") {
@@ -42,7 +42,7 @@ func namedEvents(t *testing.T, body string) (all []string) {
 	return all
 }
 
-// assembled is the message that a stream makes, as clients put it together.
+// assembled returns the message that a stream makes, as clients put it together.
 func assembled(t *testing.T, body string) (r anthropicReply) {
 	t.Helper()
 	open := -1

@@ -55,7 +55,7 @@ type chatAnswer struct {
 	}
 }
 
-// events are the data of server-sent events, the last of which has to be [DONE].
+// events returns the data of server-sent events, the last of which has to be [DONE].
 func events(t *testing.T, body string) (all []string) {
 	t.Helper()
 	for _, event := range strings.Split(body, "\n\n") {
@@ -213,7 +213,7 @@ const hi = `"messages": [{"role": "user", "content": "Hi"}]`
 
 const weatherTools = `"tools": [{"type": "function", "function": {"name": "see", "parameters": {"type": "object", "properties": {"a": {"enum": ["Rom"]}}, "required": ["a"], "additionalProperties": false}}}]`
 
-// roomyFolder is a copy of the generator with a longer context, for tools.
+// roomyFolder returns a copy of the generator with a longer context, for tools.
 func roomyFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "generate")
@@ -235,7 +235,7 @@ func roomyFolder(t *testing.T) string {
 	return dir
 }
 
-// roomy is a server of the generator with a longer context.
+// roomy returns a server of the generator with a longer context.
 func roomy(t *testing.T) *httptest.Server { return startedAs(t, Options{}, Model{Dir: roomyFolder(t)}) }
 
 // TestChatConstrained has answers follow what a random model would never write.

@@ -40,7 +40,7 @@ var bodies = map[string]string{
 	"/models/generate":           `{"inputs":"The","parameters":{"max_new_tokens":1}`,
 }
 
-// withAll is a server with a model for each of the bodies.
+// withAll returns a server with a model for each of the bodies.
 func withAll(t testing.TB, o Options) *httptest.Server {
 	return started(t, o, "embed", "embed-sparse", "classify", "rerank", "generate")
 }
@@ -148,7 +148,7 @@ func TestHalfCharacters(t *testing.T) {
 	}
 }
 
-// answered is the answer to a request, without what differs each time.
+// answered returns the answer to a request, without what differs each time.
 func answered(t testing.TB, url, body string) string {
 	t.Helper()
 	status, answer, _ := ask(t, "POST", url, body)
@@ -246,7 +246,7 @@ func TestCutTold(t *testing.T) {
 	}
 }
 
-// must is a value's JSON.
+// must returns a value's JSON.
 func must(t testing.TB, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)

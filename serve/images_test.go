@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// picture is the file of an image of many colours.
+// picture returns the file of an image of many colours.
 func picture(t *testing.T) []byte {
 	m := image.NewRGBA(image.Rect(0, 0, 40, 36))
 	for i := range m.Pix {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// chosen is the text of the first choice, and why it ended.
+// chosen returns the text of the first choice, and why it ended.
 func chosen(t testing.TB, url, path, fields string) (text, finish string) {
 	t.Helper()
 	status, answer, _ := ask(t, "POST", url+path, `{`+fields+`}`)

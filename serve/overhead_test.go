@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// miniLM is a folder with an encoder of MiniLM's shape, except for its vocabulary, with random weights.
+// miniLM returns a folder with an encoder of MiniLM's shape, except for its vocabulary, with random weights.
 func miniLM(b *testing.B) (dir string) {
 	b.Helper()
 	const vocab, dim, within, layers = 1024, 384, 1536, 6

@@ -30,7 +30,7 @@ type responseAnswer struct {
 	}
 }
 
-// responseOf is the response at the end of a stream, in which every item has been built from its pieces.
+// responseOf returns the response at the end of a stream, in which every item has been built from its pieces.
 func responseOf(t *testing.T, body string) (r responseAnswer) {
 	t.Helper()
 	var names []string

@@ -26,7 +26,7 @@ type Model struct {
 	Options text.Options
 }
 
-// NameOf is the name by which a model is served that is given none: org/name of a model in the hub's cache, else the name
+// NameOf returns the name by which a model is served that is given none: org/name of a model in the hub's cache, else the name
 // of its folder, or of its GGUF file.
 func NameOf(dir string) string { return engine.NameOf(dir) }
 
@@ -150,7 +150,7 @@ func (s *Server) Ready() bool { return s.engine.Ready() }
 // Wait waits until the models are open, and says which could not be opened.
 func (s *Server) Wait(ctx context.Context) error { return s.engine.Wait(ctx) }
 
-// Models are the names of what is served.
+// Models returns the names of what is served.
 func (s *Server) Models() []string {
 	var names []string
 	for _, m := range s.engine.Models() {

@@ -18,7 +18,7 @@ import (
 
 const testdata = "../text/testdata/"
 
-// started is a server of models of the test data, by their folders' names, that is ready.
+// started returns a server of models of the test data, by their folders' names, that is ready.
 func started(t testing.TB, o Options, folders ...string) *httptest.Server {
 	t.Helper()
 	var models []Model
@@ -28,7 +28,7 @@ func started(t testing.TB, o Options, folders ...string) *httptest.Server {
 	return startedAs(t, o, models...)
 }
 
-// startedAs is a server of models that is ready.
+// startedAs returns a server of models that is ready.
 func startedAs(t testing.TB, o Options, models ...Model) *httptest.Server {
 	t.Helper()
 	s, err := New(models, o)

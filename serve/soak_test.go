@@ -115,7 +115,7 @@ func (s *soak) right(i int) error {
 	return nil
 }
 
-// ask is the answer to a request that has one.
+// ask returns the answer to a request that has one.
 func (s *soak) ask(i int) (value any, err error) {
 	status, answer, err := s.post(context.Background(), s.bodies[i])
 	if err != nil || status != 200 {
@@ -322,7 +322,7 @@ func memoryInUse() float64 {
 	return float64(m.HeapAlloc+m.StackInuse) / (1 << 20)
 }
 
-// resident is the process's memory in MiB, where the system tells.
+// resident returns the process's memory in MiB, where the system tells.
 func resident() float64 {
 	data, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := bytes.Cut(data, []byte("\nVmRSS:"))

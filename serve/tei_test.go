@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// opened is the pipeline of a folder of the test data.
+// opened returns the pipeline of a folder of the test data.
 func opened[P any](t testing.TB, folder string) P {
 	t.Helper()
 	kind, err := text.KindOf(testdata + folder)
@@ -24,7 +24,7 @@ func opened[P any](t testing.TB, folder string) P {
 	return p.(P)
 }
 
-// posted is the answer to a request, which has to be 200.
+// posted returns the answer to a request, which has to be 200.
 func posted[T any](t testing.TB, url string, body any) T {
 	t.Helper()
 	data, err := json.Marshal(body)

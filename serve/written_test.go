@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// toolless is a server of the generator with a longer context and a template that has no place for tools.
+// toolless returns a server of the generator with a longer context and a template that has no place for tools.
 func toolless(t *testing.T) *httptest.Server {
 	const template = `{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n`
 	dir := roomyFolder(t)

@@ -15,7 +15,7 @@ type pressureError struct {
 
 func (e *pressureError) Error() string { return e.msg }
 
-// allocate gives the registers that nodes use physical ones.
+// allocate returns the registers that nodes use physical ones.
 //
 // Two registers interfere if one is written while the other is live, whether
 // or not what is written is ever read, or if one instruction writes both. A
@@ -110,7 +110,7 @@ func (g *graph) edge(a, b *register) {
 
 func edgeKey(a, b *register) [2]int { return [2]int{min(a.id, b.id), max(a.id, b.id)} }
 
-// root is the register that r was merged into.
+// root returns the register that r was merged into.
 func (r *register) root() *register {
 	for r.merged != nil {
 		r = r.merged

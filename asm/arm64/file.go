@@ -24,7 +24,7 @@ type File struct {
 	errs      []error
 }
 
-// NewFile is an empty file.
+// NewFile returns an empty file.
 func NewFile() *File { return &File{} }
 
 // poolSymbol names the file's read-only data.
@@ -54,7 +54,7 @@ func (file *File) Function(name, signature string) *Function {
 	return f
 }
 
-// Assembly is the text of the .s file.
+// Assembly returns the text of the .s file.
 func (file *File) Assembly() ([]byte, error) {
 	errs := file.errs
 	var body bytes.Buffer
@@ -91,7 +91,7 @@ func (file *File) Assembly() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// Stubs is the Go file that declares the functions.
+// Stubs returns the Go file that declares the functions.
 func (file *File) Stubs(pkg string) []byte {
 	var w bytes.Buffer
 	file.top(&w)

@@ -48,7 +48,7 @@ func (f *Function) errorf(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s: %s", caller(), f.name, fmt.Sprintf(format, args...)))
 }
 
-// caller is the nearest line outside of this package's methods.
+// caller returns the nearest line outside of this package's methods.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -66,10 +66,10 @@ func (f *Function) newRegister(c class) *register {
 	return r
 }
 
-// GP is a fresh general register.
+// GP returns a fresh general register.
 func (f *Function) GP() GP { return GP{f.newRegister(gp)} }
 
-// V is a fresh vector register.
+// V returns a fresh vector register.
 func (f *Function) V() Vec { return Vec{f.newRegister(vector)} }
 
 // TablePair is two vector registers that are neighbours by number, the same each time: VTBL2 takes a
@@ -94,11 +94,11 @@ func (f *Function) Comment(text string) {
 	f.comment = append(f.comment, strings.Split(text, "\n")...)
 }
 
-// Param is a parameter; see gotypes.Component for its parts, as in
+// Param returns a parameter; see gotypes.Component for its parts, as in
 // Param("x").Base().
 func (f *Function) Param(name string) gotypes.Component { return f.sig.Params().Lookup(name) }
 
-// ReturnIndex is the i-th result.
+// ReturnIndex returns the i-th result.
 func (f *Function) ReturnIndex(i int) gotypes.Component { return f.sig.Results().At(i) }
 
 // Load reads a parameter. Floats go to lane 0 of a vector register, and the
@@ -176,7 +176,7 @@ func (f *Function) add(n node) {
 	f.nodes = append(f.nodes, n)
 }
 
-// Const is a register that holds four 32-bit words throughout the function, to
+// Const returns a register that holds four 32-bit words throughout the function, to
 // be read only. It is loaded once, on entry, or at each use if registers are
 // scarce.
 func (f *Function) Const(words [4]uint32) Vec {

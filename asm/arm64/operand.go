@@ -184,10 +184,10 @@ type Mem struct {
 	post bool
 }
 
-// At is the memory at base + disp.
+// At returns the memory at base + disp.
 func At(base GP, disp int) Mem { return Mem{base: base, disp: disp} }
 
-// Post is the memory at base, which advances by disp after the access.
+// Post returns the memory at base, which advances by disp after the access.
 func Post(base GP, disp int) Mem { return Mem{base: base, disp: disp, post: true} }
 
 func (m Mem) text() string {

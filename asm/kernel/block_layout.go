@@ -32,7 +32,7 @@ var NumbersOf = [...][16]byte{
 	Nonlinear: {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
 }
 
-// Wide is the bits of an element once it is a byte.
+// Wide returns the bits of an element once it is a byte.
 func (l BlockLayout) Wide() int {
 	switch l.Codes {
 	case E2M1:
@@ -43,7 +43,7 @@ func (l BlockLayout) Wide() int {
 	return l.Bits
 }
 
-// Head is the number of bytes of a column before the first sub-block.
+// Head returns the number of bytes of a column before the first sub-block.
 func (l BlockLayout) Head() int {
 	switch {
 	case l.Codes == E2M1:
@@ -54,7 +54,7 @@ func (l BlockLayout) Head() int {
 	return 2
 }
 
-// SubScales is the number of bytes of scales of a column, with which a sub-block begins.
+// SubScales returns the number of bytes of scales of a column, with which a sub-block begins.
 func (l BlockLayout) SubScales() int {
 	switch {
 	case l.Scales && l.Least:
@@ -65,11 +65,11 @@ func (l BlockLayout) SubScales() int {
 	return 0
 }
 
-// SubBytes is the number of bytes of a column in a sub-block.
+// SubBytes returns the number of bytes of a column in a sub-block.
 func (l BlockLayout) SubBytes() int { return l.SubScales() + WeightBlock*l.Bits/8 }
 
-// Bytes is the number of bytes of a column in a block.
+// Bytes returns the number of bytes of a column in a block.
 func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.SubBytes() }
 
-// groupBytes is the bytes of a column that are a group's weights.
+// groupBytes returns the bytes of a column that are a group's weights.
 func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }

@@ -37,7 +37,7 @@ func (g *blockTile) upper(w []vec.V) []vec.V {
 	return of(w, func(v vec.V) vec.V { return g.UpperHalves(v, g.low) })
 }
 
-// flipped are the bytes with a sign, where the machine wants one.
+// flipped returns the bytes with a sign, where the machine wants one.
 func (g *blockTile) flipped(w []vec.V) []vec.V {
 	if g.flip == (vec.V{}) {
 		return w
@@ -45,7 +45,7 @@ func (g *blockTile) flipped(w []vec.V) []vec.V {
 	return of(w, func(v vec.V) vec.V { return g.Xor(v, g.flip) })
 }
 
-// decoded are the numbers of codes, where weights are such.
+// decoded returns the numbers of codes, where weights are such.
 func (g *blockTile) decoded(w []vec.V) []vec.V {
 	if g.Codes == NoCodes {
 		return w

@@ -49,7 +49,7 @@ func WidenInt8(m vec.Machine) {
 	})
 }
 
-// widen is the kernel func(dst []float32, x []uint16, ahead int). What is left after whole vectors is taken one by one:
+// widen returns the kernel func(dst []float32, x []uint16, ahead int). What is left after whole vectors is taken one by one:
 // AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {

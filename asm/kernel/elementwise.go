@@ -36,7 +36,7 @@ var ReLU = unary(4, func(m vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return m.Least(zero, x) }
 })
 
-// binary is the kernel func(dst, a, b []float32).
+// binary returns the kernel func(dst, a, b []float32).
 func binary(f func(m vec.Machine, a, b vec.V) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, a, b, n := m.SlicePtr("dst"), m.SlicePtr("a"), m.SlicePtr("b"), m.SliceLen("dst")

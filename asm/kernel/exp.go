@@ -12,10 +12,10 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// f32 is the constant nearest to v.
+// f32 returns the constant nearest to v.
 func f32(v float64) vec.Const { return c32(float32(v)) }
 
-// c32 is the constant v.
+// c32 returns the constant v.
 func c32(v float32) vec.Const { return vec.Const(math.Float32bits(v)) }
 
 var (
@@ -27,7 +27,7 @@ var (
 // pow2Bias is approx.RoundBias + 127: what vec's Pow2 wants added to its exponent.
 var pow2Bias = c32(approx.RoundBias + 127)
 
-// horner is the polynomial with ascending coefficients c at x. The last coefficient
+// horner returns the polynomial with ascending coefficients c at x. The last coefficient
 // goes into a register, which becomes the result; c[j] before it are operands.
 func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	p := m.Splat(c32(c[len(c)-1]))

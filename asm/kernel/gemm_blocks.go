@@ -8,7 +8,7 @@ import (
 
 // The products of integers with weights in blocks, as files of GGUF have them.
 
-// Blocks is the micro-kernel of products with weights in blocks. The totals of a tile are in
+// Blocks returns the micro-kernel of products with weights in blocks. The totals of a tile are in
 // registers where there are enough, and otherwise in C.
 func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
@@ -151,7 +151,7 @@ func (g *blockTile) groups() {
 	g.a.Next(WeightBlock / 4)
 }
 
-// startParam is the parameter that says for each row what its groups add
+// startParam returns the parameter that says for each row what its groups add
 // beside the products.
 func (g *blockTile) startParam() string {
 	if g.Least {

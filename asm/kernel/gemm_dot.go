@@ -70,7 +70,7 @@ func gemmDot(m vec.Machine) {
 	}
 }
 
-// zeroLanes are the lanes of a dot product.
+// zeroLanes returns the lanes of a dot product.
 func zeroLanes(m vec.Machine) (lanes []vec.V) {
 	for range vec.DotLanes / m.Width() {
 		lanes = append(lanes, m.Zero())

@@ -113,7 +113,7 @@ func (g *gemmDotX86Gen) advance(ld reg.Register, n int, slot operand.Mem) {
 	g.x.ADDQ(r, slot)
 }
 
-// rowAddresses are the addresses of n rows from p, with a register for every
+// rowAddresses returns the addresses of n rows from p, with a register for every
 // three: those registers are in bases.
 func (g *gemmDotX86Gen) rowAddresses(p operand.Mem, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
 	for i := range n {
@@ -194,7 +194,7 @@ func (t *dotTile) sums() {
 	t.x.Label("whole_" + t.id)
 }
 
-// sum is the register of a vector of the lanes of a sum.
+// sum returns the register of a vector of the lanes of a sum.
 func (t *dotTile) sum(i, j, chain int) reg.Register { return t.acc[i][j][chain].Reg.(reg.VecVirtual) }
 
 // step multiplies a vector of each row, disp bytes after the next.

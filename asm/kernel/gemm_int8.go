@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Int8Panel is the micro-kernel of int8 products, whose integers are multiplied as dot says.
+// Int8Panel returns the micro-kernel of int8 products, whose integers are multiplied as dot says.
 func Int8Panel(dot func() intDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot()

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Finish is the epilogue of a product for one panel of the tier's NR columns: the sums in
+// Finish returns the epilogue of a product for one panel of the tier's NR columns: the sums in
 // x, NR to a row, become rows of dst, with a bias and an activation before the
 // store and a residual after.
 func Finish(u Unary) func(vec.Machine) {

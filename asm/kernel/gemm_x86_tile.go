@@ -384,7 +384,7 @@ func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	return 2, func(row int) bool { return row%3 == 2 }
 }
 
-// used is the part of a register that is multiplied for vector j.
+// used returns the part of a register that is multiplied for vector j.
 func (t *x86Tile) used(j int, v reg.VecVirtual) reg.Register {
 	if t.half && j == t.vectors-1 {
 		return v.AsY()
@@ -392,7 +392,7 @@ func (t *x86Tile) used(j int, v reg.VecVirtual) reg.Register {
 	return v
 }
 
-// maskOf is the mask of vector j, nil if all of it are columns.
+// maskOf returns the mask of vector j, nil if all of it are columns.
 func (t *x86Tile) maskOf(j int) reg.Register {
 	if t.masks == nil {
 		return nil

@@ -48,7 +48,7 @@ type intDot interface {
 	sum(i, v int) vec.V
 }
 
-// newIntTile is the tile of a kernel that multiplies as dot says.
+// newIntTile returns the tile of a kernel that multiplies as dot says.
 func newIntTile(m vec.Tiler, dot intDot) *intTile {
 	t := &intTile{Tiler: m, dot: dot}
 	_, t.elem = dot.elements()
@@ -113,7 +113,7 @@ func (t *intTile) zeros(h, vectors int) [][]vec.V {
 	return sums
 }
 
-// rowsOfA are the tile's rows of A, and rowsOfC of C.
+// rowsOfA returns the tile's rows of A, and rowsOfC of C.
 func (t *intTile) rowsOfA() vec.Lanes { return t.Lanes(t.a, t.lda, t.elem, t.h) }
 func (t *intTile) rowsOfC() vec.Rows  { return t.Rows(t.c, t.ldc, 4, t.h) }
 

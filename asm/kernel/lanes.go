@@ -5,7 +5,7 @@ import "github.com/avoformer/avoformer/asm/vec"
 // laneSums is a sum over a row in vec.RowLanes lanes: as many vectors as have them.
 type laneSums []vec.V
 
-// zeroSums is a sum of nothing yet.
+// zeroSums returns a sum of nothing yet.
 func zeroSums(m vec.Machine) laneSums {
 	sums := make(laneSums, vec.Chains(m))
 	for i := range sums {

@@ -37,7 +37,7 @@ func AddLayerNormRows(m vec.Machine) {
 	})
 }
 
-// summed is the step of a normalisation that reads x and residual and stores their sum.
+// summed returns the step of a normalisation that reads x and residual and stores their sum.
 func summed(m vec.Machine) func(s vec.Span, i int) (vec.V, func()) {
 	return func(s vec.Span, i int) (vec.V, func()) {
 		v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))

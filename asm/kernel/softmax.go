@@ -129,7 +129,7 @@ func ExpSumRows(m vec.Machine) {
 		})
 }
 
-// maxOf is the maximum of n elements at x, in every lane. It may miss a NaN.
+// maxOf returns the maximum of n elements at x, in every lane. It may miss a NaN.
 func maxOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
 	return reduceOf(m, x, n, tail, negInf, m.ReduceMax, m.MaxTo, func(s vec.Span, v, acc vec.V) { m.MaxTo(acc, v) })
 }

@@ -102,7 +102,7 @@ func multiplyTiles(kind tileKind) func(vec.Machine) {
 // put keeps a register in the frame.
 func (t *tileProduct) put(r any, to operand.Mem) { t.MOVQ(r.(reg.GPVirtual), to) }
 
-// get is a fresh register with what is kept.
+// get returns a fresh register with what is kept.
 func (t *tileProduct) get(from operand.Mem) reg.GPVirtual {
 	r := t.GP64()
 	t.MOVQ(from, r)

@@ -18,7 +18,7 @@ type Base struct {
 	tier arch.Tier
 }
 
-// NewBase is the Base of m.
+// NewBase returns the Base of m.
 func NewBase(m Machine, tier arch.Tier) Base { return Base{m, tier} }
 
 // Tier implements Machine.
@@ -44,7 +44,7 @@ func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) 
 // Park implements Machine, for one with registers enough.
 func (b Base) Park() Place { return InRegister(b.m) }
 
-// InRegister is a place that is a register of its own.
+// InRegister returns a place that is a register of its own.
 func InRegister(m Machine) Place { return parked{m, m.Zero()} }
 
 type parked struct {
@@ -82,7 +82,7 @@ func (b Base) Spread(v V) V           { return v }
 // exponent, and its steps to a mantissa.
 const StepShift = 20
 
-// StepWords are the powers of two that are looked up for StepShift, less what it brings.
+// StepWords returns the powers of two that are looked up for StepShift, less what it brings.
 func StepWords(steps [8]float32) (words [8]uint32) {
 	for i, s := range steps {
 		words[i] = math.Float32bits(s) - uint32(i)<<StepShift

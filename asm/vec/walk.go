@@ -25,7 +25,7 @@ const RowLanes = 32
 // neighbours, twice, and then the two halves.
 const DotLanes = 16
 
-// Chains is the number of vectors that have RowLanes lanes.
+// Chains returns the number of vectors that have RowLanes lanes.
 func Chains(m Machine) int { return RowLanes / m.Width() }
 
 // Chain is which of the vectors of sums vector i of the step belongs to.

@@ -51,7 +51,7 @@ type command struct {
 
 var commands []command
 
-// oneLine is an error for a person: in a line, without the kinds that programs ask for
+// oneLine returns an error for a person: in a line, without the kinds that programs ask for
 // and that say no more than the rest.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")

@@ -141,7 +141,7 @@ func bench(a *app, args []string) error {
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
 
-// textOfTokens is a text of n tokens, or as many fewer as words come in.
+// textOfTokens returns a text of n tokens, or as many fewer as words come in.
 func textOfTokens(m *text.Embedder, n int) (string, error) {
 	best := benchText(1, 0)
 	for words := 1; words <= n; words++ {
@@ -324,7 +324,7 @@ func (a *app) printEngines(all []*engine, threads numbers, rounds, tokens, texts
 	return a.out.Flush()
 }
 
-// benchWorker is the process that measures this library.
+// benchWorker returns the process that measures this library.
 func (a *app) benchWorker() error {
 	in := bufio.NewReader(a.in)
 	line, err := in.ReadBytes('\n')

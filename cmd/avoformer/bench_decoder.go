@@ -107,7 +107,7 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peakMemory is the process' largest resident size in MB, 0 where unknown.
+// peakMemory returns the process' largest resident size in MB, 0 where unknown.
 func peakMemory() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -124,7 +124,7 @@ func peakMemory() float64 {
 	return kb / 1e3
 }
 
-// benchText is a text of some words; i varies it.
+// benchText returns a text of some words; i varies it.
 func benchText(words, i int) string {
 	const all = "the cat reads a long letter and nobody forgets three numbers in French because it has to while a small dog computes the matrix product of its own weights again"
 	list := strings.Fields(all)

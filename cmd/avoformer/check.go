@@ -140,7 +140,7 @@ func changedHoldings(x, y []transformer.Holding) []transformer.Holding {
 	return slices.DeleteFunc(slices.Clone(y), func(h transformer.Holding) bool { return of[h.Name] == h.Format })
 }
 
-// partsOf are the parts that weights belong to by their names, in the order of the weights.
+// partsOf returns the parts that weights belong to by their names, in the order of the weights.
 func partsOf(weights []transformer.Holding, of func(name string) string) []*modelPart {
 	var parts []*modelPart
 	for _, w := range weights {
@@ -155,7 +155,7 @@ func partsOf(weights []transformer.Holding, of func(name string) string) []*mode
 	return parts
 }
 
-// layerOf is the pattern of all weights of the layer that a name belongs to, kindOf of the same weight in all layers.
+// layerOf returns the pattern of all weights of the layer that a name belongs to, kindOf of the same weight in all layers.
 func layerOf(name string) string {
 	before, layer, _ := cutLayer(name)
 	if layer == "" {

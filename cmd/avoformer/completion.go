@@ -20,7 +20,7 @@ type describedFlag struct {
 	Name, Value, Usage string // Value: what it takes, "" for one that is on or off
 }
 
-// options are the flags as the shell writes them.
+// options returns the flags as the shell writes them.
 func (d described) options() string {
 	var all []string
 	for _, f := range d.Flags {

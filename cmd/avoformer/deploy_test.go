@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// serveFlags are the flags of serve, with a function that reads its arguments.
+// serveFlags returns the flags of serve, with a function that reads its arguments.
 func serveFlags(t *testing.T) (*flags, *serving) {
 	t.Helper()
 	f, s := new(app).flags("serve"), new(serving)

@@ -159,7 +159,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	return b.finish(format.header(b.Lines, m.Dim()))
 }
 
-// filesRead are the files that a run reads, by their names: the input, and those of the model and of its adapters.
+// filesRead returns the files that a run reads, by their names: the input, and those of the model and of its adapters.
 func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {

@@ -45,7 +45,7 @@ func (e *embedding) modelFlags(f *flags) {
 // toFile reports whether the vectors go to a file.
 func (e *embedding) toFile() bool { return e.out != "" && e.out != "-" }
 
-// plan gives the format of the output, or an error if some flags contradict others.
+// plan returns the format of the output, or an error if some flags contradict others.
 func (e *embedding) plan(f *flags) (format, error) {
 	format, err := formatOf(e.format, e.out)
 	switch {

@@ -20,7 +20,7 @@ type flags struct {
 	usage string
 }
 
-// json is the flag -json of a command; what names the fields.
+// json returns the flag -json of a command; what names the fields.
 func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
 
 func (a *app) flags(name string) *flags {
@@ -73,7 +73,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	return rest, nil
 }
 
-// arg is the i-th argument, or nothing.
+// arg returns the i-th argument, or nothing.
 func arg(args []string, i int) string {
 	if i < len(args) {
 		return args[i]

@@ -28,7 +28,7 @@ var formats = []format{
 	{"f32", noHeader, rawRow},
 }
 
-// formatOf is the format of a flag, or else of a file's name.
+// formatOf returns the format of a flag, or else of a file's name.
 func formatOf(flag, file string) (format, error) {
 	name := flag
 	if name == "" {

@@ -107,7 +107,7 @@ func (a *app) printPieces(pieces iter.Seq2[text.Piece, error]) (string, error) {
 	return all.String(), a.out.WriteByte('\n')
 }
 
-// generation is the flags of what generates text by a prompt or a text.
+// generation returns the flags of what generates text by a prompt or a text.
 func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for none; default: the folder's, or none")
@@ -185,7 +185,7 @@ func generate(a *app, args []string) error {
 	return a.chat(g, *system, said, as, o)
 }
 
-// schema is the grammar of a JSON schema, with a warning for what it does not hold.
+// schema returns the grammar of a JSON schema, with a warning for what it does not hold.
 func (a *app) schema(source []byte) (*grammar.Grammar, error) {
 	g, unheld, err := grammar.SchemaOptions{Lenient: true}.Compile(source)
 	for _, u := range unheld {
@@ -229,7 +229,7 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	}
 }
 
-// turns are the lines of the standard input that are not blank, with a mark before each on a terminal.
+// turns returns the lines of the standard input that are not blank, with a mark before each on a terminal.
 func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := textline.NewReader(a.reading(a.in))

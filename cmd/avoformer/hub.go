@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// pulled is the folder that an argument names: itself or, with hf:// before it, a model of the hub.
+// pulled returns the folder that an argument names: itself or, with hf:// before it, a model of the hub.
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return hub.Pull(a.ctx, name, a.hub())

@@ -195,7 +195,7 @@ func (i *folderInfo) model() error {
 	return nil
 }
 
-// limit is the most tokens of a text with which the pipeline of the folder computes, 0 where there is none. Folders say less than the
+// limit returns the most tokens of a text with which the pipeline of the folder computes, 0 where there is none. Folders say less than the
 // model has places for.
 func (i *folderInfo) limit() int {
 	kind, err := text.KindOf(i.Folder)

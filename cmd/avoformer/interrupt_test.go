@@ -88,7 +88,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// waitedFor is the pipe among some files or their folders that a process reads, once it does, and nil if
+// waitedFor returns the pipe among some files or their folders that a process reads, once it does, and nil if
 // the process ends.
 func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 	t.Helper()

@@ -38,7 +38,7 @@ func (f *flags) input() inputFlags {
 	return inputFlags{f.app, f.String("input", "", "lines or jsonl; default: by the file's name"), f.String("field", "text", "the `name` of the text in JSON objects")}
 }
 
-// open is the lines of a file, or of the standard input.
+// open returns the lines of a file, or of the standard input.
 func (f inputFlags) open(name string) (*lines, error) {
 	jsonl, err := isJSONL(*f.format, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func isJSONL(format, name string) (bool, error) {
 	return false, usagef("-input %q, want lines or jsonl", format)
 }
 
-// text is the text that a line holds.
+// text returns the text that a line holds.
 func (l *lines) text(line []byte) (string, error) {
 	if l.N == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it

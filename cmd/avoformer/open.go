@@ -58,7 +58,7 @@ type input struct {
 	info os.FileInfo
 }
 
-// open is a file, or the standard input for "-" and no name.
+// open returns a file, or the standard input for "-" and no name.
 func (a *app) open(name string) (input, error) {
 	if name == "" || name == "-" {
 		return input{a.reading(a.in), infoOf(a.in)}, nil
@@ -93,7 +93,7 @@ func (i input) size() int64 {
 	return 0
 }
 
-// reading is a stream whose reading an interrupt ends.
+// reading returns a stream whose reading an interrupt ends.
 func (a *app) reading(from io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -36,7 +36,7 @@ var notRun = regexp.MustCompile(`^(sh|python) \(not run: [^)]+\)$`)
 // counted is what generate prints about its answer.
 var counted = regexp.MustCompile(`(?m)^avoformer: \d+ tokens,.* after a prompt of \d+ in .*$`)
 
-// pageBlocks is the text of a page and its blocks.
+// pageBlocks returns the text of a page and its blocks.
 func pageBlocks(t *testing.T, page string) (string, []block) {
 	t.Helper()
 	data, err := os.ReadFile("../../doc/" + page + ".md")
@@ -106,7 +106,7 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// workplace is a folder with what pages name, and this test's binary as bin/avoformer.
+// workplace returns a folder with what pages name, and this test's binary as bin/avoformer.
 func workplace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

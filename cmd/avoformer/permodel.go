@@ -34,7 +34,7 @@ func (p *perModel) Set(v string) error {
 	return nil
 }
 
-// of is the value for a model, by its name or an alias.
+// of returns the value for a model, by its name or an alias.
 func (p *perModel) of(m *serve.Model, without string) string {
 	for _, name := range namesOf(m) {
 		if v, ok := p.one[name]; ok {
@@ -48,7 +48,7 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
-// unused is a name that is not a model's, or "".
+// unused returns a name that is not a model's, or "".
 func (p *perModel) unused() string {
 	for _, name := range slices.Sorted(maps.Keys(p.one)) {
 		return name
@@ -56,7 +56,7 @@ func (p *perModel) unused() string {
 	return ""
 }
 
-// namesOf are the names of a model, those that it has unless another model has them among them.
+// namesOf returns the names of a model, those that it has unless another model has them among them.
 func namesOf(m *serve.Model) []string {
 	if m.Name == "" {
 		return append([]string{serve.NameOf(m.Dir)}, serve.AliasesOf(m.Dir)...)

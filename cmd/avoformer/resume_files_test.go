@@ -46,7 +46,7 @@ func kill(c *exec.Cmd) {
 	}
 }
 
-// someLines is the content of writeTexts.
+// someLines returns the content of writeTexts.
 func someLines(t *testing.T, n int) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "texts.txt")

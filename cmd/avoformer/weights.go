@@ -44,7 +44,7 @@ func parseWeights(value string) (format kernels.Format, formats []models.NamedFo
 	return format, formats, nil
 }
 
-// parseCache is the format that a -cache flag says.
+// parseCache returns the format that a -cache flag says.
 func parseCache(value string) (kernels.Format, error) {
 	cache, err := kernels.ParseFormat(value)
 	if err != nil || cache > kernels.FormatInt8 {

@@ -39,7 +39,7 @@ type observer struct {
 	skip       func(r *http.Request) bool
 }
 
-// New is an observer for serve.Options that makes spans.
+// New returns an observer for serve.Options that makes spans.
 func New(o Options) serve.Observer {
 	if o.Provider == nil {
 		o.Provider = otel.GetTracerProvider()

@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/serve"
 )
 
-// traced is a server of models of the test data whose spans the recorder has.
+// traced returns a server of models of the test data whose spans the recorder has.
 func traced(t *testing.T, folders ...string) (*httptest.Server, *tracetest.SpanRecorder) {
 	t.Helper()
 	var models []serve.Model
@@ -55,7 +55,7 @@ func ask(t *testing.T, h *httptest.Server, method, path, body string) int {
 	return resp.StatusCode
 }
 
-// waitFor is the spans once there are n: the client may have the answer before.
+// waitFor returns the spans once there are n: the client may have the answer before.
 func waitFor(t *testing.T, spans *tracetest.SpanRecorder, n int) []sdk.ReadOnlySpan {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); len(spans.Ended()) < n && time.Now().Before(end); {

@@ -50,7 +50,7 @@ func sameJSON(a, b value) bool {
 // decoded texts differ in.
 func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 
-// account gives warnings about fields of a folder with tokenizer.json that nothing reads, and an error about
+// account returns warnings about fields of a folder with tokenizer.json that nothing reads, and an error about
 // the first that the class would read.
 func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	c, class := tokenizerClasses[s.used], s.used

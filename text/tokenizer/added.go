@@ -148,7 +148,7 @@ func startsWithWord(text []byte) bool {
 	return n > 0 && ucd.Properties().Of(r)&ucd.RustWord != 0
 }
 
-// trimSpaceRight gives the length of text without white space at its end.
+// trimSpaceRight returns the length of text without white space at its end.
 func trimSpaceRight(text []byte) int {
 	t := ucd.Properties()
 	for len(text) > 0 {
@@ -161,7 +161,7 @@ func trimSpaceRight(text []byte) int {
 	return len(text)
 }
 
-// trimSpaceLeft gives the length of the white space that text begins with.
+// trimSpaceLeft returns the length of the white space that text begins with.
 func trimSpaceLeft(text []byte) int {
 	t := ucd.Properties()
 	at := 0

@@ -90,7 +90,7 @@ func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 	return nil
 }
 
-// byteLevels are the steps of their kind in a pre-tokenizer.
+// byteLevels returns the steps of their kind in a pre-tokenizer.
 func byteLevels(p preTokenizer) (all []byteLevel) {
 	switch p := p.(type) {
 	case byteLevel:

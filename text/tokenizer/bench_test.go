@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// benchTexts are the texts of a folder's cases.
+// benchTexts returns the texts of a folder's cases.
 func benchTexts(b *testing.B, dir string) (texts []string, size int64) {
 	data, err := os.ReadFile(filepath.Join(dir, "tokenizer_cases.json"))
 	if err != nil {

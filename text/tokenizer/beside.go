@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// withRoles are the tokens with a role, those of the folder's own after the usual ones.
+// withRoles returns the tokens with a role, those of the folder's own after the usual ones.
 func (s *settings) withRoles() []AddedToken {
 	var list []AddedToken
 	for _, role := range roles {
@@ -97,7 +97,7 @@ func (s *settings) padRole(p *Padding) {
 	s.special["pad_token"], s.Special["pad_token"] = AddedToken{Content: p.Token, Special: true}, p.Token
 }
 
-// notAsWritten is the error of a folder whose tokenizer.json is not what transformers would use.
+// notAsWritten returns the error of a folder whose tokenizer.json is not what transformers would use.
 func (s *settings) notAsWritten(class, why string) error {
 	return check.Errorf(fault.ErrConfig, "tokenizer.json is not what transformers would use: its class %s takes the vocabulary and builds the rest itself, and %s. "+
 		"Set the option TokenizerAsWritten (-tokenizer-as-written of the command) to use tokenizer.json as it is", class, why)

@@ -21,7 +21,7 @@ type besideCase struct {
 	Texts  []testCase                 `json:"texts"`
 }
 
-// fsys is the folder of a case.
+// fsys returns the folder of a case.
 func (c *besideCase) fsys(tb testing.TB) fs.FS {
 	data, err := os.ReadFile("testdata/" + c.Folder + "/tokenizer.json")
 	if err != nil {

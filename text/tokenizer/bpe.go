@@ -39,7 +39,7 @@ type bpeConfig struct {
 	ignoreMerges   bool
 }
 
-// newBPE is a model without merges; finish follows them.
+// newBPE returns a model without merges; finish follows them.
 func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
 		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(0), words: v.ids, cache: newWordCache()}
@@ -51,7 +51,7 @@ func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	return m
 }
 
-// mergedBPE is the model with merges by rank.
+// mergedBPE returns the model with merges by rank.
 func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 	m := newBPE(v, c)
 	m.merges = newMergeTable(len(merges))
@@ -149,7 +149,7 @@ func (m *bpe) tokenize(w *work, start, end int32) error {
 	return nil
 }
 
-// nextPart gives the first place after at where a ▁ follows another character, or
+// nextPart returns the first place after at where a ▁ follows another character, or
 // the end.
 func nextPart(text []byte, at int) int {
 	const underline = string(space)

@@ -102,7 +102,7 @@ func (b *building) defaultRoles() {
 	}
 }
 
-// json is the tokenizer.json of what the class builds, without added tokens.
+// json returns the tokenizer.json of what the class builds, without added tokens.
 func (b *building) json(root *object) ([]byte, error) {
 	vocab := b.model.fields["vocab"]
 	isList := len(vocab) > 0 && vocab[0] == '['
@@ -168,7 +168,7 @@ func numbered(out *bytes.Buffer, list value) {
 	out.WriteByte('}')
 }
 
-// firstCharmap is the first Precompiled normalizer, which may be in a sequence.
+// firstCharmap returns the first Precompiled normalizer, which may be in a sequence.
 func firstCharmap(v value) string {
 	if v.isNull() || v[0] != '{' {
 		return ""
@@ -222,7 +222,7 @@ func (b *building) finish(t *Tokenizer) error {
 	return err
 }
 
-// repeated are the special tokens as the class adds them a second time.
+// repeated returns the special tokens as the class adds them a second time.
 func (b *building) repeated() []AddedToken {
 	list := append(b.withRoles(), b.extra...)
 	for i := range list {
@@ -267,7 +267,7 @@ func (e *ends) processor(b *building, t *Tokenizer) (postProcessor, error) {
 	return p, nil
 }
 
-// token is the token with a role in ends. "</s>" is that text with the id of eos.
+// token returns the token with a role in ends. "</s>" is that text with the id of eos.
 func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 	text := b.text(role)
 	switch role {
@@ -295,12 +295,12 @@ func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 	return special{text, id}, nil
 }
 
-// isNull is the error of a class whose token is needed and missing.
+// isNull returns the error of a class whose token is needed and missing.
 func (b *building) isNull(role string) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: role, Err: fmt.Errorf("%s needs this token, and has none", b.class)}
 }
 
-// flag is a field of the class that is true or false.
+// flag returns a field of the class that is true or false.
 func (b *building) flag(name string) bool {
 	fallback, _ := value(tokenizerClasses[b.class].fields[name]).bool()
 	v, given := b.fields.fields[name]
@@ -310,7 +310,7 @@ func (b *building) flag(name string) bool {
 	return b.fields.bool(name, fallback)
 }
 
-// truth is a field of which the class asks whether Python takes it for true.
+// truth returns a field of which the class asks whether Python takes it for true.
 func (b *building) truth(name string) bool {
 	v, given := b.fields.fields[name]
 	b.read[name] = true
@@ -320,7 +320,7 @@ func (b *building) truth(name string) bool {
 	return !slices.Contains([]string{"", "null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }
 
-// text is the content of the token with a role, "" without one.
+// text returns the content of the token with a role, "" without one.
 func (b *building) text(role string) string { return b.special[role+"_token"].Content }
 
 // quoted is the same as JSON.
@@ -332,7 +332,7 @@ func (b *building) quoted(role string) string {
 	return quoteJSON(text)
 }
 
-// quoteJSON is a string as JSON.
+// quoteJSON returns a string as JSON.
 func quoteJSON(s string) string {
 	quoted, _ := json.Marshal(s)
 	return string(quoted)

@@ -13,7 +13,7 @@ import (
 // mostHoles bounds the ids without a token that are looked at.
 const mostHoles = 1 << 16
 
-// TokenBytes is the bytes that each token adds to a text, by its id: half a character of some, and none of special
+// TokenBytes returns the bytes that each token adds to a text, by its id: half a character of some, and none of special
 // tokens and of ids that no token has. Joined, those of a text's tokens are what Decode gives without special tokens,
 // except for a space at its beginning that Decode may take off, and for bytes that are not UTF-8. It is an error for
 // decoders that make more of a token than its bytes, such as WordPiece's: what a token adds then depends on its
@@ -38,7 +38,7 @@ func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 	return all, nil
 }
 
-// SpellToken is the bytes of one token as TokenBytes has them, and a special token's own text: what a list of tokens
+// SpellToken returns the bytes of one token as TokenBytes has them, and a special token's own text: what a list of tokens
 // shows. It is nil for an id that no token has, and the token as the vocabulary has it where TokenBytes is an error.
 func (t *Tokenizer) SpellToken(id int) []byte {
 	s, ok := t.Token(id)
@@ -52,7 +52,7 @@ func (t *Tokenizer) SpellToken(id int) []byte {
 	return t.bytesOf(id, s, spell)
 }
 
-// bytesOf is the bytes of a token, which is its text if it was added to the vocabulary.
+// bytesOf returns the bytes of a token, which is its text if it was added to the vocabulary.
 func (t *Tokenizer) bytesOf(id int, token string, spell func(token string) []byte) []byte {
 	if _, added := t.added.byID[uint32(id)]; added {
 		return []byte(token)

@@ -47,7 +47,7 @@ func parseCharsmap(data []byte) (*charsmap, error) {
 
 func unitOffset(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 
-// lookup gives what stands for the shortest beginning of key that the map knows.
+// lookup returns what stands for the shortest beginning of key that the map knows.
 func (n *charsmap) lookup(key []byte) ([]byte, bool) {
 	at := unitOffset(n.units[0])
 	for _, b := range key {

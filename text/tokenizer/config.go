@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Config gives what the files say beside the tokenizer itself.
+// Config returns what the files say beside the tokenizer itself.
 func (t *Tokenizer) Config() Config { return t.config }
 
 // noLimit is the model_max_length from which on there is none.
@@ -130,7 +130,7 @@ func (s *settings) readNamed(o *object) error {
 	})
 }
 
-// name gives a token a role of the folder's own.
+// name returns a token a role of the folder's own.
 func (s *settings) name(o *object, role string, v value, stays bool) error {
 	t, _, err := configToken(o.what+"."+role, v, true)
 	if err != nil {

@@ -100,7 +100,7 @@ func lossy(b []byte) string {
 	return out.String()
 }
 
-// brokenLength gives the length of the broken character that b begins with: its first byte
+// brokenLength returns the length of the broken character that b begins with: its first byte
 // and those after it that fit. They are too few, or the character would not be broken.
 func brokenLength(b []byte) int {
 	lo, hi := byte(0x80), byte(0xBF) // what the second byte may be

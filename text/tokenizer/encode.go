@@ -8,12 +8,12 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Encode gives the tokens of a text.
+// Encode returns the tokens of a text.
 func (t *Tokenizer) Encode(text string, opts Options) (*Encoding, error) {
 	return t.encode(text, nil, &opts)
 }
 
-// EncodePair gives the tokens of two texts that belong together, such as a query
+// EncodePair returns the tokens of two texts that belong together, such as a query
 // and an answer.
 func (t *Tokenizer) EncodePair(first, second string, opts Options) (*Encoding, error) {
 	return t.encode(first, &second, &opts)
@@ -29,7 +29,7 @@ func (t *Tokenizer) encode(first string, second *string, opts *Options) (*Encodi
 	return all[0], err
 }
 
-// tokenText gives the string of the i-th token of w.
+// tokenText returns the string of the i-th token of w.
 func (t *Tokenizer) tokenText(w *work, i int) string {
 	x := w.tokens[i]
 	if !x.surface {

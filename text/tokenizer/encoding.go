@@ -111,7 +111,7 @@ func part[T any](s []T, start, end int) []T {
 	return s[start:end:end]
 }
 
-// slice gives the tokens start to end; it shares e's arrays.
+// slice returns the tokens start to end; it shares e's arrays.
 func (e *Encoding) slice(start, end int) *Encoding {
 	return &Encoding{
 		IDs: part(e.IDs, start, end), TypeIDs: part(e.TypeIDs, start, end),

@@ -20,7 +20,7 @@ type finder struct {
 // found is a place where one of the strings begins.
 type found struct{ start, index int32 }
 
-// newFinder is a finder of those of strings that are not empty.
+// newFinder returns a finder of those of strings that are not empty.
 func newFinder(strings []string) finder {
 	f := finder{strings: strings}
 	entries := make([]trieEntry, 0, len(strings))
@@ -86,7 +86,7 @@ func longer(entries []trieEntry, at []int32, depth int) ([]trieEntry, []int32) {
 	return entries[:n], at[:n]
 }
 
-// next is the node of the longest end of node's string and b.
+// next returns the node of the longest end of node's string and b.
 func (f *finder) next(node int32, b byte) int32 {
 	for {
 		if to, ok := f.trie.step(node, b); ok {

@@ -127,7 +127,7 @@ func (g *ggufVocab) bool(key string, otherwise bool) bool {
 	return get(g, key, g.file.Bool)
 }
 
-// special gives the token whose id a key holds.
+// special returns the token whose id a key holds.
 func (g *ggufVocab) special(key string) (string, bool) {
 	id, err := g.file.Int("tokenizer.ggml." + key + "_token_id")
 	if err != nil || id < 0 || id >= int64(len(g.tokens)) {
@@ -136,7 +136,7 @@ func (g *ggufVocab) special(key string) (string, bool) {
 	return g.tokens[id], true
 }
 
-// added gives the tokens that are found before all others.
+// added returns the tokens that are found before all others.
 func (g *ggufVocab) added(m model) []AddedToken {
 	var list []AddedToken
 	mask, ok := g.special("mask")
@@ -166,7 +166,7 @@ func (g *ggufVocab) vocabulary(spell func(string) string) *vocabulary {
 	return v
 }
 
-// pieces are the tokens with their scores.
+// pieces returns the tokens with their scores.
 func (g *ggufVocab) pieces() ([]spmPiece, error) {
 	scores := get(g, "scores", g.file.Floats)
 	if len(scores) != len(g.tokens) {

@@ -63,7 +63,7 @@ func TestPres(t *testing.T) {
 	}
 }
 
-// vocabularyGGUF is a GGUF file with the vocabulary of t, opened.
+// vocabularyGGUF returns a GGUF file with the vocabulary of t, opened.
 func vocabularyGGUF(t *testing.T, model string, from *Tokenizer, merges []any, more ...gguf.Pair) *Tokenizer {
 	tokens, lines := make([]string, from.Size()), make([]string, len(merges))
 	for id := range tokens {
@@ -106,7 +106,7 @@ func preTexts() []string {
 	return texts
 }
 
-// patched is a JSON object with some fields replaced.
+// patched returns a JSON object with some fields replaced.
 func patched(object map[string]json.RawMessage, by map[string]any) []byte {
 	out := map[string]any{}
 	for k, v := range object {

@@ -108,7 +108,7 @@ func (t *Tokenizer) seamKind(a, b rune) seamKind {
 	return kind
 }
 
-// seam is the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
+// seam returns the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
 func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
 	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are not a seam
 	end = from

@@ -19,7 +19,7 @@ func shorten(t testing.TB, n int) {
 	t.Cleanup(func() { longText = old })
 }
 
-// drawText is a text of the pieces that tokenizers trip over, and of tokens of tok.
+// drawText returns a text of the pieces that tokenizers trip over, and of tokens of tok.
 func drawText(rng *rand.Rand, tok *Tokenizer, n int) string {
 	pieces := []string{"a", "word ", "Another", "don't ", "I'LL ", "é", "e\u0301", " \u0301", "ſ", "ǅ", "İ", "中", "文。", "，", "の", "カ゛", "ｶﾞ", "한", "ᄒ", "ا", "\u0600", "न", "्", "क",
 		"1", "234 ", "²", "٣", " ", "  ", " \n", "\n\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", ".", ", ", "! ", "?", "/", "_", "▁", "Ġ", "``", "''", "-", "$", "€",

@@ -316,7 +316,7 @@ func (a *arena) text(v value) (string, bool) {
 	return a.String()[start:], true
 }
 
-// text gives the value of a string.
+// text returns the value of a string.
 func (v value) text() (string, bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
@@ -325,7 +325,7 @@ func (v value) text() (string, bool) {
 	return string(v.bytes(&scratch)), true
 }
 
-// bytes gives the value of a string, in scratch if it has escapes.
+// bytes returns the value of a string, in scratch if it has escapes.
 func (v value) bytes(scratch *[]byte) []byte {
 	in := v[1 : len(v)-1]
 	if bytes.IndexByte(in, '\\') < 0 {

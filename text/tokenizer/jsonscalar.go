@@ -18,13 +18,13 @@ func (v value) bool() (b, ok bool) {
 	return false, false
 }
 
-// uint32 gives the value of a number without sign, fraction or exponent.
+// uint32 returns the value of a number without sign, fraction or exponent.
 func (v value) uint32() (uint32, bool) {
 	n, err := strconv.ParseUint(string(v), 10, 32)
 	return uint32(n), err == nil
 }
 
-// float gives a number as serde_json rounds it: its digits, as many as 64 bits
+// float returns a number as serde_json rounds it: its digits, as many as 64 bits
 // hold, times a power of ten.
 func (v value) float() (float64, bool) {
 	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {

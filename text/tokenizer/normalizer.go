@@ -19,7 +19,7 @@ func (list normalizers) normalize(w *work) {
 	}
 }
 
-// normalizeString gives s as n normalizes it.
+// normalizeString returns s as n normalizes it.
 func normalizeString(n normalizer, s string) (string, error) {
 	if n == nil {
 		return s, nil
@@ -361,7 +361,7 @@ var byteAlphabet = func() (alphabet [256]rune) {
 	return alphabet
 }()
 
-// alphabetByte is the inverse of byteAlphabet; -1 for other characters.
+// alphabetByte returns the inverse of byteAlphabet; -1 for other characters.
 func alphabetByte(r rune) int {
 	if r < 0 || r >= 256+68 {
 		return -1

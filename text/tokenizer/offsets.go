@@ -21,7 +21,7 @@ func wholeCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterAt gives the beginning and the size of the character that text[i] is part of.
+// characterAt returns the beginning and the size of the character that text[i] is part of.
 // A byte that is not UTF-8 is one by itself.
 func characterAt(text string, i int) (start, size int) {
 	for start = i; start > max(0, i-utf8.UTFMax); start-- {
@@ -68,7 +68,7 @@ type position struct{ at, chars int }
 
 const markEvery = 64
 
-// count gives the number of characters that end at or before text[to].
+// count returns the number of characters that end at or before text[to].
 func (c *characterCounter) count(to int) int {
 	if i := min(to/markEvery, len(c.marks)-1); i >= 0 && (c.at.at > to || c.at.at < c.marks[i].at) {
 		c.at = c.marks[i]

@@ -26,7 +26,7 @@ import (
 // snapshot.
 func Open(dir string) (*Tokenizer, error) { return Opening{}.Open(dir) }
 
-// Open is the function [Open] with these settings.
+// Open returns the function [Open] with these settings.
 func (o Opening) Open(dir string) (*Tokenizer, error) {
 	dir = hub.Folder(dir)
 	open := func() (*Tokenizer, error) { return o.OpenFS(os.DirFS(dir)) }
@@ -60,7 +60,7 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 	return Opening{Fields: fields}.OpenFS(fsys)
 }
 
-// OpenFS is the function [OpenFS] with these settings.
+// OpenFS returns the function [OpenFS] with these settings.
 func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	s, err := readSettings(fsys, o.Fields)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 	return class, nil
 }
 
-// role gives the token with a role, and what it is called if the files do not say.
+// role returns the token with a role, and what it is called if the files do not say.
 func (s *settings) role(name, otherwise string) string {
 	t, ok := s.special[name]
 	if !ok {

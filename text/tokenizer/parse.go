@@ -53,7 +53,7 @@ func parseOnce(what string, in value) (*object, error) {
 	return o, err
 }
 
-// once is an error if one of the fields occurs twice.
+// once returns an error if one of the fields occurs twice.
 func (o *object) once(names ...string) error {
 	for _, name := range names {
 		if slices.Contains(o.repeated, name) {
@@ -63,7 +63,7 @@ func (o *object) once(names ...string) error {
 	return nil
 }
 
-// failure is an error about a field of an object, or of the object without one. What begins with the name of
+// failure returns an error about a field of an object, or of the object without one. What begins with the name of
 // the file names it; else whoever read it does.
 func failure(kind error, what, field, format string, args ...any) *fault.Error {
 	e := &fault.Error{Kind: kind, Field: what}
@@ -78,7 +78,7 @@ func failure(kind error, what, field, format string, args ...any) *fault.Error {
 	return e
 }
 
-// inFile is an error about a file, which that in it does not name.
+// inFile returns an error about a file, which that in it does not name.
 func inFile(name string, err error) error {
 	if e := (*fault.Error)(nil); errors.As(err, &e) && e.File != "" {
 		return err
@@ -99,7 +99,7 @@ func (o *object) fail(kind error, field, format string, args ...any) {
 	o.err = e
 }
 
-// take gives a field, which is missing if it is null.
+// take returns a field, which is missing if it is null.
 func (o *object) take(name string) (value, bool) {
 	v, ok := o.fields[name]
 	delete(o.fields, name)

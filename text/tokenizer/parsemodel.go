@@ -47,7 +47,7 @@ func parseModel(in value) (model, error) {
 	return m, err
 }
 
-// modelType gives the type of a model. Where the file has no such field, it is the first
+// modelType returns the type of a model. Where the file has no such field, it is the first
 // type whose fields are all there, in the order in which Hugging Face's library tries them.
 func modelType(o *object) (string, error) {
 	if err := o.once("type"); err != nil {

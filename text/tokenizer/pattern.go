@@ -79,7 +79,7 @@ func parsePattern(what string, v value) (p pattern, err error) {
 	return p, err
 }
 
-// compile gives the scanner of a well-known pattern, or what finds any other.
+// compile returns the scanner of a well-known pattern, or what finds any other.
 func compile(source string) (pattern, error) {
 	if s, ok := scanners[lineBreaks.Replace(source)]; ok {
 		return s, nil

@@ -86,7 +86,7 @@ func (s special) encoding(typeID int, opts *Options) *Encoding {
 	return filled(1, s.id, typeID, s.token, true, opts)
 }
 
-// encoding gives the special tokens of a piece as one part.
+// encoding returns the special tokens of a piece as one part.
 func (p templatePiece) encoding(opts *Options) *Encoding {
 	out := new(Encoding)
 	for _, s := range p.tokens {
@@ -216,7 +216,7 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	return out, nil
 }
 
-// filled gives an encoding of n special tokens; it has the slices that like has.
+// filled returns an encoding of n special tokens; it has the slices that like has.
 func filled(n, id, typeID int, token string, attention bool, opts *Options) *Encoding {
 	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
 	for i := range n {
@@ -294,7 +294,7 @@ const (
 	textB = "\x00B"
 )
 
-// specialOf gives a special token that t knows.
+// specialOf returns a special token that t knows.
 func specialOf(m model, token string) (special, error) {
 	id, ok := m.id(token)
 	if !ok {

@@ -331,7 +331,7 @@ func (b *building) spaceBeforeMask() {
 	}
 }
 
-// unknown is the place of unk_token among the pieces, which may have to have the score 0, or else what
+// unknown returns the place of unk_token among the pieces, which may have to have the score 0, or else what
 // the class takes then.
 func (b *building) unknown(otherwise int, zero bool) int {
 	found, at := -1, 0
@@ -370,7 +370,7 @@ func (b *building) eachPiece(f func(text string, score float64)) {
 	})
 }
 
-// missingFrom gives the tokens that are not in the list.
+// missingFrom returns the tokens that are not in the list.
 func missingFrom(list, tokens []AddedToken) []AddedToken {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t AddedToken) bool { return contains(list, t.Content) })
 }

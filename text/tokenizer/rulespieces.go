@@ -234,7 +234,7 @@ func (b *building) reformer() {
 	b.again = twice
 }
 
-// number is a field of the class that is a whole number.
+// number returns a field of the class that is a whole number.
 func (b *building) number(name string) int {
 	n, _ := value(tokenizerClasses[b.class].fields[name]).uint32()
 	if v, given := b.fields.fields[name]; given && v.isNull() {

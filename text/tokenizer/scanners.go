@@ -52,7 +52,7 @@ var (
 	}()
 )
 
-// at gives the properties and the size of the character at text[i:], 0 at the end.
+// at returns the properties and the size of the character at text[i:], 0 at the end.
 func at(text []byte, i int) (ucd.Props, int) {
 	if i >= len(text) {
 		return 0, 0
@@ -64,7 +64,7 @@ func at(text []byte, i int) (ucd.Props, int) {
 	return properties.Of(r), n
 }
 
-// run gives the end of the characters at text[i:] that have one of the properties.
+// run returns the end of the characters at text[i:] that have one of the properties.
 func run(text []byte, i int, in ucd.Props) int {
 	for {
 		p, n := at(text, i)
@@ -75,7 +75,7 @@ func run(text []byte, i int, in ucd.Props) int {
 	}
 }
 
-// runOthers gives the end of the characters that have none of the properties.
+// runOthers returns the end of the characters that have none of the properties.
 func runOthers(text []byte, i int, out ucd.Props) int {
 	for {
 		p, n := at(text, i)
@@ -294,7 +294,7 @@ func allUpper(text []byte, i int) int {
 	return 0
 }
 
-// scanDeepSeek is the third pattern of DeepSeek V3, after those of numbers and of
+// scanDeepSeek returns the third pattern of DeepSeek V3, after those of numbers and of
 // Chinese and Japanese.
 func scanDeepSeek(text []byte) int {
 	p, n := at(text, 0)

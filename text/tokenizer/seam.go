@@ -157,7 +157,7 @@ func (n *charsmap) appendRune(dst []rune, r rune) []rune {
 	return append(dst, r)
 }
 
-// replace is the seam after n. A character that n may find may stay or become n's content.
+// replace returns the seam after n. A character that n may find may stay or become n's content.
 func (s *seam) replace(n *replace) bool {
 	holds := func(r rune) bool { return true }
 	whole := rune(-1) // n replaces this character wherever it stands
@@ -202,7 +202,7 @@ func (s *seam) replace(n *replace) bool {
 	return ok
 }
 
-// expressionOf is the expression of a pattern, nil if it has none.
+// expressionOf returns the expression of a pattern, nil if it has none.
 func expressionOf(p pattern) *onig.Regexp {
 	switch p := p.(type) {
 	case expression:

@@ -71,7 +71,7 @@ func (b behavior) cuts(before, after bool) bool {
 	return before || after
 }
 
-// splitAt is the seam after p: nothing that p finds may reach over it.
+// splitAt returns the seam after p: nothing that p finds may reach over it.
 func (s *seam) splitAt(p *splitAt) bool {
 	var found func(r rune) (may, must bool)
 	if l, ok := p.pattern.(literal); ok {

@@ -68,7 +68,7 @@ func exists(fsys fs.FS, name string) bool {
 // genericClass has no rules of its own.
 const genericClass = "TokenizersBackend"
 
-// class gives the class of tokenizer that transformers takes for the folder, without the
+// class returns the class of tokenizer that transformers takes for the folder, without the
 // ending of its fast version; "" if nothing names one.
 func (s *settings) class(fsys fs.FS) (string, error) {
 	o, err := readJSON(fsys, "config.json")

@@ -24,7 +24,7 @@ type spmFolder struct {
 	byDefault map[string]bool
 }
 
-// spmName gives the name of the folder's SentencePiece model, "" if it has none.
+// spmName returns the name of the folder's SentencePiece model, "" if it has none.
 func spmName(fsys fs.FS) string {
 	for _, name := range []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "sentencepiece.model"} {
 		if exists(fsys, name) {
@@ -135,7 +135,7 @@ func (f *spmFolder) addTokens() error {
 	return nil
 }
 
-// role gives the token with a role, which must be there.
+// role returns the token with a role, which must be there.
 func (f *spmFolder) role(name string) string {
 	text := f.special[name+"_token"].Content
 	if text == "" {
@@ -179,7 +179,7 @@ func zeroPieces(texts []string) []spmPiece {
 	return pieces
 }
 
-// indexOf gives the first piece from a place on with this text and the score 0, or -1.
+// indexOf returns the first piece from a place on with this text and the score 0, or -1.
 func indexOf(pieces []spmPiece, from int, text string) int {
 	for i := from; i < len(pieces); i++ {
 		if pieces[i].text == text && pieces[i].score == 0 {
@@ -236,7 +236,7 @@ func (m *spmModel) merges() [][2]string {
 	return merges
 }
 
-// precompiled gives the character map, if there is one.
+// precompiled returns the character map, if there is one.
 func (m *spmModel) precompiled() (normalizers, error) {
 	if len(m.charsmap) == 0 {
 		return nil, nil
@@ -276,7 +276,7 @@ func (f *spmFolder) prefix() scheme {
 	return never
 }
 
-// template gives what makes the post-processor once all tokens have their ids: of single and
+// template returns what makes the post-processor once all tokens have their ids: of single and
 // pair, in which textA and textB are the texts and others tokens.
 func (f *spmFolder) template(single, pair []typedPiece) func() error {
 	return func() error {
@@ -351,12 +351,12 @@ func (f *spmFolder) suffixed(code string) func() error {
 	return f.template([]typedPiece{{textA, 0}, {eos, 0}, {code, 0}}, []typedPiece{{textA, 0}, {textB, 0}, {eos, 0}, {code, 0}})
 }
 
-// moved is the pieces from a place on, after others whose scores are 0.
+// moved returns the pieces from a place on, after others whose scores are 0.
 func (m *spmModel) moved(from int, first ...string) []spmPiece {
 	return append(zeroPieces(first), m.pieces[min(from, len(m.pieces)):]...)
 }
 
-// extraTokens are the classes' own, which are special.
+// extraTokens returns the classes' own, which are special.
 func extraTokens(texts []string) []AddedToken {
 	out := make([]AddedToken, len(texts))
 	for i, text := range texts {

@@ -136,7 +136,7 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 	return err
 }
 
-// renamed gives the pieces' texts, in which added tokens take the place of those with their id, unless another
+// renamed returns the pieces' texts, in which added tokens take the place of those with their id, unless another
 // piece has that name.
 func (f *spmFolder) renamed() []string {
 	texts := f.texts()
@@ -161,7 +161,7 @@ func (f *spmFolder) renamed() []string {
 	return texts
 }
 
-// copied is a score as it is once the tokenizer went through JSON, as transformers copies it.
+// copied returns a score as it is once the tokenizer went through JSON, as transformers copies it.
 func copied(score float64) float64 {
 	v, _ := value(strconv.FormatFloat(score, 'g', -1, 64)).float()
 	return v

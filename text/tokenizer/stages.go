@@ -17,7 +17,7 @@ type stage interface {
 	end(out []string) []string
 }
 
-// stagesOf is the stages of a decoder, for tokens that come one by one or for those that another
+// stagesOf returns the stages of a decoder, for tokens that come one by one or for those that another
 // has joined; and whether it joins them.
 func stagesOf(d decoder, joined bool) ([]stage, bool) {
 	switch d := d.(type) {
@@ -113,7 +113,7 @@ func (s *byteStage) next(out []string, token string) []string {
 
 func (s *byteStage) end(out []string) []string { return append(out, lossy(s.held)) }
 
-// complete is the length of b without a character at its end that further bytes may complete.
+// complete returns the length of b without a character at its end that further bytes may complete.
 func complete(b []byte) int {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(b[i]) {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// streamed is the pieces that a stream gives.
+// streamed returns the pieces that a stream gives.
 func streamed(s *Stream, ids []int) (pieces []string) {
 	for _, id := range ids {
 		pieces = append(pieces, s.Next(id))

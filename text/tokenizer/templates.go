@@ -75,7 +75,7 @@ func (s *settings) configTemplates() error {
 	return fmt.Errorf("%w: %s: %s", fault.ErrFormat, what, v)
 }
 
-// templateFiles gives the templates that have files of their own, by name.
+// templateFiles returns the templates that have files of their own, by name.
 func templateFiles(fsys fs.FS) (map[string]string, error) {
 	paths, _ := fs.Glob(fsys, path.Join(templateDir, "*.jinja"))
 	files := map[string]string{}

@@ -195,7 +195,7 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	return nil
 }
 
-// Decode gives the text of ids. Ids that no token has are left out, and so are
+// Decode returns the text of ids. Ids that no token has are left out, and so are
 // special tokens if asked.
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	tokens := make([]string, 0, len(ids))
@@ -211,7 +211,7 @@ func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	return strings.Join(t.decoder.decode(tokens), "")
 }
 
-// Token gives the string of a token; for an added token that is looked for in the
+// Token returns the string of a token; for an added token that is looked for in the
 // normalized text, its normalized form.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if id < 0 || id > maxID {
@@ -223,7 +223,7 @@ func (t *Tokenizer) Token(id int) (string, bool) {
 	return t.model.token(uint32(id))
 }
 
-// TokenID gives the id of a token.
+// TokenID returns the id of a token.
 func (t *Tokenizer) TokenID(token string) (int, bool) {
 	if i, ok := t.added.byContent[token]; ok {
 		return int(t.added.list[i].ID), true
@@ -232,7 +232,7 @@ func (t *Tokenizer) TokenID(token string) (int, bool) {
 	return int(id), ok
 }
 
-// Size gives the number of tokens, with the added ones. Ids may lie beyond it if
+// Size returns the number of tokens, with the added ones. Ids may lie beyond it if
 // the vocabulary has holes.
 func (t *Tokenizer) Size() int {
 	n := t.model.size()
@@ -259,10 +259,10 @@ func (t *Tokenizer) IsSpecial(id int) bool {
 	return false
 }
 
-// AddedTokens gives a copy of the tokens that are found before all others.
+// AddedTokens returns a copy of the tokens that are found before all others.
 func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
 
-// WithLowercase gives the same tokenizer with texts in lower case before everything else is done to
+// WithLowercase returns the same tokenizer with texts in lower case before everything else is done to
 // them, unless it does so already. Added tokens that are looked for in the text as it is stay as
 // they are.
 func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
@@ -290,20 +290,20 @@ type Config struct {
 	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
 }
 
-// Truncation gives how texts are truncated, nil if they are not.
+// Truncation returns how texts are truncated, nil if they are not.
 func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
 
-// Padding gives how encodings are padded, nil if they are not.
+// Padding returns how encodings are padded, nil if they are not.
 func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
 
-// WithTruncation gives the same tokenizer with another truncation, nil for none.
+// WithTruncation returns the same tokenizer with another truncation, nil for none.
 func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
 	u := *t
 	u.truncation = copyOf(c)
 	return &u
 }
 
-// WithPadding gives the same tokenizer with another padding, nil for none.
+// WithPadding returns the same tokenizer with another padding, nil for none.
 func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
 	u := *t
 	u.padding = copyOf(c)

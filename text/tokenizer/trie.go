@@ -38,7 +38,7 @@ func (t *trie) walk(node int32, s string) (int32, bool) {
 	return node, ok
 }
 
-// longest gives the longest string at the beginning of text that leads from node
+// longest returns the longest string at the beginning of text that leads from node
 // to an id, which is -1 if there is none.
 func (t *trie) longest(node int32, text []byte) (id int32, length int) {
 	id = -1
@@ -55,7 +55,7 @@ func (t *trie) longest(node int32, text []byte) (id int32, length int) {
 	return id, length
 }
 
-// find gives the id of text, -1 if it has none.
+// find returns the id of text, -1 if it has none.
 func (t *trie) find(text []byte) int32 {
 	id, n := t.longest(trieRoot, text)
 	if n != len(text) {
@@ -69,7 +69,7 @@ type trieEntry struct {
 	id  int32
 }
 
-// sortEntries is the entries by key and then by id. Most keys differ in their first bytes, which
+// sortEntries returns the entries by key and then by id. Most keys differ in their first bytes, which
 // compare as a number.
 func sortEntries(entries []trieEntry) []trieEntry {
 	type headed struct {
@@ -155,7 +155,7 @@ func (b *trieBuilder) put(at int32, n trieNode) {
 	b.taken[at/64] |= 1 << (at % 64)
 }
 
-// takenFrom is the bits of 64 places.
+// takenFrom returns the bits of 64 places.
 func (b *trieBuilder) takenFrom(at int32) uint64 {
 	word, shift := at/64, uint(at%64)
 	return b.taken[word]>>shift | b.taken[word+1]<<(64-shift)

@@ -46,7 +46,7 @@ func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback b
 
 const noID = math.MaxUint32
 
-// byteTokens gives the ids of <0x00> to <0xFF>, noID for those that are missing.
+// byteTokens returns the ids of <0x00> to <0xFF>, noID for those that are missing.
 func byteTokens(v *vocabulary) *[256]uint32 {
 	ids := new([256]uint32)
 	for b := range ids {

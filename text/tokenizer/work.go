@@ -274,7 +274,7 @@ func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip i
 	}
 }
 
-// offsets gives the bytes of the original that text[start:end] of s came from. A
+// offsets returns the bytes of the original that text[start:end] of s came from. A
 // token may end beyond s where a word has a suffix that falls back to bytes; then
 // the offsets are those in s, as in Hugging Face's library.
 func (w *work) offsets(s split, start, end int32) span {

@@ -134,7 +134,7 @@ func marian(c contents) fileSet {
 	return fileSet{"source.spm": spm, "vocab.json": c.vocab(), "tokenizer_config.json": c.config("MarianTokenizer")}
 }
 
-// inGGUF is a file of the named model and pattern; settings are its keys that are true or false.
+// inGGUF returns a file of the named model and pattern; settings are its keys that are true or false.
 func inGGUF(model, pre string, settings map[string]bool) func(contents) fileSet {
 	return inGGUFWith(nil, model, pre, settings)
 }

@@ -159,13 +159,13 @@ func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x.VSADALP(high.H8(), vector(sums[1]).S4())
 }
 
-// AddPairs is the sums of pairs of a, and then of b, in a.
+// AddPairs returns the sums of pairs of a, and then of b, in a.
 func (x *Machine) AddPairs(a, b vec.V) vec.V {
 	x.VADDP(vector(b).S4(), vector(a).S4(), vector(a).S4())
 	return a
 }
 
-// Zip is the lower or the upper halves of a and b.
+// Zip returns the lower or the upper halves of a and b.
 func (x *Machine) Zip(upper bool, a, b vec.V) vec.V {
 	zip, v := x.VZIP1, x.V()
 	if upper {

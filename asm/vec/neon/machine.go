@@ -25,7 +25,7 @@ type Machine struct {
 	labels int
 }
 
-// New is a Machine that emits into f.
+// New returns a Machine that emits into f.
 func New(f *arm64.Function) *Machine {
 	x := &Machine{Function: f}
 	x.Base = vec.NewBase(x, arch.NEON)
@@ -45,7 +45,7 @@ func (x *Machine) op(b vec.Operand) arm64.Vec {
 	return vector(b.(vec.V))
 }
 
-// NewLabel is a label of its own.
+// NewLabel returns a label of its own.
 func (x *Machine) NewLabel(what string) string {
 	x.labels++
 	return fmt.Sprintf("%s%d", what, x.labels)
@@ -170,7 +170,7 @@ func (x *Machine) BranchIf(c vec.Cond, label string) {
 // Halve implements Jumper.
 func (x *Machine) Halve(n vec.Int, times int) { x.LSR(arm64.Imm(times), general(n), general(n)) }
 
-// Value is a vector register as the vocabulary knows it.
+// Value returns a vector register as the vocabulary knows it.
 func (x *Machine) Value(r arm64.Vec) vec.V { return vec.V{Reg: r} }
 
 // IfGreater implements Machine.

@@ -139,7 +139,7 @@ func (x *Machine) Tail(n vec.Int) vec.Tail {
 	return vec.Tail{Count: vec.Int{Reg: count}, Reg: t}
 }
 
-// laneAt is the place of a lane.
+// laneAt returns the place of a lane.
 func (x *Machine) laneAt(p vec.Ptr, t lanesOf, lane int) arm64.Mem {
 	r := x.GP()
 	x.ADD(t.offset[lane], general(p), r)

@@ -201,14 +201,14 @@ func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
 	return vec.V{Reg: v}
 }
 
-// SignBytes is the bytes of a lane times the signs of those of b, which are -1, 0 and 1.
+// SignBytes returns the bytes of a lane times the signs of those of b, which are -1, 0 and 1.
 func (x *Machine) SignBytes(l vec.Lane, b vec.V) vec.Lane {
 	v := x.NewV()
 	x.VPSIGNB(vector(b), lane(l), v)
 	return vec.Lane{Reg: v}
 }
 
-// Magnitudes is the bytes of b without their signs.
+// Magnitudes returns the bytes of b without their signs.
 func (x *Machine) Magnitudes(b vec.V) vec.V {
 	to := x.NewV()
 	x.VPABSB(vector(b), to)

@@ -173,10 +173,10 @@ func (x *Machine) transposeQuarters(in [4]reg.VecVirtual, to []operand.Mem) {
 	}
 }
 
-// ofWidth is a fresh register of n elements.
+// ofWidth returns a fresh register of n elements.
 func (x *Machine) ofWidth(n int) reg.VecVirtual { return forms[n].newV(x.Context) }
 
-// rowsFrom are the addresses of n rows that begin at p, ld elements apart.
+// rowsFrom returns the addresses of n rows that begin at p, ld elements apart.
 func (x *Machine) rowsFrom(p vec.Ptr, ld vec.Int, n int) []operand.Mem {
 	rows := make([]operand.Mem, n)
 	base := general(p)

@@ -28,7 +28,7 @@ type Machine struct {
 	pool   *ConstPool
 }
 
-// New is a Machine of a tier that emits into ctx, whose active function it fills, and which returns after the instructions
+// New returns a Machine of a tier that emits into ctx, whose active function it fills, and which returns after the instructions
 // named by leave. The functions of one file share a pool.
 func New(ctx *build.Context, tier arch.Tier, leave []string, pool *ConstPool) *Machine {
 	form, ok := forms[tier.Width]
@@ -40,7 +40,7 @@ func New(ctx *build.Context, tier arch.Tier, leave []string, pool *ConstPool) *M
 	return x
 }
 
-// narrow is a Machine for vectors of four lanes.
+// narrow returns a Machine for vectors of four lanes.
 func (x *Machine) narrow() *Machine {
 	tier := x.Tier()
 	tier.Width, tier.Masks = 4, arch.VectorMasks
@@ -67,7 +67,7 @@ type ConstPool struct {
 	names map[string]operand.Mem
 }
 
-// NewConstPool is an empty pool.
+// NewConstPool returns an empty pool.
 func NewConstPool() *ConstPool { return &ConstPool{names: map[string]operand.Mem{}} }
 
 // data returns the pool's symbol of that name, defining it on first use.
@@ -84,7 +84,7 @@ func (x *Machine) data(name string, words []uint32) operand.Mem {
 	return m
 }
 
-// constMem is a full vector of c in memory.
+// constMem returns a full vector of c in memory.
 func (x *Machine) constMem(c vec.Const) operand.Mem {
 	words := make([]uint32, x.Width())
 	for i := range words {
@@ -99,10 +99,10 @@ func (x *Machine) Masking() (vec.Masking, bool) { return x, x.Opmasks() }
 // Opmasks reports whether masks have registers of their own.
 func (x *Machine) Opmasks() bool { return x.Tier().Masks == arch.Opmasks }
 
-// NewV is a fresh vector register, not yet written.
+// NewV returns a fresh vector register, not yet written.
 func (x *Machine) NewV() reg.VecVirtual { return x.form.newV(x.Context) }
 
-// Imm is an immediate operand in the shorter of the two forms that 64-bit
+// Imm returns an immediate operand in the shorter of the two forms that 64-bit
 // instructions take.
 func Imm(n int) operand.Op {
 	if n == int(int8(n)) {
@@ -116,7 +116,7 @@ func (x *Machine) newLabel(what string) string {
 	return fmt.Sprintf("%s%d", what, x.labels)
 }
 
-// op is the avo operand for b: a register, or the constant in memory.
+// op returns the avo operand for b: a register, or the constant in memory.
 func (x *Machine) op(b vec.Operand) operand.Op {
 	switch b := b.(type) {
 	case vec.V:
@@ -158,7 +158,7 @@ func (x *Machine) Stride(param string) reg.GPVirtual {
 	return r
 }
 
-// ParamAddr is the address of a scalar parameter in the frame, or of a slice's pointer, name_base.
+// ParamAddr returns the address of a scalar parameter in the frame, or of a slice's pointer, name_base.
 func (x *Machine) ParamAddr(name string) operand.Mem {
 	param := x.Param(strings.TrimSuffix(name, "_base"))
 	if strings.HasSuffix(name, "_base") {
@@ -290,10 +290,10 @@ func (x *Machine) IntAt(m operand.Mem) vec.Int {
 	return vec.Int{Reg: r}
 }
 
-// Value is a vector register as the vocabulary knows it.
+// Value returns a vector register as the vocabulary knows it.
 func (x *Machine) Value(r reg.VecVirtual) vec.V { return vec.V{Reg: r} }
 
-// Constant is a register with c in every lane.
+// Constant returns a register with c in every lane.
 func (x *Machine) Constant(c vec.Const) reg.VecVirtual { return vector(x.Splat(c)) }
 
 // Comment implements Machine.

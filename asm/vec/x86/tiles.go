@@ -119,7 +119,7 @@ type tileInstruction struct {
 // tileAddress is an address by the numbers of its registers; index is -1 for none.
 type tileAddress struct{ base, index int }
 
-// tileOf is the instruction, whose registers are allocated.
+// tileOf returns the instruction, whose registers are allocated.
 func tileOf(i *ir.Instruction) tileInstruction {
 	t := tileInstruction{opcode: i.Opcode}
 	for n, op := range i.Operands {
@@ -192,7 +192,7 @@ func (m *tileAddress) encode(c []byte, register int) []byte {
 
 var generalNames = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
-// text is the instruction for the GNU assembler.
+// text returns the instruction for the GNU assembler.
 func (t tileInstruction) text() string {
 	var ops []string
 	for _, n := range t.tiles {

@@ -30,7 +30,7 @@ func (x *Machine) DotBytes(a, b, acc reg.Register) {
 // vexDot is VPDPBUSD on YMM registers in VEX encoding, by the numbers of a, b and the sum.
 type vexDot [3]int
 
-// dotOf is the instruction, whose registers are allocated.
+// dotOf returns the instruction, whose registers are allocated.
 func dotOf(i *ir.Instruction) (d vexDot) {
 	for n, op := range i.Operands {
 		d[n] = int(op.(reg.Physical).PhysicalIndex())
@@ -45,7 +45,7 @@ func (d vexDot) code() []byte {
 	return []byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}
 }
 
-// text is the instruction for the GNU assembler.
+// text returns the instruction for the GNU assembler.
 func (d vexDot) text() string {
 	return fmt.Sprintf("{vex} vpdpbusd %%ymm%d, %%ymm%d, %%ymm%d", d[0], d[1], d[2])
 }

@@ -60,7 +60,7 @@ func TestVEX(t *testing.T) {
 // committedVEX matches an instruction in the files of package simd: directives with bytes, and the text.
 var committedVEX = regexp.MustCompile(`(?m)^\s*((?:LONG|WORD|BYTE)\s.*) // (.+)$`)
 
-// bytesOfLine are the bytes of directives, as hexadecimal digits in the order of memory.
+// bytesOfLine returns the bytes of directives, as hexadecimal digits in the order of memory.
 func bytesOfLine(text string) (digits string) {
 	for d := range strings.SplitSeq(text, ";") {
 		_, value, _ := strings.Cut(d, "$0x")
@@ -119,7 +119,7 @@ func TestVEXGNUAs(t *testing.T) {
 	}
 }
 
-// assemble is the lines with the bytes that GNU as makes of their instructions.
+// assemble returns the lines with the bytes that GNU as makes of their instructions.
 func assemble(t *testing.T, as string, lines []string) (made []string) {
 	t.Helper()
 	var source strings.Builder

@@ -81,7 +81,7 @@ type task struct {
 	left  int // how often the last user has left
 }
 
-// acquire is the task of s, with one user more.
+// acquire returns the task of s, with one user more.
 func acquire(s spec) (bulk.Task, error) {
 	shared.Lock()
 	t := shared.tasks[s]

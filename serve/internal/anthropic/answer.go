@@ -54,7 +54,7 @@ func newReply(model string) reply {
 	return reply{ID: "msg_" + strings.ToLower(rand.Text()), Type: "message", Role: "assistant", Model: model, Content: []piece{}}
 }
 
-// newPiece is a block of an answer. One that has begun has neither text nor arguments yet.
+// newPiece returns a block of an answer. One that has begun has neither text nor arguments yet.
 func newPiece(b *chat.Block) piece {
 	s := b.Text()
 	switch b.Kind {

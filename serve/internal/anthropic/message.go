@@ -46,7 +46,7 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plain is the text of blocks, one below the other.
+// plain returns the text of blocks, one below the other.
 func (b blocks) plain() (string, error) {
 	texts := make([]string, len(b))
 	for i, part := range b {
@@ -64,7 +64,7 @@ type turns struct {
 	names map[string]string // of tools, by the ids of their calls
 }
 
-// messages are the messages with the system's in front. Those of one role in a row are one, as the protocol has it.
+// messages returns the messages with the system's in front. Those of one role in a row are one, as the protocol has it.
 func (in *prompt) messages() ([]text.Message, error) {
 	t := turns{names: map[string]string{}}
 	if len(in.Messages) == 0 {
@@ -130,7 +130,7 @@ func (t *turns) addUser(m message) error {
 	return nil
 }
 
-// result is the text of a tool's result. Templates have no place for it that it is an error, so the text says so.
+// result returns the text of a tool's result. Templates have no place for it that it is an error, so the text says so.
 func (b *block) result() (string, error) {
 	var content blocks
 	if len(b.Content) > 0 && string(b.Content) != "null" {

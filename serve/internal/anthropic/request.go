@@ -29,7 +29,7 @@ type prompt struct {
 	Servers []json.RawMessage `json:"mcp_servers"`
 }
 
-// Neutral is the fields that change no answer.
+// Neutral returns the fields that change no answer.
 func (*prompt) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"cache_control": nil, "speed": nil, "user_profile_id": nil, "workspace_id": nil, "metadata": nil, "service_tier": nil, "diagnostics": nil, "inference_geo": nil,

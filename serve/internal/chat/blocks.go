@@ -15,7 +15,7 @@ type Block struct {
 	text []byte
 }
 
-// Text is the block's text; of a call, the JSON of its arguments.
+// Text returns the block's text; of a call, the JSON of its arguments.
 func (b *Block) Text() string { return string(b.text) }
 
 // Blocks are those of an answer, in their order.

@@ -61,7 +61,7 @@ func newCheck(schema []byte) (*check, error) {
 	return &check{schema: s, budget: b}, nil
 }
 
-// verify is the first thing that a text breaks of the schema.
+// verify returns the first thing that a text breaks of the schema.
 func (c *check) verify(text string) (err error) {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *check) verify(text string) (err error) {
 	return nil
 }
 
-// first is the innermost of what is wrong, in one line.
+// first returns the innermost of what is wrong, in one line.
 func first(err error) string {
 	e, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {

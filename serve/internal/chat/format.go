@@ -22,10 +22,10 @@ type Format struct {
 	calls    map[string]*check // the same of arguments, by the names of tools
 }
 
-// JSON is the format of any JSON object.
+// JSON returns the format of any JSON object.
 func JSON() *Format { return &Format{Grammar: grammar.JSONObject()} }
 
-// SchemaFormat is the format of a JSON schema. If strict is set, a keyword that a grammar cannot hold is an error with
+// SchemaFormat returns the format of a JSON schema. If strict is set, a keyword that a grammar cannot hold is an error with
 // its path; otherwise answers come with a warning, and are validated. Errors have a kind.
 func SchemaFormat(schema []byte, strict bool) (*Format, error) {
 	g, unheld, err := grammar.SchemaOptions{Lenient: !strict}.Compile(schema)
@@ -80,7 +80,7 @@ func (f *Format) verify(a *answer.Answer) (broken []string) {
 // anyObject is the parameters of a tool whose own say nothing, or cannot be held.
 var anyObject = json.RawMessage(`{"type": "object"}`)
 
-// callFormat is the format of calls of tools: an object with the name and with the arguments, under that name. A tool
+// callFormat returns the format of calls of tools: an object with the name and with the arguments, under that name. A tool
 // that is not strict and whose parameters are not a schema, or one that no grammar holds, takes any object.
 func callFormat(tools []Tool, arguments string) (*Format, error) {
 	f := &Format{calls: map[string]*check{}}
@@ -126,7 +126,7 @@ func (f *Format) parameters(t Tool, parameters json.RawMessage) (json.RawMessage
 	return parameters, nil
 }
 
-// resource is a schema as part of another: its references lead to itself.
+// resource returns a schema as part of another: its references lead to itself.
 func resource(schema json.RawMessage, i int) json.RawMessage {
 	var o struct {
 		ID *string `json:"$id"`

@@ -43,7 +43,7 @@ const longest = 1 << 16
 // zeroSeed stands for the seed 0, which means no seed in package text.
 const zeroSeed = 0x9e3779b97f4a7c15
 
-// Options is a function that gives the options of each of several texts, for Conversation.Jobs.
+// Options returns a function that gives the options of each of several texts, for Conversation.Jobs.
 func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOptions, error) {
 	base, err := g.Defaults()
 	if err != nil {

@@ -178,7 +178,7 @@ func plainMessages(messages []text.Message) ([]text.Message, error) {
 
 var errContent = errors.New("content is neither a string nor a list of parts of type text")
 
-// joined is the text of a content's parts, one below the other.
+// joined returns the text of a content's parts, one below the other.
 func joined(raw json.RawMessage) (string, error) {
 	var parts []struct {
 		Type string  `json:"type"`

@@ -155,7 +155,7 @@ func (j *Job) parse(piece string) []answer.Event {
 	return slices.Clone(j.Parser.Add(piece))
 }
 
-// untilCall is the events up to the end of the first call.
+// untilCall returns the events up to the end of the first call.
 func (j *Job) untilCall(all []answer.Event) []answer.Event {
 	if j.called {
 		return nil

@@ -44,7 +44,7 @@ func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender)
 	return to.End(s)
 }
 
-// Generator is the generator that a request names. Where there is only one, requests may leave the name out, or say
+// Generator returns the generator that a request names. Where there is only one, requests may leave the name out, or say
 // "dummy", as huggingface_hub does.
 func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Generator, error) {
 	if _, known := e.Find(model); !known && (model == "" || model == "dummy") {
@@ -62,7 +62,7 @@ func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Gen
 	return e.Generator(ctx, model)
 }
 
-// PromptTokens is the number of tokens of a job's prompt.
+// PromptTokens returns the number of tokens of a job's prompt.
 func (j *Job) PromptTokens(g *engine.Generator) (int, error) {
 	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
 	if err != nil {

@@ -55,7 +55,7 @@ type Request struct {
 	Instruction     string          `json:"instruction"`
 }
 
-// Neutral is the fields that change no ranking.
+// Neutral returns the fields that change no ranking.
 func (*Request) Neutral() wire.Neutral {
 	return wire.Neutral{"user": nil, "priority": nil, "request_id": nil, "return_embeddings": {"false"}}
 }

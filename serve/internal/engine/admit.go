@@ -86,7 +86,7 @@ func (g *gate) release(n int) {
 	}
 }
 
-// overloaded is the refusal, with the time that what is inside will take.
+// overloaded returns the refusal, with the time that what is inside will take.
 func (g *gate) overloaded() *Error {
 	g.refused++
 	after := time.Second

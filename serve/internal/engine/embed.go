@@ -16,7 +16,7 @@ type Usage struct {
 	Cut    int // texts that were too long
 }
 
-// Embed is the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
+// Embed returns the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
 func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.EmbedOptions) ([][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[]float32], err error) {
 		if o.Dim > p.Dim() {
@@ -29,7 +29,7 @@ func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, a
 	})
 }
 
-// EmbedTokens is the vectors of all tokens of texts, with the prompt that is asked for, by a model, "" for the first embedder.
+// EmbedTokens returns the vectors of all tokens of texts, with the prompt that is asked for, by a model, "" for the first embedder.
 func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([][][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[][]float32], err error) {
 		prompt, err := asked.prompt(p, RecordOf(ctx))
@@ -40,7 +40,7 @@ func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.In
 	})
 }
 
-// EmbedSparse is a sparse vector of each text, with the prompt that is asked for, by a model, "" for the first embedder.
+// EmbedSparse returns a sparse vector of each text, with the prompt that is asked for, by a model, "" for the first embedder.
 func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([]text.SparseVector, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[text.SparseVector], err error) {
 		if !p.HasSparse() {
@@ -54,7 +54,7 @@ func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.In
 	})
 }
 
-// Similarity is the cosines of a text and others.
+// Similarity returns the cosines of a text and others.
 func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, asked Asked, o text.EmbedOptions) ([]float32, Usage, error) {
 	o.Scale = text.ScaleUnit
 	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)...), asked, o)

@@ -47,7 +47,7 @@ type Engine struct {
 	failure error         // of that
 }
 
-// New is an engine for models, which it begins to open unless it is Lazy.
+// New returns an engine for models, which it begins to open unless it is Lazy.
 func New(c Config) (*Engine, error) {
 	if len(c.Models) == 0 {
 		return nil, fmt.Errorf("no models")

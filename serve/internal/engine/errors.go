@@ -56,10 +56,10 @@ var kinds = [...]struct {
 	Unavailable:  {"unavailable", http.StatusServiceUnavailable},
 }
 
-// Error is the name of the kind.
+// Error returns the name of the kind.
 func (k Kind) Error() string { return kinds[k].name }
 
-// Status is the HTTP status of the kind, where a protocol has no other.
+// Status returns the HTTP status of the kind, where a protocol has no other.
 func (k Kind) Status() int { return kinds[k].status }
 
 // Error is an error with its kind.
@@ -78,18 +78,18 @@ func (e *Error) Is(target error) bool { return target == e.Kind }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf is an error of a kind.
+// Errorf returns an error of a kind.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// At is the error, about a field of the request.
+// At returns the error, about a field of the request.
 func (e *Error) At(param string) *Error {
 	e.Param = param
 	return e
 }
 
-// AsError gives any error its kind: those of packages text and generation, and of contexts, have one.
+// AsError returns any error its kind: those of packages text and generation, and of contexts, have one.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

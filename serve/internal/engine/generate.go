@@ -37,7 +37,7 @@ func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error
 	return g, nil
 }
 
-// MostTokens is the most tokens that a request may have generated for a text; 0: no limit.
+// MostTokens returns the most tokens that a request may have generated for a text; 0: no limit.
 func (g *Generator) MostTokens() int { return g.engine.config.NewTokens }
 
 // Pieces yields the text after a prompt, which has its special tokens already if it is one that Prompt made. Errors
@@ -77,7 +77,7 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 	}
 }
 
-// Transcribe is the text of mono samples at 16 kHz, with a model, "" for the first transcriber. It hands each piece of the
+// Transcribe returns the text of mono samples at 16 kHz, with a model, "" for the first transcriber. It hands each piece of the
 // text to say as it comes, unless that is nil.
 func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, say func(piece string) error) (heard string, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
@@ -130,7 +130,7 @@ func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []fl
 	return t, err
 }
 
-// Translate is the translations of texts, with a model, "" for the first translator. The options are what change makes
+// Translate returns the translations of texts, with a model, "" for the first translator. The options are what change makes
 // of those that the folder states.
 func (e *Engine) Translate(ctx context.Context, model string, texts []string, change func(o *text.TranslateOptions) error) ([]string, error) {
 	pieces, _, err := run(ctx, e, model, text.KindTranslator, text.Texts(texts...), func(ctx context.Context, p *text.Translator) (r text.Results[text.Piece], err error) {

@@ -16,7 +16,7 @@ import (
 // images decoded at a time as have the pixels of the largest one.
 var atOnce = max(2, replica.Threads())
 
-// ClassifyImages is the labels of image files with their logits, the best first, with a model, "" for the first classifier of
+// ClassifyImages returns the labels of image files with their logits, the best first, with a model, "" for the first classifier of
 // images. Errors have a kind.
 func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byte) ([][]text.Label, error) {
 	var out [][]text.Label
@@ -36,7 +36,7 @@ func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byt
 	return out, err
 }
 
-// EmbedImages is the vectors of image files as a model makes them, "" for the first embedder of images. Errors have a kind.
+// EmbedImages returns the vectors of image files as a model makes them, "" for the first embedder of images. Errors have a kind.
 func (e *Engine) EmbedImages(ctx context.Context, model string, files [][]byte) (out [][]float32, err error) {
 	err = look(ctx, e, model, text.KindImageEmbedder, files, func(p *text.ImageEmbedder) error {
 		out, err = p.Embed(ctx, files)

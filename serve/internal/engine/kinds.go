@@ -21,10 +21,10 @@ var routes = map[text.Kind]string{
 	text.KindImageEmbedder:   "/models/{id...}",
 }
 
-// RouteOf is a route that asks models of a kind, "" if there is none.
+// RouteOf returns a route that asks models of a kind, "" if there is none.
 func RouteOf(kind text.Kind) string { return routes[kind] }
 
-// served are the kinds that are served.
+// served returns the kinds that are served.
 func served() []text.Kind {
 	return slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool { return routes[k] == "" })
 }

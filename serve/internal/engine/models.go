@@ -60,7 +60,7 @@ type model struct {
 	fingerprint string
 }
 
-// NameOf is the name of a model that is given none: org/name of a model in the hub's cache, else that of its folder, or
+// NameOf returns the name of a model that is given none: org/name of a model in the hub's cache, else that of its folder, or
 // of its GGUF file.
 func NameOf(dir string) string {
 	dir = absolute(dir)
@@ -163,7 +163,7 @@ func (e *Engine) Models() []ModelInfo {
 	return out
 }
 
-// Find is the model of a name or an alias.
+// Find returns the model of a name or an alias.
 func (e *Engine) Find(name string) (ModelInfo, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +174,7 @@ func (e *Engine) Find(name string) (ModelInfo, bool) {
 	return m.info(), true
 }
 
-// Default is the first model of one of the kinds, for protocols whose requests name none.
+// Default returns the first model of one of the kinds, for protocols whose requests name none.
 func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 	for _, m := range e.models {
 		if slices.Contains(kinds, m.Kind) {
@@ -195,7 +195,7 @@ func (m *model) replicas() []text.ReplicaInfo {
 	return m.pipeline.Replicas()
 }
 
-// use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
+// use returns the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
 func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
 	if name == "" {
 		if name, _ = e.Default(kind); name == "" {
@@ -221,7 +221,7 @@ func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text
 	return pipeline.(P), release, nil
 }
 
-// open is a model's pipeline, opened if it is not.
+// open returns a model's pipeline, opened if it is not.
 func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, release func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -246,7 +246,7 @@ func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, re
 	}
 }
 
-// wait gives up the lock until done is closed, some time is over or ctx ends.
+// wait returns up the lock until done is closed, some time is over or ctx ends.
 func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Duration) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
@@ -361,7 +361,7 @@ func (e *Engine) fingerprint(m *model) string {
 	return m.fingerprint
 }
 
-// adapters are the names of those that requests may ask for.
+// adapters returns the names of those that requests may ask for.
 func (m *model) adapters() (names []string) {
 	for _, a := range m.Options.Model.Adapters {
 		if a.Name != "" {

@@ -24,7 +24,7 @@ var (
 	otherWords    = []string{"classification", "clustering", "text-matching", "separation", "semantic_similarity", "sts"}
 )
 
-// prompt is the name of the prompt that a request asks for, "" for the model's default. A request that asks for none of
+// prompt returns the name of the prompt that a request asks for, "" for the model's default. A request that asks for none of
 // those that the model has is warned.
 func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	field, word := "input_type", a.InputType
@@ -45,7 +45,7 @@ func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	return "", nil
 }
 
-// ofWord is the name of the model's prompt for what a word says of texts. A model without prompts takes all of them alike.
+// ofWord returns the name of the model's prompt for what a word says of texts. A model without prompts takes all of them alike.
 func ofWord(p *text.Embedder, field, word string) (string, error) {
 	names, lower := p.Prompts(), strings.ToLower(word)
 	for _, name := range names {
@@ -73,12 +73,12 @@ func ofWord(p *text.Embedder, field, word string) (string, error) {
 	return "", nil
 }
 
-// given are the names of prompts that are not empty.
+// given returns the names of prompts that are not empty.
 func given(p *text.Embedder) []string {
 	return slices.DeleteFunc(p.Prompts(), func(name string) bool { return ofName(p, name) == "" })
 }
 
-// ofName is the text of a prompt, "" for none.
+// ofName returns the text of a prompt, "" for none.
 func ofName(p *text.Embedder, name string) string {
 	prompt, err := p.Prompt(name)
 	if err != nil {

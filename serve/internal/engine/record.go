@@ -49,12 +49,12 @@ type Observer interface {
 
 type recordKey struct{}
 
-// WithRecord is a context in which the engine's operations note what they do.
+// WithRecord returns a context in which the engine's operations note what they do.
 func WithRecord(ctx context.Context, r *Record) context.Context {
 	return context.WithValue(ctx, recordKey{}, r)
 }
 
-// RecordOf is the record of a context, or one that nobody reads.
+// RecordOf returns the record of a context, or one that nobody reads.
 func RecordOf(ctx context.Context) *Record {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
 		return r

@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Tokenizer is the tokenizer of a model, "" for the first that has one. It needs the model no longer.
+// Tokenizer returns the tokenizer of a model, "" for the first that has one. It needs the model no longer.
 func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokenizer, error) {
 	if model == "" {
 		model, _ = e.Default(slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {
@@ -35,7 +35,7 @@ func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokeni
 	return t, nil
 }
 
-// Prompt is the text of a prompt that a model goes by, "" for the first embedder.
+// Prompt returns the text of a prompt that a model goes by, "" for the first embedder.
 func (e *Engine) Prompt(ctx context.Context, model, name string) (string, error) {
 	p, release, err := use[*text.Embedder](ctx, e, model, text.KindEmbedder)
 	if err != nil {

@@ -33,7 +33,7 @@ func (e *Engine) Unload(ctx context.Context, name string) (closed bool, err erro
 	return m.pipeline == nil, nil
 }
 
-// find is the model of a name, which the record gets.
+// find returns the model of a name, which the record gets.
 func (e *Engine) find(ctx context.Context, name string) (*model, error) {
 	m, ok := e.names[name]
 	if !ok {

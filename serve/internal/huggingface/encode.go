@@ -81,7 +81,7 @@ type labelParameters struct {
 	Function string `json:"function_to_apply"`
 }
 
-// finish is a function that does it to the labels of one input, the best of which is the first.
+// finish returns a function that does it to the labels of one input, the best of which is the first.
 func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
 	if how.TopK != nil && *how.TopK < 1 {
 		return nil, engine.Errorf(engine.Invalid, "top_k %d, want at least 1", *how.TopK).At("top_k")

@@ -50,7 +50,7 @@ func (t *task) read(c *wire.Call, body []byte, parameters any) error {
 	return c.Decode(t.Parameters, parameters)
 }
 
-// texts are the inputs.
+// texts returns the inputs.
 func (t *task) texts() []string {
 	out := make([]string, len(t.Inputs.List))
 	for i, in := range t.Inputs.List {
@@ -101,7 +101,7 @@ func (p protocol) infer(c *wire.Call) error {
 	return engine.Errorf(engine.WrongModel, "%q is a %s: ask %s", m.Name, m.Kind, engine.RouteOf(m.Kind))
 }
 
-// model is the one that the address or the body names. It need not be named if it is the only one.
+// model returns the one that the address or the body names. It need not be named if it is the only one.
 func (p protocol) model(inPath, inBody string) (m engine.ModelInfo, err error) {
 	name := inPath
 	switch models := p.engine.Models(); {

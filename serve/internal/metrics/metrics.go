@@ -33,7 +33,7 @@ type Metrics struct {
 	firstTokenDuration prometheus.Histogram
 }
 
-// exponential are the bounds of a histogram: each is the one before times factor.
+// exponential returns the bounds of a histogram: each is the one before times factor.
 func exponential(first, factor float64, n int) []float64 {
 	return prometheus.ExponentialBuckets(first, factor, n)
 }
@@ -159,7 +159,7 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	}
 }
 
-// failure is an error by text-embeddings-inference's words.
+// failure returns an error by text-embeddings-inference's words.
 func failure(e *engine.Error) string {
 	for _, x := range []struct {
 		kind engine.Kind

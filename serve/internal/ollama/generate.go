@@ -42,7 +42,7 @@ type generateRequest struct {
 	Raw    bool   `json:"raw"`
 }
 
-// Neutral is the fields that change no answer.
+// Neutral returns the fields that change no answer.
 func (*common) Neutral() wire.Neutral { return neutral }
 
 // chatMessage is a message as Ollama has it.

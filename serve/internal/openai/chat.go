@@ -38,7 +38,7 @@ type chatRequest struct {
 	WebSearch    json.RawMessage `json:"web_search_options"`
 }
 
-// Neutral is the fields that change no answer.
+// Neutral returns the fields that change no answer.
 func (*chatRequest) Neutral() wire.Neutral {
 	return neutral(wire.Neutral{
 		"echo": {"false"}, "add_special_tokens": {"false"}, "best_of": {"1"}, "reasoning_format": {`"auto"`, `"deepseek"`}, "parse_tool_calls": {"true"},

@@ -40,7 +40,7 @@ type completionAnswer struct {
 	Usage   *usage             `json:"usage,omitempty"`
 }
 
-// Neutral is the fields that change no answer.
+// Neutral returns the fields that change no answer.
 func (*completionRequest) Neutral() wire.Neutral {
 	return neutral(wire.Neutral{"add_special_tokens": {"true"}})
 }

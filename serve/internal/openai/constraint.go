@@ -95,7 +95,7 @@ func (in *constraint) format() (f *chat.Format, field string, err error) {
 	return f, field, nil
 }
 
-// wrongGrammar is an error about a field that is not a grammar.
+// wrongGrammar returns an error about a field that is not a grammar.
 func wrongGrammar(err error, field string) error {
 	e := engine.AsError(err)
 	if e.Kind == engine.Internal { // of package grammar
@@ -104,7 +104,7 @@ func wrongGrammar(err error, field string) error {
 	return e.At(field)
 }
 
-// formatOf is the format of a grammar.
+// formatOf returns the format of a grammar.
 func formatOf(g *grammar.Grammar, err error) (*chat.Format, error) {
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func formatOf(g *grammar.Grammar, err error) (*chat.Format, error) {
 	return &chat.Format{Grammar: g}, nil
 }
 
-// oneOf is the grammar of some texts.
+// oneOf returns the grammar of some texts.
 func oneOf(texts []string) (*grammar.Grammar, error) {
 	if len(texts) == 0 {
 		return nil, engine.Errorf(engine.Invalid, "there is nothing to choose from")

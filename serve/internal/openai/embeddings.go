@@ -55,7 +55,7 @@ type embeddingsRequest struct {
 	Truncate     *truncation `json:"truncate"`
 }
 
-// Neutral is the fields that change no answer, of OpenAI, of vLLM and of Jina.
+// Neutral returns the fields that change no answer, of OpenAI, of vLLM and of Jina.
 func (*embeddingsRequest) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"user": nil, "request_id": nil, "priority": nil, "add_special_tokens": {"true"}, "truncate_prompt_tokens": {"-1"},

@@ -29,7 +29,7 @@ func Error(w http.ResponseWriter, e *engine.Error) {
 	w.Write(data)
 }
 
-// ErrorJSON is an error in OpenAI's form, which streams send too.
+// ErrorJSON returns an error in OpenAI's form, which streams send too.
 func ErrorJSON(e *engine.Error) ([]byte, error) {
 	var b body
 	b.Error.Message = e.Message

@@ -34,7 +34,7 @@ type common struct {
 	constraint
 }
 
-// neutral is the fields of both kinds of requests that change no answer, of OpenAI, of vLLM and of llama.cpp.
+// neutral returns the fields of both kinds of requests that change no answer, of OpenAI, of vLLM and of llama.cpp.
 func neutral(further wire.Neutral) wire.Neutral {
 	out := wire.Neutral{
 		"user": nil, "metadata": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "safety_identifier": nil, "prediction": nil,
@@ -121,7 +121,7 @@ func (in *common) count() int {
 
 func (in *common) usageAsked() bool { return in.StreamOptions != nil && in.StreamOptions.Usage }
 
-// flag is a field that is true, false or left out.
+// flag returns a field that is true, false or left out.
 func flag(x *bool, without bool) bool {
 	if x == nil {
 		return without

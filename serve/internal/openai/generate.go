@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// generator is the one that a request names.
+// generator returns the one that a request names.
 func (p protocol) generator(ctx context.Context, model string) (*engine.Generator, error) {
 	return chat.Generator(ctx, p.engine, model)
 }

@@ -28,7 +28,7 @@ func modelOf(m engine.ModelInfo) model {
 	return model{m.Name, "model", m.Added.Unix(), "avoformer", string(m.Kind), m.Aliases, "", m.Open, m.Fingerprint}
 }
 
-// adapterOf is a model with an adapter.
+// adapterOf returns a model with an adapter.
 func adapterOf(m engine.ModelInfo, name string) model {
 	a := modelOf(m)
 	a.ID, a.Aliases, a.Parent = name, nil, m.Name

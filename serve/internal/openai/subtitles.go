@@ -63,7 +63,7 @@ func webVTT(segments []text.Segment) []byte {
 	return b.Bytes()
 }
 
-// line is a text on one line: an empty one would end a subtitle.
+// line returns a text on one line: an empty one would end a subtitle.
 func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // clock is seconds as hours, minutes, seconds and milliseconds, the latter after point.

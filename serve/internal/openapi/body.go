@@ -38,7 +38,7 @@ func closeBody(operation object, schemas object, body any) {
 	}
 }
 
-// typed is the schema of a field of a type.
+// typed returns the schema of a field of a type.
 func typed(t reflect.Type) object {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -51,7 +51,7 @@ func typed(t reflect.Type) object {
 	return object{"type": []any{name, "null"}}
 }
 
-// without is the schema of a field that changes no answer.
+// without returns the schema of a field that changes no answer.
 func without(values []string) object {
 	s := object{"description": "changes no answer"}
 	if len(values) > 0 {

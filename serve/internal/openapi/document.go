@@ -58,7 +58,7 @@ func read() (all fragment, err error) {
 	return all, nil
 }
 
-// Document is the document of routes, with the names of models as examples. Routes that the files lack, and paths of
+// Document returns the document of routes, with the names of models as examples. Routes that the files lack, and paths of
 // files without a route, are an error.
 func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte, error) {
 	all, err := read()
@@ -104,7 +104,7 @@ func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte
 
 var wildcard = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
-// Path is a route's pattern as OpenAPI has it.
+// Path returns a route's pattern as OpenAPI has it.
 func Path(pattern string) string {
 	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }

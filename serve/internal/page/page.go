@@ -21,7 +21,7 @@ var style string
 //go:embed page.js
 var script string
 
-// Routes are the page's. It needs no key itself, and asks people for one. Errors are written by fail.
+// Routes returns the page's. It needs no key itself, and asks people for one. Errors are written by fail.
 func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 	whole := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(html))
 	policy := "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +

@@ -129,7 +129,7 @@ func newWriter(in *request, model string, messages []text.Message, kept *store) 
 	return &writer{response: r, messages: messages, kept: kept}
 }
 
-// newOutput is an item for a block that has begun.
+// newOutput returns an item for a block that has begun.
 func newOutput(b *chat.Block) output {
 	switch b.Kind {
 	case answer.Reasoning:
@@ -141,7 +141,7 @@ func newOutput(b *chat.Block) output {
 	}
 }
 
-// partOf is the part of a content that a block is.
+// partOf returns the part of a content that a block is.
 func partOf(b *chat.Block, said string) part {
 	if b.Kind == answer.Reasoning {
 		return part{Type: "reasoning_text", Text: said}

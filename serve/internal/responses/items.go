@@ -107,7 +107,7 @@ func (in input) messages(messages []text.Message) ([]text.Message, error) {
 	return messages, nil
 }
 
-// plain is the text of a content: a string, or the texts of parts, one below the other.
+// plain returns the text of a content: a string, or the texts of parts, one below the other.
 func plain(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil

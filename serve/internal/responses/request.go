@@ -36,7 +36,7 @@ type request struct {
 	Template json.RawMessage `json:"prompt"`
 }
 
-// Neutral is the fields that change no answer. Inputs that are too long are an error, whatever truncation says.
+// Neutral returns the fields that change no answer. Inputs that are too long are an error, whatever truncation says.
 func (*request) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "prompt_cache_options": nil, "service_tier": nil,

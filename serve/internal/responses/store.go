@@ -34,7 +34,7 @@ func newStore(most int64) *store {
 // overhead is what a message takes beside its texts, or a call, with room to spare.
 const overhead = 256
 
-// size is the bytes that a response takes at most: texts that it shares with an earlier one count for both.
+// size returns the bytes that a response takes at most: texts that it shares with an earlier one count for both.
 func (k *kept) size() int64 {
 	n := overhead + len(k.id) + cap(k.body)
 	for _, m := range k.messages {
@@ -68,7 +68,7 @@ func (s *store) drop(e *list.Element) {
 	s.used -= k.bytes
 }
 
-// get is a response, nil if it is not kept.
+// get returns a response, nil if it is not kept.
 func (s *store) get(id string) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,7 @@ type rankRequest struct {
 	long
 }
 
-// other is a field that belongs to the protocol which the request is not in, "" if there is none.
+// other returns a field that belongs to the protocol which the request is not in, "" if there is none.
 func (in *rankRequest) other() string {
 	given := []struct {
 		name  string

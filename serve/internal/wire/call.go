@@ -45,7 +45,7 @@ func (c *Call) Context() context.Context { return c.R.Context() }
 // Header is that of the answer.
 func (c *Call) Header() http.Header { return c.w.Header() }
 
-// Path is the value of a wildcard of the pattern.
+// Path returns the value of a wildcard of the pattern.
 func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}

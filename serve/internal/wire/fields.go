@@ -162,7 +162,7 @@ func Fields(body any) (fields map[string]reflect.Type, without Neutral) {
 	return fields, without
 }
 
-// fieldOf is the type of a struct's field by its JSON name, in which case does not count.
+// fieldOf returns the type of a struct's field by its JSON name, in which case does not count.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, f := range reflect.VisibleFields(t) {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && strings.EqualFold(tag, name) {
@@ -193,7 +193,7 @@ func jsonError(err error, data []byte, into any) error {
 	return engine.Errorf(engine.Invalid, "the body is not JSON: %v", err)
 }
 
-// clientPath is a path of a field without the names of embedded structs, which are not in the JSON.
+// clientPath returns a path of a field without the names of embedded structs, which are not in the JSON.
 func clientPath(t reflect.Type, path string) string {
 	var out []string
 	for name := range strings.SplitSeq(path, ".") {
@@ -233,7 +233,7 @@ func wanted(t reflect.Type) string {
 	return "another type"
 }
 
-// blamed is the field of an object that a struct cannot take, "" if there is none.
+// blamed returns the field of an object that a struct cannot take, "" if there is none.
 func blamed(data []byte, into any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {

@@ -49,7 +49,7 @@ func repaired(data []byte) []byte {
 	return out
 }
 
-// escaped is the rune of \uXXXX at the beginning of data.
+// escaped returns the rune of \uXXXX at the beginning of data.
 func escaped(data []byte) (r rune, ok bool) {
 	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
 		return 0, false

@@ -24,7 +24,7 @@ type Route struct {
 	Error func(w http.ResponseWriter, err *engine.Error)
 }
 
-// Reads is the route, with the struct that the JSON of a request is read into.
+// Reads returns the route, with the struct that the JSON of a request is read into.
 func (r Route) Reads(body any) Route {
 	r.Body = body
 	return r

@@ -35,7 +35,7 @@ type Server struct {
 // TimeoutHeader is the header in which a request says how many seconds it has.
 const TimeoutHeader = "X-Request-Timeout"
 
-// Handler is the handler of a route.
+// Handler returns the handler of a route.
 func (s *Server) Handler(route *Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(route, w, r) })
 }
@@ -71,7 +71,7 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// context is the request's, with its record and its deadline.
+// context returns the request's, with its record and its deadline.
 func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, context.CancelFunc, error) {
 	ctx := r.Context()
 	if s.Observer != nil {
@@ -175,7 +175,7 @@ func (s *Server) log(ctx context.Context, r *engine.Record) {
 	s.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// requestID is the id that the client gives, if it is short and plain, or a new one.
+// requestID returns the id that the client gives, if it is short and plain, or a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	plain := id != "" && len(id) <= 128

@@ -136,7 +136,7 @@ func write(ctx context.Context, name string, to func(io.Writer) error) (err erro
 	return filesystem.Rename(ctx, files, name+".part", name)
 }
 
-// sorted are the elements of next in the order of rows.
+// sorted returns the elements of next in the order of rows.
 func sorted[T any](next func(*T) bool, row func(T) int64) []T {
 	var all []T
 	for {

@@ -97,7 +97,7 @@ func build(s beam.Scope, f flags) {
 	beam.ParDo0(s.Scope("bury"), &buryFn{place{f.input, f.output}}, beam.GroupByKey(s, beam.ParDo(s, deadByFile, dead)))
 }
 
-// counted are the counters of this pipeline and of avoformer's transforms.
+// counted returns the counters of this pipeline and of avoformer's transforms.
 func counted(result beam.PipelineResult) map[string]int64 {
 	n := map[string]int64{}
 	if result == nil {

@@ -142,7 +142,7 @@ func (m *machine) found(base int, at int32, inner bool) int32 {
 	return at
 }
 
-// end gives where the match ends that is known to begin at the split or join i, or -1.
+// end returns where the match ends that is known to begin at the split or join i, or -1.
 func (m *machine) end(i *instruction, at int32) int32 {
 	if m.ends == nil || i.inner == 0 {
 		return -1
@@ -173,7 +173,7 @@ var word = ofProps(ucd.Word)
 
 func isWord(r rune) bool { return word.has(r) }
 
-// cluster gives the end of the grapheme cluster that at lies in.
+// cluster returns the end of the grapheme cluster that at lies in.
 func (m *machine) cluster(at int32) int32 {
 	if m.breaks == nil {
 		m.breaks = make([]int32, len(m.text))

@@ -46,7 +46,7 @@ type node struct {
 	letter      letters // of a single letter inside of (?i:…)
 }
 
-// lengths gives the least and the most characters that the node matches; most is
+// lengths returns the least and the most characters that the node matches; most is
 // -1 if there is no bound.
 func (n *node) lengths() (least, most int) {
 	unbounded := false
@@ -180,7 +180,7 @@ func newline() *node {
 	return &node{kind: atomic, subs: []*node{{kind: choice, subs: []*node{both, char(between('\r', '\r')), others}}}}
 }
 
-// one is a character outside of classes.
+// one returns a character outside of classes.
 func (p *parser) one(s *set) (*node, error) {
 	n := &node{kind: oneChar}
 	if p.fold {
@@ -373,7 +373,7 @@ func (p *parser) interval(rep *node) error {
 	return err
 }
 
-// possessive gives a repetition that does not give back. What follows a repetition of
+// possessive returns a repetition that does not give back. What follows a repetition of
 // characters does not begin with such a character, which takes less memory.
 func possessive(rep *node) *node {
 	char := rep.subs[0]

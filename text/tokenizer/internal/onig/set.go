@@ -43,7 +43,7 @@ func between(low, high rune) *set {
 	return s
 }
 
-// within is the set of the characters of all spans.
+// within returns the set of the characters of all spans.
 func within(spans []span) *set {
 	if len(spans) == 0 {
 		return newSet(func(rune) bool { return false })
@@ -103,7 +103,7 @@ func ofProps(p ucd.Props) *set {
 	return newSet(func(r rune) bool { return properties.Of(r)&p != 0 })
 }
 
-// begins gives the size of the first character of text if the set has it, or else 0.
+// begins returns the size of the first character of text if the set has it, or else 0.
 func (s *set) begins(text []byte) int {
 	if len(text) == 0 {
 		return 0
@@ -210,7 +210,7 @@ func (p *parser) property(negated, inClass bool) (*set, error) {
 	return s, err
 }
 
-// named is the set that Oniguruma knows by a name; POSIX brackets begin with a colon.
+// named returns the set that Oniguruma knows by a name; POSIX brackets begin with a colon.
 func named(name string) (*set, error) {
 	if props, ok := propNames[name]; ok {
 		return ofProps(props), nil

@@ -37,7 +37,7 @@ var breaks = sync.OnceValue(func() *table[uint8] {
 	return build('g', func(v rune) uint8 { return uint8(v) })
 })
 
-// Grapheme gives the length in bytes of the first extended grapheme cluster of s,
+// Grapheme returns the length in bytes of the first extended grapheme cluster of s,
 // which is not empty and valid UTF-8.
 func Grapheme(s []byte) int {
 	if len(s) == 1 || s[0] < utf8.RuneSelf && s[1] < utf8.RuneSelf && s[0] != '\r' {

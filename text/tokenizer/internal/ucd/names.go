@@ -17,7 +17,7 @@ var names string
 // Run is the characters from First up to, but without, End.
 type Run struct{ First, End rune }
 
-// Named gives the characters of a set, in runs that ascend. As in Oniguruma, case, spaces,
+// Named returns the characters of a set, in runs that ascend. As in Oniguruma, case, spaces,
 // hyphens and underlines in the name do not matter. The name of a POSIX bracket begins with
 // a colon.
 func Named(name string) ([]Run, bool) {

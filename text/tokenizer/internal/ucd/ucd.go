@@ -142,10 +142,10 @@ var props = sync.OnceValue(func() *table[Props] {
 // Table looks up properties; fetch it once for many characters.
 type Table struct{ t *table[Props] }
 
-// Properties gives the table, which is built by the first call.
+// Properties returns the table, which is built by the first call.
 func Properties() Table { return Table{props()} }
 
-// Of gives the properties of r, none for what is not a code point.
+// Of returns the properties of r, none for what is not a code point.
 func (t Table) Of(r rune) Props { return t.t.at(r) }
 
 var lower = sync.OnceValue(func() map[rune][]rune {
@@ -154,5 +154,5 @@ var lower = sync.OnceValue(func() map[rune][]rune {
 	return m
 })
 
-// Lower gives the lower case of the characters that have one; İ has two.
+// Lower returns the lower case of the characters that have one; İ has two.
 func Lower() map[rune][]rune { return lower() }
