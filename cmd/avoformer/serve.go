@@ -213,7 +213,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	return s.readKeys()
 }
 
-// nameAdapters returns models the adapters that stay beside their weights.
+// nameAdapters adds to models the adapters that stay beside their weights.
 func (s *serving) nameAdapters(a *app) error {
 	for _, v := range s.named {
 		full, value, _ := strings.Cut(v, "=")

@@ -1,7 +1,7 @@
 package tokenizer
 
-// What becomes of each field of tokenizer_config.json: it is read, it has no effect, it is an error, or
-// transformers has no such field, which is a warning.
+// The account of tokenizer_config.json: a field is read, or has no effect, or is an error. A field that transformers
+// does not know is a warning.
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// readHere are the fields that every folder's settings read, in addition to all that end with _token.
+// readHere are the fields that every folder's settings read, in addition to all names that end with _token.
 var readHere = []string{"added_tokens_decoder", "additional_special_tokens", "chat_template", "extra_special_tokens", "max_len", "model_max_length",
 	"split_special_tokens", "tokenizer_class", "truncation_side"}
 
-// effectless are fields that change no ids, and why. Classes that read one of them are in rules.
+// effectless maps the fields that change no ids to the reason. A class whose rule reads such a field overrides this.
 var effectless = func() map[string]string {
 	all := map[string]string{}
 	for why, names := range map[string]string{
@@ -46,12 +46,12 @@ func sameJSON(a, b value) bool {
 	return string(a) == string(b) || slices.Contains(empty, string(a)) && slices.Contains(empty, string(b))
 }
 
-// Warnings reports fields of tokenizer_config.json that transformers does not know either, and of what
-// decoded texts differ in.
+// Warnings reports the fields of tokenizer_config.json that transformers does not know either, and how decoded texts
+// differ from transformers'.
 func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 
-// account returns warnings about fields of a folder with tokenizer.json that nothing reads, and an error about
-// the first that the class would read.
+// account returns warnings about the fields of a folder with tokenizer.json that nothing reads, and an error for the
+// first field that the class would read.
 func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	c, class := tokenizerClasses[s.used], s.used
 	if c == nil {
@@ -61,7 +61,7 @@ func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	case s.used == "":
 		return nil, nil
 	case c.json == without:
-		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s reads no tokenizer.json with this class, here it is used as it is", class, transformersVersion)}, nil
+		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s does not read tokenizer.json with this class; here it is used as it is", class, transformersVersion)}, nil
 	default:
 		return s.accountOf(class, own, t)
 	}

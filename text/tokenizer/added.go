@@ -1,6 +1,6 @@
 package tokenizer
 
-// Added tokens: strings that are found in the text before anything else.
+// Added tokens: strings that are found in the text before the model sees it.
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// AddedToken is a string that is one token wherever it stands.
+// AddedToken is a string that is one token wherever it occurs.
 type AddedToken struct {
 	ID         uint32
 	Content    string
@@ -21,14 +21,14 @@ type AddedToken struct {
 	Special    bool // left out when decoding without special tokens
 }
 
-// addedTokens is what the file adds to the model's vocabulary.
+// addedTokens are the tokens that the file adds to the model's vocabulary.
 type addedTokens struct {
 	list       []AddedToken
-	shown      []string // for each of list: its string when decoding
+	shown      []string // the decoded string of each element of list
 	byContent  map[string]int32
 	byID       map[uint32]int32
 	special    map[string]bool
-	raw        finder // for those looked for in the text as it is
+	raw        finder // of the tokens that are looked for in the text as it is
 	normalized finder
 }
 
@@ -36,9 +36,8 @@ func newAddedTokens() addedTokens {
 	return addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
 }
 
-// add takes tokens in the file's order. As in Hugging Face's library, a token that
-// the model has keeps the model's id, and others get the next free one, whatever
-// the file says.
+// add adds tokens in the file's order. As in Hugging Face's library, a token of the model keeps the model's id, and
+// every other token gets the next free id; ids in the file do not count.
 func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (string, error)) error {
 	next := uint32(m.size())
 	for id := range a.byID {
@@ -68,8 +67,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 			a.list = append(a.list, t)
 			a.shown = append(a.shown, t.Content)
 		}
-		// A token that is given twice keeps the normalized form of the first, as
-		// in Hugging Face's library.
+		// As in Hugging Face's library, a token that is listed twice keeps the normalized form of its first entry.
 		if a.shown[i] == a.list[i].Content {
 			a.shown[i] = t.Content
 		}
@@ -94,7 +92,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 		}
 		s := a.shown[i]
 		if s == "" || known[s] {
-			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or that of another one", fault.ErrFormat, t.Content, s)
+			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or the form of another added token", fault.ErrFormat, t.Content, s)
 		}
 		known[s], normalized[i] = true, s
 	}
@@ -102,11 +100,11 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 	return nil
 }
 
-// cutAdded cuts the tokens that f finds out of s.
+// cutAdded cuts s at the tokens that f finds.
 func (w *work) cutAdded(s split, f *finder, a *addedTokens) {
 	text := w.text[s.start:s.end]
 	done := 0
-	var white span // the last white space that a token took from after it
+	var white span // white space that the last token with RStrip took
 	w.found = f.appendAll(w.found[:0], text)
 	for at, i := 0, len(w.found)-1; i >= 0; i-- {
 		start := int(w.found[i].start)
@@ -118,7 +116,7 @@ func (w *work) cutAdded(s split, f *finder, a *addedTokens) {
 		if t.SingleWord && (endsWithWord(text[:start]) || startsWithWord(text[end:])) {
 			continue
 		}
-		if t.LStrip { // not what the token before has taken
+		if t.LStrip { // except white space that the token before has taken
 			start = done + trimSpaceRight(text[done:max(done, start)])
 		}
 		if t.RStrip {
@@ -148,7 +146,7 @@ func startsWithWord(text []byte) bool {
 	return n > 0 && ucd.Properties().Of(r)&ucd.RustWord != 0
 }
 
-// trimSpaceRight returns the length of text without white space at its end.
+// trimSpaceRight returns the length of text without the white space at its end.
 func trimSpaceRight(text []byte) int {
 	t := ucd.Properties()
 	for len(text) > 0 {
@@ -161,7 +159,7 @@ func trimSpaceRight(text []byte) int {
 	return len(text)
 }
 
-// trimSpaceLeft returns the length of the white space that text begins with.
+// trimSpaceLeft returns the length of the white space at the beginning of text.
 func trimSpaceLeft(text []byte) int {
 	t := ucd.Properties()
 	at := 0

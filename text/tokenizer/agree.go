@@ -1,6 +1,6 @@
 package tokenizer
 
-// Whether a folder says what a class of transformers would build.
+// Comparing a folder with the tokenizer that a class of transformers would build.
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// agree returns an error where the class would override what tokenizer.json says by a default that
-// no file of the folder states. What a file states, a tokenizer_class too, is followed.
+// agree returns an error if a default of the class, which no file of the folder states, would override tokenizer.json.
+// A value that a file states is followed, and so is a tokenizer_class.
 func (s *settings) agree(class string, t *Tokenizer) error {
 	switch class {
 	case "BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer":
@@ -18,7 +18,7 @@ func (s *settings) agree(class string, t *Tokenizer) error {
 	case "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer":
 		if nfc, _ := t.normalizer.(form); !s.classNamed {
 			if qwen := class == "Qwen2Tokenizer"; qwen != (nfc == form{ucd.FormC}) || !qwen && t.normalizer != nil {
-				return s.notAsWritten(class, "its normalizer is another one")
+				return s.notAsWritten(class, "its normalizer differs")
 			}
 		}
 		levels := byteLevels(t.pre)
@@ -32,8 +32,8 @@ func (s *settings) agree(class string, t *Tokenizer) error {
 	return nil
 }
 
-// agreeOnBert compares the flags of a BertNormalizer and, where only the model_type names the class,
-// the remaining parts.
+// agreeOnBert compares the flags of a BertNormalizer. If only the model_type names the class, it also compares the
+// remaining parts.
 func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 	have, ok := t.normalizer.(*bertNormalizer)
 	if ok {
@@ -51,14 +51,14 @@ func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 		return nil
 	}
 	if !ok || !have.clean {
-		return s.notAsWritten(class, "its normalizer is another one")
+		return s.notAsWritten(class, "its normalizer differs")
 	}
 	if _, ok := t.pre.(bertPreTokenizer); !ok {
-		return s.notAsWritten(class, "its pre-tokenizer is another one")
+		return s.notAsWritten(class, "its pre-tokenizer differs")
 	}
 	model, ok := t.model.(*wordPiece)
 	if unknown, given := s.special["unk_token"]; !ok || given && model.unknown != unknown.Content {
-		return s.notAsWritten(class, "its model or unk_token is another one")
+		return s.notAsWritten(class, "its model or unk_token differs")
 	}
 	if class == "MPNetTokenizer" {
 		return nil
@@ -66,7 +66,7 @@ func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 	return s.agreeOnEnds(class, t)
 }
 
-// agreeOnEnds compares the tokens around a text and between two, which BERT's classes have.
+// agreeOnEnds compares the tokens that BERT's classes put around a text and between two.
 func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 	ends := map[string]string{"cls_token": "[CLS]", "sep_token": "[SEP]"}
 	for role := range ends {
@@ -85,12 +85,12 @@ func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 		return err
 	}
 	if !slices.Equal(single.Tokens, []string{cls, sep}) || !slices.Equal(pair.Tokens, []string{cls, sep, sep}) {
-		return s.notAsWritten(class, "its tokens around a text are other ones")
+		return s.notAsWritten(class, "its tokens around a text differ")
 	}
 	return nil
 }
 
-// byteLevels returns the steps of their kind in a pre-tokenizer.
+// byteLevels returns the byteLevel steps of a pre-tokenizer.
 func byteLevels(p preTokenizer) (all []byteLevel) {
 	switch p := p.(type) {
 	case byteLevel:

@@ -9,13 +9,12 @@ import (
 
 // Many texts at a time.
 
-// EncodeBatch encodes texts side by side on all processors, padded to a common
-// length if the tokenizer pads.
+// EncodeBatch encodes texts in parallel on all processors. It pads them to a common length if the tokenizer pads.
 func (t *Tokenizer) EncodeBatch(texts []string, opts Options) ([]*Encoding, error) {
 	return t.batch(len(texts), &opts, func(i int) (string, *string) { return texts[i], nil })
 }
 
-// EncodePairs encodes pairs of texts as EncodeBatch does texts.
+// EncodePairs encodes pairs of texts in parallel, like [Tokenizer.EncodeBatch].
 func (t *Tokenizer) EncodePairs(pairs [][2]string, opts Options) ([]*Encoding, error) {
 	return t.batch(len(pairs), &opts, func(i int) (string, *string) { return pairs[i][0], &pairs[i][1] })
 }

@@ -1,6 +1,7 @@
 package tokenizer
 
-// Tokens that the files beside tokenizer.json name: each becomes one, with the flags that it has there.
+// Tokens that the files next to tokenizer.json name: each becomes an added token, with the flags that these files
+// state.
 
 import (
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// withRoles returns the tokens with a role, those of the folder's own after the usual ones.
+// withRoles returns the tokens with a role: the usual roles first, then the roles that only this folder has.
 func (s *settings) withRoles() []AddedToken {
 	var list []AddedToken
 	for _, role := range roles {
@@ -26,8 +27,8 @@ func (s *settings) withRoles() []AddedToken {
 	return list
 }
 
-// addBeside adds the tokens of the settings to t: first those with ids, which they must get, then
-// those with roles and the extra ones that are not yet there.
+// addBeside adds the tokens of the settings to t: first the tokens with ids, which they must get, then the tokens with
+// roles and the extra tokens that are still missing.
 func (s *settings) addBeside(t *Tokenizer) error {
 	named := s.withRoles()
 	known := map[string]bool{}
@@ -54,7 +55,7 @@ func (s *settings) addBeside(t *Tokenizer) error {
 	}
 	for _, a := range s.added {
 		if id, _ := t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
-			return fmt.Errorf("%w: added token %q has id %d in the file, and would get %d", fault.ErrFormat, a.Content, a.ID, id)
+			return fmt.Errorf("%w: added token %q has id %d in the file, but would get %d", fault.ErrFormat, a.Content, a.ID, id)
 		}
 	}
 	return nil
@@ -64,8 +65,8 @@ func contains(list []AddedToken, content string) bool {
 	return slices.ContainsFunc(list, func(t AddedToken) bool { return t.Content == content })
 }
 
-// takeAdded adds the tokens of tokenizer.json to those with ids, unless tokenizer_config.json lists
-// all of them. A token with a role is then what the lists say of it.
+// takeAdded adds the tokens of tokenizer.json to the tokens with ids, unless tokenizer_config.json lists all of them.
+// The flags in these lists then hold for tokens with roles as well.
 func (s *settings) takeAdded(list []AddedToken) {
 	if s.decoded {
 		return
@@ -77,7 +78,7 @@ func (s *settings) takeAdded(list []AddedToken) {
 	s.adopt()
 }
 
-// adopt sorts the tokens with ids, and gives tokens with roles the flags that those have.
+// adopt sorts the tokens with ids, and copies their flags to the tokens with roles.
 func (s *settings) adopt() {
 	slices.SortStableFunc(s.added, func(a, b AddedToken) int { return int(a.ID) - int(b.ID) })
 	for _, a := range s.added {
@@ -89,7 +90,7 @@ func (s *settings) adopt() {
 	}
 }
 
-// padRole takes pad_token from tokenizer.json's padding where the files beside it do not say it.
+// padRole takes pad_token from the padding in tokenizer.json if no file next to it states one.
 func (s *settings) padRole(p *Padding) {
 	if _, ok := s.special["pad_token"]; ok || s.bare["pad_token"] || p == nil || p.Token == "" {
 		return
@@ -97,7 +98,7 @@ func (s *settings) padRole(p *Padding) {
 	s.special["pad_token"], s.Special["pad_token"] = AddedToken{Content: p.Token, Special: true}, p.Token
 }
 
-// notAsWritten returns the error of a folder whose tokenizer.json is not what transformers would use.
+// notAsWritten returns the error for a folder whose tokenizer.json is not what transformers would use.
 func (s *settings) notAsWritten(class, why string) error {
 	return check.Errorf(fault.ErrConfig, "tokenizer.json is not what transformers would use: its class %s takes the vocabulary and builds the rest itself, and %s. "+
 		"Set the option TokenizerAsWritten (-tokenizer-as-written of the command) to use tokenizer.json as it is", class, why)

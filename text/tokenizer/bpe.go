@@ -16,19 +16,19 @@ type bpe struct {
 	unknown       string
 	fuseUnknown   bool
 	ignoreMerges  bool
-	prefix        string // of characters that do not begin a word
-	suffix        string // of the last character of a word
+	prefix        string // before characters that do not begin a word
+	suffix        string // after the last character of a word
 	bytes         *[256]uint32
-	byteLevel     bool              // the text's bytes are the alphabet
+	byteLevel     bool              // the bytes of the text are the alphabet
 	alphabet      [256]uint32       // ids of the bytes
-	words         map[string]uint32 // tokens by what they stand for in the text, for ignoreMerges
-	ascii         [128]uint32       // ids of characters, noID for none
+	words         map[string]uint32 // for ignoreMerges: ids by the bytes of the text
+	ascii         [128]uint32       // ids of ASCII characters, or noID
 	unknownID     uint32
 	unknownExists bool
 	cache         *wordCache
-	joined        []byte // the result of a merge, and
-	lastMerged    uint32 // its id, while merges are added
-	parts         bool   // no token reaches from a letter over a ▁: each word merges alone
+	joined        []byte // while merges are added: the result of the last one
+	lastMerged    uint32 // its id
+	parts         bool   // no token has a ▁ after another character, so words merge separately
 }
 
 type bpeConfig struct {
@@ -39,7 +39,7 @@ type bpeConfig struct {
 	ignoreMerges   bool
 }
 
-// newBPE returns a model without merges; finish follows them.
+// newBPE returns a model without merges. Call merge for each of them, then finish.
 func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
 		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(0), words: v.ids, cache: newWordCache()}
@@ -51,7 +51,7 @@ func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	return m
 }
 
-// mergedBPE returns the model with merges by rank.
+// mergedBPE returns the model with merges in the order of their ranks.
 func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 	m := newBPE(v, c)
 	m.merges = newMergeTable(len(merges))
@@ -64,7 +64,7 @@ func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 	return m, nil
 }
 
-// merge adds the pair of a rank.
+// merge adds the pair of the given rank.
 func (m *bpe) merge(rank int, first, second []byte) error {
 	a, okA := m.ids[string(first)]
 	b, okB := m.ids[string(second)]
@@ -72,7 +72,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", fault.ErrFormat, rank, first, second)
 	}
 	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
-	// Most vocabularies have the results in the order of the ranks.
+	// In most vocabularies, the results of merges have ids in the order of the ranks.
 	id := m.lastMerged + 1
 	if m.repeats || int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
 		var ok bool
@@ -86,11 +86,11 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	return nil
 }
 
-// finish ends the merges.
+// finish must be called after the last merge.
 func (m *bpe) finish() {
 	m.joined = nil
 	m.unknownID, m.unknownExists = m.ids[m.unknown]
-	m.parts = m.parts && m.unknownExists // else characters may go, and offsets shift
+	m.parts = m.parts && m.unknownExists // otherwise characters may vanish, and offsets shift
 	for b := range m.ascii {
 		id, ok := m.ids[string(rune(b))]
 		if !ok {
@@ -100,8 +100,8 @@ func (m *bpe) finish() {
 	}
 }
 
-// useBytes makes the model take raw bytes, where it would be given characters of
-// the byte alphabet. It reports whether it can: the vocabulary needs all of them.
+// useBytes makes the model take raw bytes instead of characters of the byte alphabet. It reports whether the vocabulary
+// has all of these characters; if not, the model does not change.
 func (m *bpe) useBytes() bool {
 	if m.prefix != "" || m.suffix != "" {
 		return false
@@ -149,11 +149,10 @@ func (m *bpe) tokenize(w *work, start, end int32) error {
 	return nil
 }
 
-// nextPart returns the first place after at where a ▁ follows another character, or
-// the end.
+// nextPart returns the first place after at where ▁ follows another character, or the end of text.
 func nextPart(text []byte, at int) int {
 	const underline = string(space)
-	behind := false // another character
+	behind := false // the character before is not ▁
 	for i := at; i < len(text); {
 		if text[i] != underline[0] || len(text)-i < len(underline) || string(text[i:i+len(underline)]) != underline {
 			behind = true
@@ -168,7 +167,7 @@ func nextPart(text []byte, at int) int {
 	return len(text)
 }
 
-// word tokenizes a word that merges alone.
+// word tokenizes a word that merges separately.
 func (m *bpe) word(w *work, start, end int32) error {
 	text := w.text[start:end]
 	if m.ignoreMerges {
@@ -197,10 +196,10 @@ func (m *bpe) word(w *work, start, end int32) error {
 	return nil
 }
 
-// characters begins a word with the ids of its characters. One that has none
-// becomes the tokens of its bytes, or the unknown token, or nothing.
+// characters begins a word with the ids of its characters. A character without an id becomes the tokens of its bytes,
+// the unknown token, or nothing.
 func (m *bpe) characters(s *bpeScratch, text []byte) error {
-	unknown := int32(0) // the length of the unknown token that is due
+	unknown := int32(0) // length of the text of a pending unknown token
 	flush := func() {
 		if unknown > 0 {
 			s.add(m.unknownID, unknown)
@@ -252,8 +251,8 @@ func (m *bpe) characters(s *bpeScratch, text []byte) error {
 	return nil
 }
 
-// addBytes adds the tokens of bytes, if all have one. As in Hugging Face's
-// library an unknown token that is due comes after them.
+// addBytes adds the tokens of bytes if each byte has one. As in Hugging Face's library, a pending unknown token comes
+// after them.
 func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	if m.bytes == nil {
 		return false
@@ -269,8 +268,7 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	return true
 }
 
-// parseMerges reads merges as pairs, or as strings with a space, as they were
-// written before 2024.
+// parseMerges reads merges as pairs, or in the form that was written before 2024: as strings with a space.
 func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
 		return fmt.Errorf("%w: model.merges must be an array", fault.ErrFormat)

@@ -1,7 +1,7 @@
 package tokenizer
 
-// Tokenizers that a class of transformers builds from the vocabulary of tokenizer.json. Rules of
-// the classes are in rules.go.
+// Tokenizers that a class of transformers builds from the vocabulary of tokenizer.json. The rules of the classes are in
+// rules.go and rulespieces.go.
 
 import (
 	"bytes"
@@ -14,23 +14,23 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// building is a tokenizer in the making. The strings are parts of tokenizer.json.
+// building is a tokenizer under construction. Its strings are parts of tokenizer.json.
 type building struct {
 	*settings
 	class   string
-	model   *object // the file's
-	charmap string  // the file's first Precompiled normalizer, "" without one
+	model   *object // of the file
+	charmap string  // the first Precompiled normalizer of the file, "" if it has none
 	hasEnds bool    // the file has a post-processor
-	lang    string  // the language's code in ends
+	lang    string  // the code of the language in ends
 
-	kind, options            string // the type of the model, and its fields beside vocab and merges
+	kind, options            string // the type of the model, and its fields other than vocab and merges
 	normalizer, pre, decoder string
-	ends                     *ends        // nil for the post-processor of the file
-	own                      []AddedToken // what the class makes of additional_special_tokens, nil for the same
+	ends                     *ends        // nil: the post-processor of the file
+	own                      []AddedToken // the class's additional_special_tokens, nil for the folder's
 	again                    repeat
 }
 
-// repeat reports whether a class adds its special tokens a second time.
+// repeat says whether and how a class adds its special tokens a second time.
 type repeat int
 
 const (
@@ -39,15 +39,15 @@ const (
 	twicePlain        // without flags
 )
 
-// ends are the tokens around a text and around a pair.
+// ends are the tokens around a text, and around a pair of texts.
 type ends struct {
-	single, pair string         // such as "cls:0 A:0 sep:0", where A and B are the texts and the rest are roles
-	roberta      bool           // RobertaProcessing of sep and cls
-	trim, space  bool           // its trim_offsets and add_prefix_space
-	fixed        map[string]int // ids of roles, whatever the vocabulary says
+	single, pair string         // such as "cls:0 A:0 sep:0": A and B are the texts, other names are roles
+	roberta      bool           // use RobertaProcessing, with sep and cls
+	trim, space  bool           // trim_offsets and add_prefix_space of RobertaProcessing
+	fixed        map[string]int // ids of roles, which replace those in the vocabulary
 }
 
-// rebuild makes the tokenizer that class builds from what root, a tokenizer.json, holds.
+// rebuild makes the tokenizer that a class builds from root, the contents of a tokenizer.json.
 func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
 	b, err := s.building(class, root)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
 	return t, b.finish(t)
 }
 
-// inherit completes t, which is as written, by the tokens and the ends of a class that has all of this
-// from another one and, since it has no constructor, takes the file as it is.
+// inherit completes t, the tokenizer as written. The class has no constructor: it takes the file as it is, and inherits
+// the tokens and the ends of another class.
 func (s *settings) inherit(class string, root *object, t *Tokenizer) error {
 	b, err := s.building(class, root)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *settings) building(class string, root *object) (*building, error) {
 	return b, b.fields.err
 }
 
-// defaultRoles sets the tokens that the class has where the files name none.
+// defaultRoles sets the class's default tokens for roles that the files do not name.
 func (b *building) defaultRoles() {
 	for _, role := range roles {
 		if _, ok := b.special[role]; ok || b.bare[role] {
@@ -102,7 +102,7 @@ func (b *building) defaultRoles() {
 	}
 }
 
-// json returns the tokenizer.json of what the class builds, without added tokens.
+// json returns the tokenizer.json of the tokenizer that the class builds, without added tokens.
 func (b *building) json(root *object) ([]byte, error) {
 	vocab := b.model.fields["vocab"]
 	isList := len(vocab) > 0 && vocab[0] == '['
@@ -143,7 +143,7 @@ func (b *building) json(root *object) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// numbered writes a list of pieces, each with a score, as a vocabulary with ids.
+// numbered writes a list of pieces with scores as a vocabulary with ids.
 func numbered(out *bytes.Buffer, list value) {
 	id := 0
 	out.WriteByte('{')
@@ -168,7 +168,7 @@ func numbered(out *bytes.Buffer, list value) {
 	out.WriteByte('}')
 }
 
-// firstCharmap returns the first Precompiled normalizer, which may be in a sequence.
+// firstCharmap returns the first Precompiled normalizer, also from within a sequence.
 func firstCharmap(v value) string {
 	if v.isNull() || v[0] != '{' {
 		return ""
@@ -197,7 +197,7 @@ func firstCharmap(v value) string {
 	return ""
 }
 
-// finish adds the tokens, and what stands around a text.
+// finish adds the tokens and the post-processor.
 func (b *building) finish(t *Tokenizer) error {
 	if !b.noMore {
 		if b.extra = b.additional; b.own != nil {
@@ -222,7 +222,7 @@ func (b *building) finish(t *Tokenizer) error {
 	return err
 }
 
-// repeated returns the special tokens as the class adds them a second time.
+// repeated returns the special tokens that the class adds a second time.
 func (b *building) repeated() []AddedToken {
 	list := append(b.withRoles(), b.extra...)
 	for i := range list {
@@ -234,7 +234,7 @@ func (b *building) repeated() []AddedToken {
 	return list
 }
 
-// processor makes the post-processor of a tokenizer that has all of its tokens.
+// processor makes the post-processor. The tokenizer must already have all tokens.
 func (e *ends) processor(b *building, t *Tokenizer) (postProcessor, error) {
 	token := func(role string) (special, error) { return e.token(b, t, role) }
 	if e.roberta {
@@ -267,7 +267,7 @@ func (e *ends) processor(b *building, t *Tokenizer) (postProcessor, error) {
 	return p, nil
 }
 
-// token returns the token with a role in ends. "</s>" is that text with the id of eos.
+// token returns the token of a role in ends. "</s>" is that text with the id of eos.
 func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 	text := b.text(role)
 	switch role {
@@ -279,7 +279,7 @@ func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 	if strings.HasPrefix(role, "<|") {
 		text = role
 	}
-	if _, ok := t.TokenID(text); !ok && text != "" { // as transformers takes tokens by name
+	if _, ok := t.TokenID(text); !ok && text != "" { // transformers also accepts tokens by name
 		text = b.text("unk")
 	}
 	id, ok := t.TokenID(text)
@@ -295,12 +295,12 @@ func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 	return special{text, id}, nil
 }
 
-// isNull returns the error of a class whose token is needed and missing.
+// isNull returns the error for a class that needs a token that is missing.
 func (b *building) isNull(role string) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: role, Err: fmt.Errorf("%s needs this token, and has none", b.class)}
 }
 
-// flag returns a field of the class that is true or false.
+// flag returns a field of the class that must be true or false.
 func (b *building) flag(name string) bool {
 	fallback, _ := value(tokenizerClasses[b.class].fields[name]).bool()
 	v, given := b.fields.fields[name]
@@ -310,7 +310,7 @@ func (b *building) flag(name string) bool {
 	return b.fields.bool(name, fallback)
 }
 
-// truth returns a field of which the class asks whether Python takes it for true.
+// truth returns the truth value that Python gives a field of the class.
 func (b *building) truth(name string) bool {
 	v, given := b.fields.fields[name]
 	b.read[name] = true
@@ -320,10 +320,10 @@ func (b *building) truth(name string) bool {
 	return !slices.Contains([]string{"", "null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }
 
-// text returns the content of the token with a role, "" without one.
+// text returns the content of the token with a role, "" if there is none.
 func (b *building) text(role string) string { return b.special[role+"_token"].Content }
 
-// quoted is the same as JSON.
+// quoted returns the content of the token with a role as JSON.
 func (b *building) quoted(role string) string {
 	text := b.text(role)
 	if text == "" {

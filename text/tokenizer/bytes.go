@@ -10,14 +10,14 @@ import (
 // The bytes of tokens, for callers that must know what a token adds to a text before they
 // choose it.
 
-// mostHoles bounds the ids without a token that are looked at.
+// mostHoles bounds how many ids without a token TokenBytes visits.
 const mostHoles = 1 << 16
 
-// TokenBytes returns the bytes that each token adds to a text, by its id: half a character of some, and none of special
-// tokens and of ids that no token has. Joined, those of a text's tokens are what Decode gives without special tokens,
-// except for a space at its beginning that Decode may take off, and for bytes that are not UTF-8. It is an error for
-// decoders that make more of a token than its bytes, such as WordPiece's: what a token adds then depends on its
-// neighbours.
+// TokenBytes returns, by id, the bytes that each token adds to a text. These may be half a character. They are empty
+// for special tokens and for ids that no token has. Joined over the tokens of a text, they are what Decode returns
+// without special tokens, with two exceptions: Decode may remove a space at the beginning, and replaces bytes that are
+// not UTF-8. TokenBytes fails for decoders with which the bytes of a token depend on its neighbours, such as
+// WordPiece's.
 func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 	spell, err := spelling(t.decoder)
 	if err != nil {
@@ -38,8 +38,8 @@ func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 	return all, nil
 }
 
-// SpellToken returns the bytes of one token as TokenBytes has them, and a special token's own text: what a list of tokens
-// shows. It is nil for an id that no token has, and the token as the vocabulary has it where TokenBytes is an error.
+// SpellToken returns the bytes of one token as in TokenBytes, or the text of a special token, for display in a list of
+// tokens. It returns nil for an id that no token has, and the token as in the vocabulary where TokenBytes fails.
 func (t *Tokenizer) SpellToken(id int) []byte {
 	s, ok := t.Token(id)
 	if !ok {
@@ -52,7 +52,7 @@ func (t *Tokenizer) SpellToken(id int) []byte {
 	return t.bytesOf(id, s, spell)
 }
 
-// bytesOf returns the bytes of a token, which is its text if it was added to the vocabulary.
+// bytesOf returns the bytes of a token. An added token is its own text.
 func (t *Tokenizer) bytesOf(id int, token string, spell func(token string) []byte) []byte {
 	if _, added := t.added.byID[uint32(id)]; added {
 		return []byte(token)
@@ -60,7 +60,7 @@ func (t *Tokenizer) bytesOf(id int, token string, spell func(token string) []byt
 	return spell(token)
 }
 
-// spelling is what a decoder makes of a token alone.
+// spelling returns the function that decodes a single token.
 func spelling(d decoder) (func(token string) []byte, error) {
 	list, ok := d.(decoders)
 	if !ok {
@@ -96,13 +96,13 @@ func spelling(d decoder) (func(token string) []byte, error) {
 		case fuseDecoder:
 			continue
 		case stripDecoder:
-			if d.content == " " && d.stop == 0 && i > 0 { // at the beginning of the text, once all is joined
+			if d.content == " " && d.stop == 0 && i > 0 { // only at the beginning of the joined text
 				if _, joined := list[i-1].(fuseDecoder); joined {
 					continue
 				}
 			}
 		}
-		return nil, fmt.Errorf("%w: the decoder makes text of several tokens together", fault.ErrConfig)
+		return nil, fmt.Errorf("%w: the decoder makes text from several tokens together", fault.ErrConfig)
 	}
 	return func(token string) []byte {
 		bytes := []byte(token)

@@ -1,7 +1,6 @@
 package tokenizer
 
-// A cache of words. Text repeats its words, and looking one up costs a tenth of
-// merging it anew.
+// A cache of words. Words recur in texts, and a look-up takes a tenth of the time of merging.
 
 import (
 	"hash/maphash"
@@ -11,11 +10,11 @@ import (
 const (
 	cacheSlots  = 1 << 13
 	maxCached   = 48 // bytes of a word
-	cacheFilter = 3  // words longer than this are worth it
+	cacheFilter = 3  // words of at most so many bytes are not cached
 )
 
-// wordCache keeps the last word of each hash. It needs no lock: entries do not
-// change, and a slot holds a whole entry or none.
+// wordCache keeps the last word of each hash. It needs no lock: entries do not change, and a slot holds either a whole
+// entry or nil.
 type wordCache struct {
 	seed  maphash.Seed
 	slots [cacheSlots]atomic.Pointer[cachedWord]
@@ -23,13 +22,12 @@ type wordCache struct {
 
 type cachedWord struct {
 	text   string
-	tokens []token // with places in the word
+	tokens []token // with positions within the word
 }
 
 func newWordCache() *wordCache { return &wordCache{seed: maphash.MakeSeed()} }
 
-// word appends the tokens of text[start:end] as f does, which it asks if the cache
-// has not got them.
+// word appends the tokens of text[start:end]. It calls f if the word is not in the cache.
 func (c *wordCache) word(w *work, start, end int32, f func(w *work, start, end int32) error) error {
 	text := w.text[start:end]
 	if len(text) > maxCached || len(text) <= cacheFilter {

@@ -11,15 +11,14 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// charsmap maps strings to strings by a double-array trie (Darts), whose values
-// are places in a list of strings that end with a zero byte. Hugging Face's
-// library looks up graphemes shorter than six bytes, and takes the shortest
-// beginning that the map knows for the whole; other graphemes it maps character
-// by character.
+// charsmap maps strings to strings with a double-array trie (Darts). Its values are positions in a list of strings that
+// end with a zero byte. As in Hugging Face's library, a grapheme shorter than six bytes is looked up first: the
+// shortest prefix that the map knows decides for the whole grapheme. All other graphemes are mapped character by
+// character.
 type charsmap struct {
 	units []uint32
 	text  []byte
-	ascii [utf8.RuneSelf]bool // characters that stay, where no grapheme joins them
+	ascii [utf8.RuneSelf]bool // characters that stay, unless they are part of a longer grapheme
 }
 
 func parseCharsmap(data []byte) (*charsmap, error) {
@@ -47,7 +46,7 @@ func parseCharsmap(data []byte) (*charsmap, error) {
 
 func unitOffset(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 
-// lookup returns what stands for the shortest beginning of key that the map knows.
+// lookup returns the replacement of the shortest prefix of key that the map knows.
 func (n *charsmap) lookup(key []byte) ([]byte, bool) {
 	at := unitOffset(n.units[0])
 	for _, b := range key {
@@ -121,7 +120,7 @@ func (n *charsmap) normalize(w *work) {
 	})
 }
 
-// mapChange appends the characters of to, which take the place of those of from.
+// mapChange appends the characters of to, which replace the characters of from.
 func mapChange(changes []ucd.Change, from, to []byte) []ucd.Change {
 	added := utf8.RuneCount(to) - utf8.RuneCount(from)
 	for len(to) > 0 {

@@ -1,18 +1,18 @@
 package tokenizer
 
-// What is known of each class of tokenizers in transformers.
+// What transformers does with each class of tokenizers.
 
-// tokenizerClass is a class of tokenizers in transformers.
+// tokenizerClass describes a class of tokenizers in transformers.
 type tokenizerClass struct {
 	json   reading
-	fields map[string]string // of tokenizer_config.json with their defaults in JSON, beside sharedFields
+	fields map[string]string // of tokenizer_config.json, with defaults in JSON, in addition to sharedFields
 }
 
-// reading is how a class takes tokenizer.json.
+// reading says how a class reads tokenizer.json.
 type reading int
 
 const (
-	asWritten       reading = iota // as Hugging Face's tokenizers read it
-	vocabularyAlone                // only its vocabulary, merges, character map and post-processor
+	asWritten       reading = iota // like Hugging Face's tokenizers
+	vocabularyAlone                // only the vocabulary, the merges, the character map and the post-processor
 	without                        // not at all: the class is written in Python
 )

@@ -15,14 +15,13 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Config returns what the files say beside the tokenizer itself.
+// Config returns what the folder's files say in addition to the tokenizer itself.
 func (t *Tokenizer) Config() Config { return t.config }
 
-// noLimit is the model_max_length from which on there is none.
+// noLimit is the smallest model_max_length that means no limit.
 const noLimit = 1e9
 
-// readSettings reads tokenizer_config.json with other values for some of its fields, and the files
-// beside it.
+// readSettings reads tokenizer_config.json, in which other replaces some fields, and the files next to it.
 func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
 	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}, typed: map[string]bool{}, read: map[string]bool{}}
 	s.Special = map[string]string{}
@@ -42,7 +41,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	if err := errors.Join(s.readSpecial(o), s.readNamed(o), s.readExtra(o)); err != nil {
 		return nil, err
 	}
-	// A folder that tells its added tokens has no need of the older files.
+	// Folders with added_tokens_decoder do not need the older files.
 	if _, ok := o.fields["added_tokens_decoder"]; !ok {
 		older, err := readJSON(fsys, "special_tokens_map.json")
 		if err != nil {
@@ -57,7 +56,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	s.Class = o.text("tokenizer_class", "")
 	limit := "model_max_length"
 	if _, ok := o.fields[limit]; !ok {
-		limit = "max_len" // its name of before
+		limit = "max_len" // the field's former name
 	}
 	if v, ok := o.take(limit); ok {
 		n, isNumber := v.float()
@@ -84,7 +83,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	return s, o.err
 }
 
-// readSpecial reads the tokens with a role. Null says that there is none.
+// readSpecial reads the tokens with a role. Null means that the role has no token.
 func (s *settings) readSpecial(o *object) error {
 	for _, role := range roles {
 		v, isThere := o.fields[role]
@@ -106,8 +105,8 @@ func (s *settings) readSpecial(o *object) error {
 	return nil
 }
 
-// readNamed reads the tokens with roles of the folder's own. What tokenizer_config.json gives as a string
-// stays, whatever special_tokens_map.json says.
+// readNamed reads the tokens with roles that only this folder has. special_tokens_map.json does not override a string
+// in tokenizer_config.json.
 func (s *settings) readNamed(o *object) error {
 	return o.in.each(func(key, v value) error {
 		role, _ := key.text()
@@ -130,7 +129,7 @@ func (s *settings) readNamed(o *object) error {
 	})
 }
 
-// name returns a token a role of the folder's own.
+// name sets the token of a role that only this folder has.
 func (s *settings) name(o *object, role string, v value, stays bool) error {
 	t, _, err := configToken(o.what+"."+role, v, true)
 	if err != nil {
@@ -146,7 +145,7 @@ func (s *settings) name(o *object, role string, v value, stays bool) error {
 }
 
 // readExtra reads extra_special_tokens of tokenizer_config.json, a list or an object with roles, and
-// additional_special_tokens, as they were called before.
+// additional_special_tokens, the field's former name.
 func (s *settings) readExtra(o *object) error {
 	extra, given := o.fields["extra_special_tokens"]
 	older, olderGiven := o.fields["additional_special_tokens"]
@@ -172,7 +171,7 @@ func (s *settings) readExtra(o *object) error {
 	return err
 }
 
-// mergeExtra reads the same of special_tokens_map.json, which adds to it.
+// mergeExtra adds the same fields of special_tokens_map.json.
 func (s *settings) mergeExtra(o *object) error {
 	if v, ok := o.fields["additional_special_tokens"]; ok {
 		s.additional = nil
@@ -220,8 +219,8 @@ func (s *settings) tokenList(o *object, field string, v value) ([]AddedToken, er
 	return list, err
 }
 
-// configToken reads a token that is a string or an object, which may leave out special, and
-// reports whether it says normalized.
+// configToken reads a token that is a string or an object. isSpecial is the default of the object's field special. The
+// second result reports whether the object has the field normalized.
 func configToken(what string, v value, isSpecial bool) (AddedToken, bool, error) {
 	if text, ok := v.text(); ok {
 		return AddedToken{Content: text, Special: true}, false, nil

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Decoders: how tokens become text again.
+// Decoders turn tokens into text.
 
 import (
 	"strconv"
@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
-// decoder changes the strings of tokens, which are joined at the end.
+// decoder changes the strings of tokens. Decode then joins them.
 type decoder interface {
 	decode(tokens []string) []string
 }
@@ -24,11 +24,10 @@ func (list decoders) decode(tokens []string) []string {
 	return tokens
 }
 
-// maxGrowth bounds how often its length decoders may make a text.
+// maxGrowth bounds the factor by which decoders may lengthen a text.
 const maxGrowth = 1 << 10
 
-// growth bounds how many bytes d makes of a byte, not counting bytes between
-// tokens.
+// growth returns a bound on the bytes that d makes of one byte, without the bytes that it puts between tokens.
 func growth(d decoder) float64 {
 	each := func(content, found int) float64 { return max(1, float64(content)/float64(max(1, found))) }
 	switch d := d.(type) {
@@ -44,7 +43,7 @@ func growth(d decoder) float64 {
 		}
 		return each(len(d.content), 1)
 	case bpeDecoder:
-		if d == "" { // found between all characters
+		if d == "" { // matches between all characters
 			return 2
 		}
 	case ctcDecoder:
@@ -55,8 +54,7 @@ func growth(d decoder) float64 {
 	return 1
 }
 
-// byteLevelDecoder turns the byte alphabet into bytes. A token that holds another
-// character is written as it is.
+// byteLevelDecoder turns the byte alphabet into bytes. A token with any other character stays as it is.
 type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) decode(tokens []string) []string {
@@ -67,7 +65,8 @@ func (byteLevelDecoder) decode(tokens []string) []string {
 	return []string{lossy(out)}
 }
 
-// appendBytes appends the bytes that a token spells in the byte alphabet, or its own.
+// appendBytes appends the bytes that a token spells in the byte alphabet, or the bytes of the token itself if it has
+// other characters.
 func appendBytes(out []byte, token string) []byte {
 	start := len(out)
 	for _, r := range token {
@@ -80,8 +79,8 @@ func appendBytes(out []byte, token string) []byte {
 	return out
 }
 
-// lossy replaces what is not UTF-8 by U+FFFD, one for each maximal part of a
-// character as the Unicode Standard recommends (section 3.9), as Rust does.
+// lossy replaces bytes that are not UTF-8 with U+FFFD, one for each maximal part of a character. The Unicode Standard
+// recommends this (section 3.9), and Rust does it.
 func lossy(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -100,12 +99,12 @@ func lossy(b []byte) string {
 	return out.String()
 }
 
-// brokenLength returns the length of the broken character that b begins with: its first byte
-// and those after it that fit. They are too few, or the character would not be broken.
+// brokenLength returns the length of the incomplete character at the beginning of b: its first byte and the bytes after
+// it that fit.
 func brokenLength(b []byte) int {
-	lo, hi := byte(0x80), byte(0xBF) // what the second byte may be
+	lo, hi := byte(0x80), byte(0xBF) // the range of the second byte
 	switch c := b[0]; {
-	case c < 0xC2 || c > 0xF4: // begins no character
+	case c < 0xC2 || c > 0xF4: // not a first byte
 		return 1
 	case c == 0xE0:
 		lo = 0xA0
@@ -124,7 +123,7 @@ func brokenLength(b []byte) int {
 	return n
 }
 
-// wordPieceDecoder joins continuations and puts spaces before the other tokens.
+// wordPieceDecoder joins continuations to the token before, and puts a space before every other token.
 type wordPieceDecoder struct {
 	prefix  string
 	cleanup bool
@@ -152,7 +151,7 @@ var cleanUps = [][2]string{
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 }
 
-// CleanUp takes out the spaces that tokenizing English put in, as transformers' clean_up_tokenization.
+// CleanUp removes the spaces that tokenizing English inserts, like clean_up_tokenization of transformers.
 func CleanUp(s string) string {
 	if !strings.Contains(s, " ") {
 		return s
@@ -193,8 +192,8 @@ func (d bpeDecoder) decode(tokens []string) []string {
 	return tokens
 }
 
-// byteFallbackDecoder joins tokens such as <0x0A>. If a row of them is not UTF-8,
-// each is U+FFFD.
+// byteFallbackDecoder joins successive tokens such as <0x0A>. If they are not UTF-8 together, each of them becomes
+// U+FFFD.
 type byteFallbackDecoder struct{}
 
 func (byteFallbackDecoder) decode(tokens []string) []string {
@@ -216,7 +215,7 @@ func (byteFallbackDecoder) decode(tokens []string) []string {
 	return out
 }
 
-// appendRow appends what a row of bytes is, if there are any.
+// appendRow appends successive bytes as one string if they are UTF-8, and otherwise U+FFFD for each byte.
 func appendRow(out []string, row []byte) []string {
 	if utf8.Valid(row) && len(row) > 0 {
 		return append(out, string(row))
@@ -232,7 +231,7 @@ func byteToken(t string) (byte, bool) {
 		return 0, false
 	}
 	digits := t[3:5]
-	if digits[0] == '+' { // Rust takes a sign
+	if digits[0] == '+' { // Rust accepts a sign
 		digits = digits[1:]
 	}
 	n, err := strconv.ParseUint(digits, 16, 8)
@@ -243,7 +242,7 @@ type fuseDecoder struct{}
 
 func (fuseDecoder) decode(tokens []string) []string { return []string{strings.Join(tokens, "")} }
 
-// stripDecoder takes characters off the ends of each token.
+// stripDecoder removes characters from the ends of each token.
 type stripDecoder struct {
 	content     string
 	start, stop int

@@ -1,6 +1,6 @@
 package tokenizer
 
-// From a text to its encoding.
+// Encoding a text.
 
 import (
 	"fmt"
@@ -13,8 +13,7 @@ func (t *Tokenizer) Encode(text string, opts Options) (*Encoding, error) {
 	return t.encode(text, nil, &opts)
 }
 
-// EncodePair returns the tokens of two texts that belong together, such as a query
-// and an answer.
+// EncodePair returns the tokens of two texts that belong together, such as a query and an answer.
 func (t *Tokenizer) EncodePair(first, second string, opts Options) (*Encoding, error) {
 	return t.encode(first, &second, &opts)
 }
@@ -53,7 +52,7 @@ func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Enco
 		return nil, err
 	}
 	if c != nil && limit < 0 {
-		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", fault.ErrTruncation, c.MaxLength)
+		return nil, fmt.Errorf("%w: a limit of %d tokens leaves no place for the special tokens", fault.ErrTruncation, c.MaxLength)
 	}
 	if c != nil {
 		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {
@@ -81,7 +80,7 @@ func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Enco
 	return join(parts), nil
 }
 
-// encoding makes the tokens of w an encoding of text number typeID.
+// encoding makes an Encoding of the tokens of w, with typeID for all of them.
 func (t *Tokenizer) encoding(w *work, typeID int, opts *Options) *Encoding {
 	n := len(w.tokens)
 	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}

@@ -1,6 +1,6 @@
 package tokenizer
 
-// What a text becomes, and how callers ask for it.
+// The result of encoding, and the options of calls.
 
 import (
 	"slices"
@@ -9,38 +9,38 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// Encoding is a text, or a pair of texts, as tokens. All slices that are not nil
-// have the same length.
+// Encoding is the tokens of a text, or of a pair of texts. All slices that are not nil have the same length.
 type Encoding struct {
 	IDs       []int
-	TypeIDs   []int    // which text a token belongs to, as the post-processor counts
-	Special   []bool   // tokens of the post-processor, and padding
-	Attention []bool   // all but padding
+	TypeIDs   []int    // the text that a token belongs to, as the post-processor counts texts
+	Special   []bool   // true for tokens of the post-processor and padding
+	Attention []bool   // false for padding
 	Tokens    []string // if Options.Tokens
-	Offsets   []Offset // if Options.Offsets; those of special tokens and padding are 0, 0
-	Words     []int    // if Options.Offsets: which piece of its text, -1 for special tokens
+	Offsets   []Offset // if Options.Offsets; 0, 0 for special tokens and padding
+	Words     []int    // if Options.Offsets: the index of the piece of the text, -1 for special tokens
 
-	// Overflowing holds what truncation cut off, if Options.Overflow; else Cut is the number of those tokens, or if
-	// CutMore, of some of them: most of a text that is far too long is not tokenized.
+	// Overflowing holds the parts that truncation cut off, if Options.Overflow is set. Otherwise Cut is the number of
+	// tokens that were cut off. With CutMore it is a lower bound, since most of a text that is far too long is never
+	// tokenized.
 	Overflowing []*Encoding
 	Cut         int
 	CutMore     bool
 
 	sequences []sequence
-	trims     []trim // white space of each token, where a post-processor asks for it
+	trims     []trim // white space of each token, if a post-processor needs it
 }
 
-// sequence is the part of an encoding that is one of its texts.
+// sequence is the range of tokens that belong to one of the texts.
 type sequence struct{ text, start, end int }
 
-// trim counts the characters of white space at the ends of a token, in the unit of offsets.
+// trim is the amount of white space at the ends of a token, in the unit of the offsets.
 type trim struct {
 	left, right int32
 	one         bool // left is a single character
 }
 
-// Sequence says which text the i-th token belongs to: 0, 1, or -1 for the special
-// tokens and padding around them.
+// Sequence returns the index of the text that the i-th token belongs to: 0, 1, or -1 for the special tokens and padding
+// around the texts.
 func (e *Encoding) Sequence(i int) int {
 	for _, s := range e.sequences {
 		if i >= s.start && i < s.end {
@@ -50,7 +50,7 @@ func (e *Encoding) Sequence(i int) int {
 	return -1
 }
 
-// trimOf counts white space, spelled or not by the byte alphabet, at the ends of s.
+// trimOf counts the white space at the ends of s, including white space in the byte alphabet.
 func trimOf(s string) trim {
 	const spelled = 'Ġ'
 	var t trim
@@ -72,8 +72,7 @@ func trimOf(s string) trim {
 	return t
 }
 
-// inBytes turns the numbers of characters into those of bytes, for a token that came
-// from text.
+// inBytes converts the counts of characters to bytes. text is the text of the token.
 func (t *trim) inBytes(text string) {
 	left, right := text, text
 	for range t.left {
@@ -87,14 +86,14 @@ func (t *trim) inBytes(text string) {
 	t.left, t.right = int32(len(text)-len(left)), int32(len(text)-len(right))
 }
 
-// trimOffsets takes the white space off the offsets.
+// trimOffsets shortens the offsets by the white space at their ends.
 func (e *Encoding) trimOffsets(prefixSpace bool) {
 	for i, x := range e.trims {
 		o := &e.Offsets[i]
 		left, right := int(x.left), int(x.right)
 		if left > 0 {
 			if (i == 0 || o.Start == 0) && prefixSpace && x.one {
-				left = 0 // this one was added
+				left = 0 // add_prefix_space added this one
 			}
 			o.Start = min(o.Start+left, o.End)
 		}
@@ -111,7 +110,7 @@ func part[T any](s []T, start, end int) []T {
 	return s[start:end:end]
 }
 
-// slice returns the tokens start to end; it shares e's arrays.
+// slice returns the tokens from start to end. The result shares e's arrays.
 func (e *Encoding) slice(start, end int) *Encoding {
 	return &Encoding{
 		IDs: part(e.IDs, start, end), TypeIDs: part(e.TypeIDs, start, end),
@@ -121,15 +120,15 @@ func (e *Encoding) slice(start, end int) *Encoding {
 	}
 }
 
-// clone copies what truncated parts may share.
+// clone copies e, whose arrays truncated parts may share.
 func (e *Encoding) clone() *Encoding {
 	c := new(Encoding)
 	c.append(e)
 	return c
 }
 
-// append puts the tokens of f after those of e, without what overflows. A text that both
-// hold is where f holds it, as in Hugging Face's library.
+// append adds the tokens of f after those of e, without overflowing parts. As in Hugging Face's library, a text in both
+// keeps only its range in f.
 func (e *Encoding) append(f *Encoding) {
 	n := len(e.IDs)
 	for _, s := range f.sequences {
@@ -148,8 +147,8 @@ func (e *Encoding) append(f *Encoding) {
 	e.CutMore = e.CutMore || f.CutMore
 }
 
-// join puts parts in a row. What overflows of one part is combined with every
-// other part, and with what overflows of it.
+// join concatenates parts. Each overflowing part of one of them is combined with every other part, and with every
+// overflowing part of these.
 func join(parts []*Encoding) *Encoding {
 	out := &Encoding{IDs: []int{}, TypeIDs: []int{}, Special: []bool{}, Attention: []bool{}}
 	for _, p := range parts {
@@ -172,7 +171,7 @@ func join(parts []*Encoding) *Encoding {
 	return out
 }
 
-// setSequence marks all tokens as those of a text.
+// setSequence assigns all tokens to one text.
 func (e *Encoding) setSequence(text int) {
 	e.sequences = append(e.sequences[:0:0], sequence{text, 0, len(e.IDs)})
 }
@@ -184,19 +183,18 @@ func (e *Encoding) setTypes(id int) {
 	}
 }
 
-// Options tell what of an [Encoding] is wanted. The zero value asks for ids with
-// special tokens.
+// Options select the contents of an [Encoding]. The zero value asks for ids, with special tokens.
 type Options struct {
-	NoSpecial bool    // leave out what the post-processor adds
+	NoSpecial bool    // leave out the tokens of the post-processor
 	Tokens    bool    // fill Tokens
 	Offsets   Offsets // fill Offsets and Words
 	Overflow  bool    // fill Overflowing
 }
 
-// The units.
+// The units of offsets.
 const (
 	NoOffsets  Offsets = iota
-	Bytes              // bytes of the text; a token that is a part of a character has all of it
+	Bytes              // bytes of the text; a token that is part of a character covers the whole character
 	Characters         // Unicode code points, as in Python
 )
 

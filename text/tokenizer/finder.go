@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// finder finds strings in a text. It reads texts from the end, by a trie of the strings
-// read from their ends, and so knows at each place the longest of them that begins there.
+// finder finds strings in a text. It reads the text from its end, with a trie of the reversed strings, and so finds the
+// longest string that begins at each position.
 type finder struct {
-	strings []string // "" for none
+	strings []string // "" entries are never found
 	trie    *trie
-	fail    []int32 // for each node, the node of the longest end of its string that has one
-	out     []int32 // for each node, the longest of the strings that its string ends with, -1 for none
+	fail    []int32 // by node: the node of the longest proper suffix that is in the trie
+	out     []int32 // by node: the index of the longest string that is a suffix, or -1
 	starts  []byte  // the first bytes of the strings
 }
 
-// found is a place where one of the strings begins.
+// found is a position where a string begins, and the index of the string.
 type found struct{ start, index int32 }
 
-// newFinder returns a finder of those of strings that are not empty.
+// newFinder returns a finder of the strings that are not empty.
 func newFinder(strings []string) finder {
 	f := finder{strings: strings}
 	entries := make([]trieEntry, 0, len(strings))
@@ -47,9 +47,9 @@ func newFinder(strings []string) finder {
 	return f
 }
 
-// link fills fail and out, those of shorter strings first.
+// link fills fail and out, in the order of depth.
 func (f *finder) link(entries []trieEntry, longest int) {
-	at := make([]int32, len(entries)) // the node of each entry's first bytes
+	at := make([]int32, len(entries)) // by entry: the node of the prefix read so far
 	linked := make([]bool, len(f.trie.nodes))
 	for depth := range longest {
 		for i, e := range entries {
@@ -74,7 +74,7 @@ func (f *finder) link(entries []trieEntry, longest int) {
 	}
 }
 
-// longer keeps the entries that have a byte at depth, and their nodes.
+// longer keeps the entries that are longer than depth, and their nodes.
 func longer(entries []trieEntry, at []int32, depth int) ([]trieEntry, []int32) {
 	n := 0
 	for i, e := range entries {
@@ -86,7 +86,7 @@ func longer(entries []trieEntry, at []int32, depth int) ([]trieEntry, []int32) {
 	return entries[:n], at[:n]
 }
 
-// next returns the node of the longest end of node's string and b.
+// next returns the node of the longest suffix of node's string followed by b.
 func (f *finder) next(node int32, b byte) int32 {
 	for {
 		if to, ok := f.trie.step(node, b); ok {
@@ -99,8 +99,8 @@ func (f *finder) next(node int32, b byte) int32 {
 	}
 }
 
-// appendAll appends the places where one of the strings begins in text, from the last to
-// the first, each with the longest that begins there.
+// appendAll appends the positions in text where a string begins, from the last to the first, each with the longest
+// string that begins there.
 func (f *finder) appendAll(places []found, text []byte) []found {
 	if f.trie == nil {
 		return places

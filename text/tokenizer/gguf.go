@@ -1,6 +1,6 @@
 package tokenizer
 
-// The vocabulary inside a GGUF file.
+// The tokenizer inside a GGUF file.
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	}
 	reader, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, check.InFile(name, fault.ErrConfig, errors.New("the file system cannot read at a place"))
+		return nil, check.InFile(name, fault.ErrConfig, errors.New("the file system does not implement io.ReaderAt"))
 	}
 	f, err := gguf.NewFile(reader, info.Size())
 	if err != nil {
@@ -43,17 +43,17 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// ggufVocab is the metadata that begins with tokenizer.ggml.
+// ggufVocab reads the metadata whose keys begin with tokenizer.ggml.
 type ggufVocab struct {
 	file   *gguf.File
 	tokens []string
 	types  []int64
-	ends   []int // tokens that end texts
+	ends   []int // ids of the tokens that end texts
 	err    error
 }
 
-// FromGGUF makes the tokenizer that a GGUF file holds: of the models gpt2, llama, gemma4,
-// bert and t5.
+// FromGGUF returns the tokenizer that a GGUF file holds. It supports the tokenizer models gpt2, llama, gemma4, bert and
+// t5.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	g := &ggufVocab{file: f}
 	kind := g.text("model", "")
@@ -104,7 +104,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	return t, err
 }
 
-// get reads a key if the file has it.
+// get reads a key, or returns the zero value if the file does not have it.
 func get[T any](g *ggufVocab, key string, read func(string) (T, error)) T {
 	v, err := read("tokenizer.ggml." + key)
 	if err != nil && !errors.Is(err, fault.ErrAbsent) && g.err == nil {
@@ -136,14 +136,14 @@ func (g *ggufVocab) special(key string) (string, bool) {
 	return g.tokens[id], true
 }
 
-// added returns the tokens that are found before all others.
+// added returns the tokens that are found before the model sees the text.
 func (g *ggufVocab) added(m model) []AddedToken {
 	var list []AddedToken
 	mask, ok := g.special("mask")
 	strips := ok && (ggufPres[g.text("pre", "")].ends != byFile || g.text("model", "") == "t5" && g.beginsToo())
 	for id, kind := range g.types {
 		if kind == pieceNormal && slices.Contains(g.ends, id) {
-			kind = pieceControl // whatever the file says
+			kind = pieceControl // even if the file says otherwise
 		}
 		if kind != pieceControl && kind != pieceUserDefined && kind != pieceUnknown {
 			continue
@@ -209,7 +209,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	return t, g.around(t, pre.begins)
 }
 
-// merges are pairs of tokens by rank.
+// merges returns the pairs of tokens in the order of their ranks.
 func (g *ggufVocab) merges() ([][2]string, error) {
 	lines := get(g, "merges", g.file.Texts)
 	merges := make([][2]string, len(lines))
@@ -223,7 +223,7 @@ func (g *ggufVocab) merges() ([][2]string, error) {
 	return merges, nil
 }
 
-// encoder adds what begins and ends the texts of encoders.
+// encoder returns the post-processor of an encoder's tokenizer.
 func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 	bos, okBOS := g.special("bos")
 	eos, okEOS := g.special("eos")
@@ -238,12 +238,12 @@ func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 	return &bertProcessing{cls: cls, sep: sep, roberta: true, trim: true}, errors.Join(err, errSEP)
 }
 
-// around adds bos and eos as the file says.
+// around adds bos and eos as the file's flags say; addBOS is the default for bos.
 func (g *ggufVocab) around(t *Tokenizer, addBOS bool) error {
 	return g.within(t, g.bool("add_bos_token", addBOS))
 }
 
-// within adds bos if addBOS says so, and eos as the file says.
+// within adds bos if addBOS is set, and eos if the file says so.
 func (g *ggufVocab) within(t *Tokenizer, addBOS bool) (err error) {
 	bos, hasBOS := g.special("bos")
 	eos, hasEOS := g.special("eos")
@@ -270,8 +270,8 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	return t, g.around(t, true)
 }
 
-// gemma4 merges whole texts, whose spaces are ▁, by the ranks of the file, and spells what is not in the vocabulary as bytes. Texts begin with
-// bos, whatever the file says, as in llama.cpp.
+// gemma4 merges whole texts, in which spaces are ▁, by the ranks in the file. Characters that are not in the vocabulary
+// become the tokens of their bytes. As in llama.cpp, texts begin with bos even if the file says otherwise.
 func (g *ggufVocab) gemma4() (*Tokenizer, error) {
 	merges, err := g.merges()
 	if err != nil {
@@ -332,10 +332,10 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 	return t, err
 }
 
-// beginsToo reports whether texts of the model t5 are as XLM-RoBERTa's, with a token in front.
+// beginsToo reports whether texts of the tokenizer model t5 also begin with a token, as in XLM-RoBERTa.
 func (g *ggufVocab) beginsToo() bool { return g.bool("add_bos_token", false) }
 
-// charsmap is kept as bytes or as signed bytes.
+// charsmap returns the character map, which files hold as unsigned or signed bytes.
 func (g *ggufVocab) charsmap() []byte {
 	v, _ := g.file.Value("tokenizer.ggml.precompiled_charsmap")
 	switch v := v.(type) {
@@ -351,7 +351,7 @@ func (g *ggufVocab) charsmap() []byte {
 	return nil
 }
 
-// pre is what the file names.
+// pre returns the pre-tokenizer that the file names.
 func (g *ggufVocab) pre() (ggufPre, error) {
 	name := g.text("pre", "")
 	if name == "" {
@@ -365,7 +365,7 @@ func (g *ggufVocab) pre() (ggufPre, error) {
 	return p, nil
 }
 
-// cut sets what is done to texts before the model sees them.
+// cut sets the normalizer and the pre-tokenizer.
 func (p *ggufPre) cut(t *Tokenizer) error {
 	if p.nfc {
 		t.normalizer = form{ucd.FormC}

@@ -1,6 +1,6 @@
 package tokenizer
 
-// What the pieces of GGUF files become, as llama.cpp reads them.
+// Tokenizers from the pieces of GGUF files, as llama.cpp reads them.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// unigram makes a tokenizer of Unigram's pieces.
+// unigram returns a Unigram tokenizer with the given pieces.
 func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error) {
 	tokens, scores := make([]string, 0, len(pieces)), make([]float64, 0, len(pieces))
 	id := -1
@@ -41,7 +41,7 @@ func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error
 	return t, nil
 }
 
-// spaced spells spaces as ▁ and puts one before each part of the text.
+// spaced writes spaces as ▁. If prefix is set, it also puts ▁ before each part of the text.
 func spaced(m *bpe, prefix bool) *Tokenizer {
 	underline := string(space)
 	t := &Tokenizer{model: m}
@@ -53,7 +53,7 @@ func spaced(m *bpe, prefix bool) *Tokenizer {
 	return t
 }
 
-// bytePieces decodes pieces, some of which are bytes, and may take off the space in front.
+// bytePieces decodes pieces, of which some are single bytes. If prefix is set, it removes the space at the beginning.
 func bytePieces(prefix bool) decoder {
 	list := decoders{replaceDecoder{literal(string(space)), " "}, byteFallbackDecoder{}, fuseDecoder{}}
 	if prefix {
@@ -62,8 +62,8 @@ func bytePieces(prefix bool) decoder {
 	return list
 }
 
-// shown turns a piece's spelling of GGUF's WordPiece vocabularies into that of
-// vocab.txt: there a word begins with ▁ and a continuation with nothing.
+// shown converts a piece of a GGUF file's WordPiece vocabulary to the spelling of vocab.txt. In GGUF files a word
+// begins with ▁ and a continuation has no mark.
 func shown(piece string) string {
 	if rest, ok := strings.CutPrefix(piece, string(space)); ok {
 		return rest

@@ -1,31 +1,31 @@
 package tokenizer
 
-// The pre-tokenizers that GGUF files name by tokenizer.ggml.pre, as llama.cpp's converter writes them.
+// The pre-tokenizers that tokenizer.ggml.pre of GGUF files names, as llama.cpp's converter writes them.
 
 import (
 	"strings"
 )
 
-// ggufPre is how byte-level tokenizers of a kind cut texts, before BPE merges bytes.
+// ggufPre describes how a kind of byte-level tokenizer cuts texts before BPE merges bytes.
 type ggufPre struct {
-	cuts         []string // patterns that isolate what they match, one after the other
-	digits       bool     // each digit is by itself, before the patterns cut
+	cuts         []string // patterns that isolate their matches, one after the other
+	digits       bool     // isolate each digit before the patterns cut
 	nfc          bool     // texts are normalized first
-	ignoreMerges bool     // a word that is a token needs no merges
-	begins       bool     // bos comes first, unless the file says otherwise
+	ignoreMerges bool     // a word that is a token is not merged
+	begins       bool     // begin with bos, unless the file says otherwise
 	ends         ggufEnds
 }
 
-// ggufEnds is what stands around the texts of encoders.
+// ggufEnds says which tokens encoders put around texts.
 type ggufEnds int
 
 const (
-	byFile ggufEnds = iota // decoders: what the file's keys say
+	byFile ggufEnds = iota // decoders: as the keys in the file say
 	robertaEnds
 	modernBERTEnds
 )
 
-// The patterns that have no scanner.
+// Patterns without a scanner.
 const (
 	commonCJK   = `[一-龥぀-ゟ゠-ヿ]+`
 	bloomSource = ` ?[^(\s|.,!?…。，、।۔،)]+`
@@ -37,11 +37,11 @@ const (
 	seekCJK     = `[一-龥ࠀ-一가-퟿]+`
 )
 
-// ggufDefault is that of a file that names none, or "default".
+// ggufDefault is for files that name no pre-tokenizer, or "default".
 var ggufDefault = ggufPre{cuts: []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Source, `\p{N}+`, `[0-9][0-9][0-9]`}}
 
-// ggufPres are those that files name. Those of llama.cpp that are not here are of architectures that no model here has, or their
-// reading differs between llama.cpp and Hugging Face's tokenizers.
+// ggufPres are the pre-tokenizers by name. Some names of llama.cpp are missing on purpose: no model here has the
+// architecture, or llama.cpp and Hugging Face's tokenizers read the name differently.
 var ggufPres = func() map[string]ggufPre {
 	list := map[string]ggufPre{"default": ggufDefault}
 	for _, family := range []struct {

@@ -1,14 +1,14 @@
 package tokenizer
 
-// Texts of which truncation keeps little: they are cut at a seam, and the rest is not tokenized.
+// Truncation of long texts: if few tokens are kept, the text is cut at a seam and the rest is not tokenized.
 
 import "unicode/utf8"
 
-// longText is the bytes from which on a text is first tokenized in part.
+// longText is the size in bytes of the shortest text of which at first only a part is tokenized.
 var longText = 1 << 15
 
-// both encodes one text or two without special tokens. Of a text of which truncation keeps limit tokens or fewer it may
-// give a part with more tokens than that, which CutMore reports.
+// both encodes one text or two without special tokens. If truncation keeps at most limit tokens, the encoding may be
+// only a part of a text, with more than limit tokens. CutMore then reports this.
 func (t *Tokenizer) both(first string, second *string, limit int, opts *Options) (e, f *Encoding, err error) {
 	c := t.truncation
 	part := func(text string, typeID, more int) (*Encoding, error) {
@@ -23,7 +23,7 @@ func (t *Tokenizer) both(first string, second *string, limit int, opts *Options)
 	if f, err = part(*second, 1, limit); err != nil {
 		return nil, nil, err
 	}
-	// Of two texts that are both cut the longer one keeps one token more where the limit is odd.
+	// If both texts are cut and the limit is odd, the longer text keeps one more token.
 	switch uneven := c != nil && c.Strategy == LongestFirst && limit%2 != 0; {
 	case uneven && e.CutMore && f.CutMore:
 		if e, err = t.one(first, 0, opts); err == nil {
@@ -37,9 +37,10 @@ func (t *Tokenizer) both(first string, second *string, limit int, opts *Options)
 	return e, f, err
 }
 
-// part encodes a text, or as much of its beginning, or of its end if left, as has more tokens than given.
+// part encodes a text, or only as much of its beginning as has more than the given number of tokens. If left is set, it
+// encodes the end of the text.
 func (t *Tokenizer) part(text string, typeID, tokens int, left bool, opts *Options) (*Encoding, error) {
-	if left && opts.Offsets != NoOffsets { // pieces are counted from the beginning
+	if left && opts.Offsets != NoOffsets { // words are numbered from the beginning of the text
 		return t.one(text, typeID, opts)
 	}
 	for size := max(longText, 8*tokens); size <= len(text)/2 && len(text) <= maxText; size *= 4 {
@@ -59,7 +60,7 @@ func (t *Tokenizer) part(text string, typeID, tokens int, left bool, opts *Optio
 	return t.one(text, typeID, opts)
 }
 
-// head encodes a part of about size bytes at the beginning of text, or gives nil if it cannot be told apart.
+// head encodes about size bytes at the beginning of text. It returns nil if it finds no seam.
 func (t *Tokenizer) head(text string, typeID, size int, opts *Options) (*Encoding, error) {
 	end, ok := t.seam(text, size, openSeam)
 	if !ok {
@@ -68,8 +69,8 @@ func (t *Tokenizer) head(text string, typeID, size int, opts *Options) (*Encodin
 	return t.one(text[:end], typeID, opts)
 }
 
-// tail is head for the end of text. Its tokens are those after a seam, before which some text is tokenized too: what is
-// done at the beginning of a text is not done at a seam.
+// tail encodes about size bytes at the end of text, without the tokens before a second seam: a tokenizer treats the
+// beginning of a text differently from a seam.
 func (t *Tokenizer) tail(text string, typeID, size int, opts *Options) (*Encoding, error) {
 	start, ok := t.seam(text, len(text)-size, openSeam)
 	if !ok {
@@ -90,7 +91,7 @@ func (t *Tokenizer) tail(text string, typeID, size int, opts *Options) (*Encodin
 	return e.slice(len(before.IDs), len(e.IDs)), nil
 }
 
-// seamKind is that between a and b in any text, if both are plain.
+// seamKind returns what holds between a and b in every text, if both are plain.
 func (t *Tokenizer) seamKind(a, b rune) seamKind {
 	t.seams.mu.RLock()
 	kind := t.seams.kinds[[2]rune{a, b}]
@@ -108,9 +109,10 @@ func (t *Tokenizer) seamKind(a, b rune) seamKind {
 	return kind
 }
 
-// seam returns the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
+// seam returns the first place in text, at or after from, that is a seam of the given kind. It returns false if there
+// is none nearby.
 func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
-	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are not a seam
+	const far, most = 1 << 16, 64 // bytes to look at, and pairs to try
 	end = from
 	for end < len(text) && !utf8.RuneStart(text[end]) {
 		end++

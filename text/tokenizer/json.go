@@ -1,7 +1,7 @@
 package tokenizer
 
-// A reader of JSON as strict as Rust's serde_json, which Hugging Face's files are
-// read with: no lone surrogate, no invalid UTF-8, numbers rounded as there. And a writer of parts of tokenizer.json.
+// A JSON reader as strict as Rust's serde_json, which reads Hugging Face's files: no lone surrogates, no invalid UTF-8,
+// the same rounding of numbers. The file also has a writer for parts of tokenizer.json.
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// value is the text of one JSON value, known to be well formed.
+// value is the text of one well-formed JSON value.
 type value []byte
 
 const maxDepth = 128
@@ -216,12 +216,12 @@ func (c *checker) number() error {
 	return nil
 }
 
-// What follows walks over values that are known to be well formed.
+// The functions below walk over well-formed values.
 
 func (v value) isNull() bool { return len(v) == 0 || v[0] == 'n' }
 
-// each calls f with the members of an object or the elements of an array, whose
-// keys are nil. It stops at the first error.
+// each calls f with the members of an object, or with the elements of an array and a nil key. It stops at the first
+// error.
 func (v value) each(f func(key, v value) error) error {
 	c := checker{data: v, at: 1}
 	var key value
@@ -282,7 +282,7 @@ func (c *checker) skip() {
 	}
 }
 
-// endsWord is what follows numbers, true, false and null.
+// endsWord has the bytes that may follow numbers, true, false and null.
 var endsWord = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, ',': true, ':': true, ']': true, '}': true}
 
 func (c *checker) skipString() {
@@ -296,13 +296,12 @@ func (c *checker) skipString() {
 	c.at = min(at+1, len(data))
 }
 
-// arena keeps strings side by side: hundreds of thousands of short ones take one
-// allocation for each arenaSize bytes.
+// arena stores many short strings with one allocation per arenaSize bytes.
 type arena struct{ strings.Builder }
 
 const arenaSize = 1 << 15
 
-// text is value.text in the arena.
+// text is value.text with storage in the arena.
 func (a *arena) text(v value) (string, bool) {
 	if len(v) < 2 || v[0] != '"' || len(v) > arenaSize/8 || bytes.IndexByte(v, '\\') >= 0 {
 		return v.text()
@@ -316,7 +315,7 @@ func (a *arena) text(v value) (string, bool) {
 	return a.String()[start:], true
 }
 
-// text returns the value of a string.
+// text returns the contents of a string.
 func (v value) text() (string, bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
@@ -325,7 +324,7 @@ func (v value) text() (string, bool) {
 	return string(v.bytes(&scratch)), true
 }
 
-// bytes returns the value of a string, in scratch if it has escapes.
+// bytes returns the contents of a string, in scratch if the string has escapes.
 func (v value) bytes(scratch *[]byte) []byte {
 	in := v[1 : len(v)-1]
 	if bytes.IndexByte(in, '\\') < 0 {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Truth values and numbers of JSON.
+// Truth values and numbers in JSON.
 
 func (v value) bool() (b, ok bool) {
 	switch string(v) {
@@ -18,14 +18,13 @@ func (v value) bool() (b, ok bool) {
 	return false, false
 }
 
-// uint32 returns the value of a number without sign, fraction or exponent.
+// uint32 returns the value of a number without a sign, a fraction and an exponent.
 func (v value) uint32() (uint32, bool) {
 	n, err := strconv.ParseUint(string(v), 10, 32)
 	return uint32(n), err == nil
 }
 
-// float returns a number as serde_json rounds it: its digits, as many as 64 bits
-// hold, times a power of ten.
+// float returns a number with serde_json's rounding: as many digits as fit in 64 bits, times a power of ten.
 func (v value) float() (float64, bool) {
 	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
 		return 0, false

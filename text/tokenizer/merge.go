@@ -4,9 +4,9 @@ package tokenizer
 
 import "math/bits"
 
-// mergeTable gives rank and result of each pair of ids that merges.
+// mergeTable maps each pair of ids that merges to its rank and its result.
 type mergeTable struct {
-	keys   []uint64 // 1 + the pair, 0 if free; a power of two many
+	keys   []uint64 // 1 + the pair, 0 if free; the length is a power of two
 	values []mergeValue
 	shift  uint
 }
@@ -38,21 +38,22 @@ func (t *mergeTable) get(a, b uint32) (mergeValue, bool) {
 	return t.values[i], t.keys[i] != 0
 }
 
-// bpeScratch holds a word while it merges.
+// bpeScratch holds a word during merging.
 type bpeScratch struct {
 	symbols []symbol
 	heap    []merge
 	spell   []byte
 }
 
-// symbol is a token of the word so far; it ends at start+length of the text.
+// symbol is a token of the word so far. Its text ends at start+length.
 type symbol struct {
 	id         uint32
 	prev, next int32
-	length     int32 // 0 if it was merged into another
+	length     int32 // 0 once it has merged into another symbol
 }
 
-// merge is a pair that waits: key holds its rank above the place of its first.
+// merge is a pair in the queue. Its key is the rank in the upper bits and the position of the first symbol in the lower
+// ones.
 type merge struct {
 	key uint64
 	id  uint32
@@ -63,8 +64,8 @@ func (s *bpeScratch) add(id uint32, length int32) {
 	s.symbols = append(s.symbols, symbol{id, n - 1, n + 1, length})
 }
 
-// mergeAll merges the pair of the lowest rank, leftmost first, until none is left.
-// It takes n log n steps for n symbols.
+// mergeAll merges the leftmost pair with the lowest rank until no pair is left. It takes O(n log n) steps for n
+// symbols.
 func (s *bpeScratch) mergeAll(merges *mergeTable) {
 	x := s.symbols
 	s.heap = s.heap[:0]
@@ -81,8 +82,8 @@ func (s *bpeScratch) mergeAll(merges *mergeTable) {
 			continue
 		}
 		right := &x[left.next]
-		// The pair may have changed since. Hugging Face's library looks at the
-		// result alone, so a pair of another rank with the same result passes.
+		// The pair may have changed since it was queued. Hugging Face's library only compares the result, so a pair of
+		// another rank with the same result still merges.
 		if v, ok := merges.get(left.id, right.id); !ok || v.id != top.id {
 			continue
 		}

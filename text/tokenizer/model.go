@@ -1,6 +1,6 @@
 package tokenizer
 
-// Models: how a piece of text becomes ids.
+// Models turn a piece of text into ids.
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	errNoUnknown = errors.New("the text holds what the vocabulary lacks, and the model has no unknown token")
+	errNoUnknown = errors.New("the text has characters that the vocabulary lacks, and the model has no unknown token")
 )
 
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
 	ids    map[string]uint32
 	tokens []string
-	known  []bool            // of tokens
-	sparse map[uint32]string // ids that lie far apart
+	known  []bool            // ids that have a token
+	sparse map[uint32]string // for ids that are far apart
 
 	repeats bool // a token was set twice
 }
@@ -27,7 +27,7 @@ func newVocabulary(size int) *vocabulary {
 	return &vocabulary{ids: make(map[string]uint32, size)}
 }
 
-// set gives token the id. As in Hugging Face's library, what is set last counts.
+// set sets the id of token. As in Hugging Face's library, the last call counts.
 func (v *vocabulary) set(token string, id uint32) {
 	n := len(v.ids)
 	v.ids[token] = id
@@ -85,7 +85,7 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 	return v, err
 }
 
-// forget takes the earlier ids from tokens that were set again.
+// forget removes the earlier ids of tokens that were set again.
 func (v *vocabulary) forget() {
 	for id, token := range v.tokens {
 		if v.known[id] && v.ids[token] != uint32(id) {
@@ -99,10 +99,10 @@ func (v *vocabulary) forget() {
 	}
 }
 
-// maxID bounds ids, which are int32 inside.
+// maxID bounds ids, which are stored as int32.
 const maxID = 1<<31 - 2
 
-// wordLevel takes each piece as one token.
+// wordLevel makes each piece one token.
 type wordLevel struct {
 	*vocabulary
 	unknown string
@@ -119,15 +119,15 @@ func (m *wordLevel) tokenize(w *work, start, end int32) error {
 	return nil
 }
 
-// wordPiece takes the longest token that a word begins with, then the longest
-// continuation, and so on; a word that cannot be cut so is unknown.
+// wordPiece takes the longest token at the beginning of a word, then the longest continuation, and so on. A word that
+// does not divide into tokens this way is unknown.
 type wordPiece struct {
 	*vocabulary
 	unknown   string
 	prefix    string // of continuations
 	limit     int    // characters; longer words are unknown
 	trie      *trie
-	continues int32 // the trie's node after prefix, -1 if no token has it
+	continues int32 // the trie's node after prefix, -1 if no token begins with it
 }
 
 func newWordPiece(v *vocabulary, unknown, prefix string, limit int) *wordPiece {

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Normalizers: what is done to the text before it is cut.
+// Normalizers change the text before pre-tokenizers cut it.
 
 import (
 	"unicode/utf8"
@@ -19,7 +19,7 @@ func (list normalizers) normalize(w *work) {
 	}
 }
 
-// normalizeString returns s as n normalizes it.
+// normalizeString returns the form of s that n makes.
 func normalizeString(n normalizer, s string) (string, error) {
 	if n == nil {
 		return s, nil
@@ -37,8 +37,8 @@ func normalizeString(n normalizer, s string) (string, error) {
 	return string(w.text[w.splits[0].start:w.splits[0].end]), nil
 }
 
-// mapRunes rewrites each split character by character. f appends what stands for r
-// to dst. Text whose bytes all have ascii set stays as it is.
+// mapRunes rewrites each split character by character. f appends the replacement of r to dst. A text of only ASCII
+// characters for which ascii is set stays as it is.
 func (w *work) mapRunes(ascii *[utf8.RuneSelf]bool, f func(dst []rune, r rune) []rune) {
 	var buf [4]rune
 	w.rewrite(func(s split) bool {
@@ -82,7 +82,7 @@ func (w *work) mapRunes(ascii *[utf8.RuneSelf]bool, f func(dst []rune, r rune) [
 	})
 }
 
-// lowerCase is Rust's.
+// lowerCase is lower case as in Rust.
 type lowerCase struct{ table map[rune][]rune }
 
 func newLowerCase() lowerCase { return lowerCase{ucd.Lower()} }
@@ -131,7 +131,7 @@ func (n dropped) append(dst []rune, r rune) []rune {
 	return append(dst, r)
 }
 
-// bertNormalizer is BERT's, whose steps may be left out one by one.
+// bertNormalizer is BERT's normalizer, each step of which is optional.
 type bertNormalizer struct {
 	clean, chinese, strip, lower bool
 	table                        ucd.Table
@@ -153,7 +153,7 @@ func (n *bertNormalizer) normalize(w *work) {
 
 var bertPlain = asciiSet(func(b byte) bool { return b >= ' ' && b != 0x7F })
 
-// first cleans, and puts spaces around Chinese characters.
+// first removes control characters, and puts spaces around Chinese characters.
 func (n *bertNormalizer) first(dst []rune, r rune) []rune {
 	if n.clean {
 		switch p := n.table.Of(r); {
@@ -200,7 +200,7 @@ func (n form) normalize(w *work) {
 	t := ucd.Properties()
 	w.rewrite(func(s split) bool {
 		text := w.text[s.start:s.end]
-		// A segment is a character without the flag and the flagged ones after it.
+		// A segment is a character without the flag, and the characters with the flag after it.
 		kept, segment, flagged, changed := 0, 0, false, false
 		flush := func(end int) {
 			if flagged {
@@ -252,7 +252,7 @@ func (n form) segment(w *work, s split, start, end int32) {
 	w.transform(s, start, end, w.changes, 0)
 }
 
-// strip removes white space at the ends.
+// strip removes white space at both ends of the text, or at one.
 type strip struct{ left, right bool }
 
 func (n strip) normalize(w *work) {
@@ -287,7 +287,7 @@ func (n prepend) normalize(w *work) {
 	})
 }
 
-// prepend emits text that stands for the first character of s.
+// prepend emits text, with the place of the first character of s.
 func (w *work) prepend(s split, text string) {
 	var a span
 	if w.wantAlign {
@@ -298,7 +298,7 @@ func (w *work) prepend(s split, text string) {
 	}
 }
 
-// replace puts content in the place of what pattern finds.
+// replace replaces what pattern finds with content.
 type replace struct {
 	pattern pattern
 	content string
@@ -346,8 +346,8 @@ func (byteChars) normalize(w *work) {
 	})
 }
 
-// byteAlphabet is GPT-2's: printable characters stay as they are, and the other
-// bytes become characters from 256 on.
+// byteAlphabet is GPT-2's byte alphabet: printable characters stay as they are, and all other bytes become characters
+// that begin at 256.
 var byteAlphabet = func() (alphabet [256]rune) {
 	next := rune(256)
 	for b := range alphabet {
@@ -361,7 +361,7 @@ var byteAlphabet = func() (alphabet [256]rune) {
 	return alphabet
 }()
 
-// alphabetByte returns the inverse of byteAlphabet; -1 for other characters.
+// alphabetByte is the inverse of byteAlphabet. It returns -1 for characters outside of the alphabet.
 func alphabetByte(r rune) int {
 	if r < 0 || r >= 256+68 {
 		return -1

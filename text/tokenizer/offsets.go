@@ -1,11 +1,11 @@
 package tokenizer
 
-// Offsets as the caller asked for them: of whole characters, or in characters.
+// Conversion of offsets to whole characters, and to counts of characters.
 
 import "unicode/utf8"
 
-// wholeCharacters widens offsets to characters of text, and ends them with it: those of
-// tokens that have more bytes than the text may lie anywhere.
+// wholeCharacters widens offsets to whole characters of text, and limits them to its length: offsets of tokens with
+// more bytes than the text may lie anywhere.
 func wholeCharacters(text string, offsets []Offset) {
 	for i, o := range offsets {
 		start, end := min(o.Start, len(text)), min(o.End, len(text))
@@ -21,8 +21,8 @@ func wholeCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterAt returns the beginning and the size of the character that text[i] is part of.
-// A byte that is not UTF-8 is one by itself.
+// characterAt returns the beginning and the size of the character that contains text[i]. A byte that is not UTF-8
+// counts as a character.
 func characterAt(text string, i int) (start, size int) {
 	for start = i; start > max(0, i-utf8.UTFMax); start-- {
 		if start < len(text) && utf8.RuneStart(text[start]) {
@@ -38,8 +38,8 @@ func characterAt(text string, i int) (start, size int) {
 	return i, size
 }
 
-// countCharacters turns offsets in bytes of text into offsets in characters. Those
-// beyond the text become what Hugging Face's library makes of them.
+// countCharacters converts offsets from bytes of text to characters. Offsets beyond the text become the same as in
+// Hugging Face's library.
 func countCharacters(text string, offsets []Offset) {
 	c := characterCounter{text: text}
 	for i, o := range offsets {
@@ -55,15 +55,15 @@ func countCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterCounter counts the characters before places of a text. Places mostly ascend;
-// to those that do not it goes by marks.
+// characterCounter counts the characters before positions in a text. It is fastest for ascending positions; for others
+// it starts from the nearest mark.
 type characterCounter struct {
 	text  string
 	at    position
 	marks []position // the last one at or before each multiple of markEvery bytes
 }
 
-// position is the beginning of a character.
+// position is the beginning of a character, in bytes and in characters.
 type position struct{ at, chars int }
 
 const markEvery = 64
@@ -89,5 +89,5 @@ func (c *characterCounter) count(to int) int {
 	return c.at.chars
 }
 
-// Offset is the part [Start, End) of a text that a token came from.
+// Offset is the range [Start, End) of a text that a token came from.
 type Offset struct{ Start, End int }

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Files of before tokenizer.json, as transformers reads them.
+// Files from before tokenizer.json, read as transformers reads them.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// openVocabText reads vocab.txt: BERT's tokenizer and those made like it.
+// openVocabText reads vocab.txt, for BERT's tokenizer and its variants.
 func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	class, err := s.class(fsys)
 	if err != nil {
@@ -64,7 +64,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	return s.build(t)
 }
 
-// vocabText reads tokens, one a line, whose ids are the lines' numbers.
+// vocabText reads one token per line. The id of a token is the number of its line.
 func vocabText(data []byte) (*vocabulary, error) {
 	if !utf8.Valid(data) {
 		return nil, check.Errorf(fault.ErrFormat, "not UTF-8")
@@ -155,7 +155,7 @@ func readVocabJSON(fsys fs.FS) (*vocabulary, error) {
 	return parseVocabulary("vocab.json", root)
 }
 
-// mergesText reads merges, one a line.
+// mergesText reads one merge per line.
 func mergesText(data []byte) ([][2]string, error) {
 	if !utf8.Valid(data) {
 		return nil, check.InFile("merges.txt", fault.ErrFormat, errors.New("not UTF-8"))
@@ -175,7 +175,7 @@ func mergesText(data []byte) ([][2]string, error) {
 	return merges, nil
 }
 
-// openMarian reads source.spm for the pieces and vocab.json for their ids.
+// openMarian reads the pieces from source.spm and their ids from vocab.json.
 func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if s.fields.bool("separate_vocabs", false) {
 		return nil, fmt.Errorf("%w: separate_vocabs", fault.ErrConfig)
@@ -202,7 +202,7 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		return nil, check.Errorf(fault.ErrFormat, "ids are not 0 to %d", len(v.ids)-1)
 	}
 	for i := range scores {
-		scores[i] = math.NaN() // nothing in the text becomes this token
+		scores[i] = math.NaN() // no text contains this token
 	}
 	for _, x := range []string{eos, unknown, s.Special["pad_token"]} {
 		if id, ok := v.ids[x]; ok {
@@ -238,15 +238,15 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	return s.build(t)
 }
 
-// tokenize makes a vocabulary a model for those who need its ids alone.
+// tokenize makes vocabulary a model, for uses that only need its ids.
 func (v *vocabulary) tokenize(*work, int32, int32) error { return errNoUnknown }
 
-// endWith is A </s>, or A </s> B </s>.
+// endWith returns the template A </s>, or A </s> B </s> for pairs.
 func endWith(m model, eos string) (*template, error) {
 	return around(m, []typedPiece{{textA, 0}, {eos, 0}}, []typedPiece{{textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
 }
 
-// bertNormalizer is what BERT's classes make of the fields of tokenizer_config.json.
+// bertNormalizer returns the normalizer that BERT's classes make from tokenizer_config.json.
 func (s *settings) bertNormalizer() *bertNormalizer {
 	b := &bertNormalizer{clean: true, chinese: s.fields.bool("tokenize_chinese_chars", true),
 		lower: s.fields.bool("do_lower_case", true), table: properties, lowerCase: newLowerCase()}

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Folders in the form of the hub.
+// Opening a tokenizer's folder in the form of the hub.
 
 import (
 	"bytes"
@@ -18,15 +18,13 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Open reads the tokenizer of a folder: tokenizer.json, or what stood in its place
-// before: vocab.txt, vocab.json with merges.txt, a SentencePiece model, Marian's
-// pair of them, or a GGUF file. tokenizer_config.json, special_tokens_map.json and
-// added_tokens.json are read beside each of them. Instead of a folder, dir may be a
-// GGUF file, or a model's folder in the hub's cache, of which refs/main chooses the
-// snapshot.
+// Open reads the tokenizer of a folder: tokenizer.json, or one of the forms that it replaced: vocab.txt, vocab.json
+// with merges.txt, a SentencePiece model, Marian's two SentencePiece models, or a GGUF file. In each case it also reads
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json. Instead of a folder, dir may be a GGUF file, or
+// a model's folder in the hub's cache, where refs/main chooses the snapshot.
 func Open(dir string) (*Tokenizer, error) { return Opening{}.Open(dir) }
 
-// Open returns the function [Open] with these settings.
+// Open opens dir like the function [Open], with these settings.
 func (o Opening) Open(dir string) (*Tokenizer, error) {
 	dir = hub.Folder(dir)
 	open := func() (*Tokenizer, error) { return o.OpenFS(os.DirFS(dir)) }
@@ -45,22 +43,22 @@ func (o Opening) Open(dir string) (*Tokenizer, error) {
 // OpenFS is [Open] for a file system.
 func OpenFS(fsys fs.FS) (*Tokenizer, error) { return OpenWith(fsys, nil) }
 
-// Opening says how to open a folder.
+// Opening has the settings for opening a folder.
 type Opening struct {
-	// Fields, each as JSON, take the place of those of tokenizer_config.json.
+	// Fields, each in JSON, override the fields of tokenizer_config.json.
 	Fields map[string]json.RawMessage
-	// AsWritten uses tokenizer.json as it is, as Hugging Face's tokenizers do. Without it, a class of
-	// transformers that takes no more of the file than its vocabulary builds the rest, by the fields
-	// of tokenizer_config.json. Tokens that the files beside it name are added in either case.
+	// AsWritten uses tokenizer.json as it is, like Hugging Face's tokenizers. By default, if transformers' class uses
+	// only the vocabulary of the file, the rest of the tokenizer is built from the fields of tokenizer_config.json.
+	// Tokens that other files name are added in either case.
 	AsWritten bool
 }
 
-// OpenWith is OpenFS with fields, each as JSON, in the place of those of tokenizer_config.json.
+// OpenWith is [OpenFS] with fields, each in JSON, that override those of tokenizer_config.json.
 func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error) {
 	return Opening{Fields: fields}.OpenFS(fsys)
 }
 
-// OpenFS returns the function [OpenFS] with these settings.
+// OpenFS opens a file system like the function [OpenFS], with these settings.
 func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	s, err := readSettings(fsys, o.Fields)
 	if err != nil {
@@ -89,7 +87,7 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	return t, nil
 }
 
-// openJSON reads tokenizer.json as the folder's class does.
+// openJSON reads tokenizer.json the way the folder's class does.
 func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, error) {
 	v, err := parseJSON(data)
 	if err != nil {
@@ -99,7 +97,7 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 	if err != nil {
 		return nil, inFile("tokenizer.json", err)
 	}
-	// What the file lists has to be right, whatever a class takes of it.
+	// The whole file must be valid, even if the class uses only part of it.
 	t, err := Parse(data)
 	if err != nil {
 		return nil, err
@@ -129,7 +127,7 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 	return t, s.addBeside(t)
 }
 
-// openOlder reads the files of before tokenizer.json.
+// openOlder reads the files from before tokenizer.json.
 func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	name, open := "", openMarian
 	switch {
@@ -156,11 +154,11 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	return t, nil
 }
 
-// classFor is class for a folder with tokenizer.json, by the name under which the tables know it. An
-// unknown class reads the file as it is.
+// classFor returns the class of a folder with tokenizer.json, by its name in the tables. An unknown class reads the
+// file as it is.
 func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 	class, err := s.class(fsys)
-	if err != nil { // a model_type that nobody knows
+	if err != nil { // the model_type is unknown
 		return genericClass, nil
 	}
 	if class == "LlamaTokenizer" && s.classNamed && bytes.Contains(data, []byte(`"ByteLevel"`)) {
@@ -172,7 +170,7 @@ func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 	return class, nil
 }
 
-// role returns the token with a role, and what it is called if the files do not say.
+// role returns the token with a role, or otherwise if the files do not name it.
 func (s *settings) role(name, otherwise string) string {
 	t, ok := s.special[name]
 	if !ok {
@@ -185,7 +183,7 @@ func (s *settings) role(name, otherwise string) string {
 	return t.Content
 }
 
-// build puts a tokenizer together and adds the tokens that the files name.
+// build adds the tokens that the files name to t, and completes it.
 func (s *settings) build(t *Tokenizer) (*Tokenizer, error) {
 	if err := t.finish(nil); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 package tokenizer
 
-// tokenizer.json: fields and their types.
+// Reading the fields of tokenizer.json.
 
 import (
 	"errors"
@@ -14,8 +14,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// object holds the fields of one part of the file. Those that are read are
-// forgotten; the first error stays.
+// object holds the fields of one part of the file. Reading a field removes it. Only the first error is kept.
 type object struct {
 	what   string // for messages, such as "normalizer"
 	in     value
@@ -23,7 +22,7 @@ type object struct {
 	err    error
 
 	taken    string   // the field that was read last
-	value    value    // of it
+	value    value    // the value of that field
 	repeated []string // fields that occur twice
 }
 
@@ -43,8 +42,8 @@ func parseObject(what string, in value) (*object, error) {
 	return o, nil
 }
 
-// parseOnce is parseObject for the parts in which Hugging Face's library takes no field
-// twice; in others the last one counts.
+// parseOnce is parseObject for the parts in which Hugging Face's library refuses repeated fields. In all other parts
+// the last field of a name counts.
 func parseOnce(what string, in value) (*object, error) {
 	o, err := parseObject(what, in)
 	if err == nil {
@@ -63,8 +62,8 @@ func (o *object) once(names ...string) error {
 	return nil
 }
 
-// failure returns an error about a field of an object, or of the object without one. What begins with the name of
-// the file names it; else whoever read it does.
+// failure returns an error about a field of an object, or about the object if field is empty. If what begins with the
+// name of a file, that name becomes the error's File. Otherwise the caller that read the file must add it.
 func failure(kind error, what, field, format string, args ...any) *fault.Error {
 	e := &fault.Error{Kind: kind, Field: what}
 	if file, rest, ok := strings.Cut(what, ".json"); ok {
@@ -78,7 +77,7 @@ func failure(kind error, what, field, format string, args ...any) *fault.Error {
 	return e
 }
 
-// inFile returns an error about a file, which that in it does not name.
+// inFile adds the name of the file to an error that does not have one.
 func inFile(name string, err error) error {
 	if e := (*fault.Error)(nil); errors.As(err, &e) && e.File != "" {
 		return err
@@ -86,8 +85,7 @@ func inFile(name string, err error) error {
 	return check.InFile(name, fault.ErrFormat, err)
 }
 
-// fail keeps the first error about a field; format and its arguments say
-// what is wrong.
+// fail keeps the first error about a field. format and its arguments say what is wrong.
 func (o *object) fail(kind error, field, format string, args ...any) {
 	if o.err != nil {
 		return
@@ -99,7 +97,7 @@ func (o *object) fail(kind error, field, format string, args ...any) {
 	o.err = e
 }
 
-// take returns a field, which is missing if it is null.
+// take removes a field and returns it. A field that is null counts as missing.
 func (o *object) take(name string) (value, bool) {
 	v, ok := o.fields[name]
 	delete(o.fields, name)
@@ -107,7 +105,7 @@ func (o *object) take(name string) (value, bool) {
 	return v, ok && !v.isNull()
 }
 
-// text reads a string. Without a fallback the field must be there.
+// text reads a string. Without a fallback the field is required.
 func (o *object) text(name string, fallback ...string) string {
 	v, ok := o.take(name)
 	if !ok && len(fallback) > 0 {
@@ -153,7 +151,7 @@ func (o *object) rune(name string) rune {
 	return r
 }
 
-// choice reads a string that must be one of the names.
+// choice reads a string that must be one of names.
 func choice[T any](o *object, name string, names map[string]T, fallback ...string) T {
 	s := o.text(name, fallback...)
 	v, ok := names[s]
@@ -163,7 +161,7 @@ func choice[T any](o *object, name string, names map[string]T, fallback ...strin
 	return v
 }
 
-// done reports the first error, or a field that nobody read.
+// done returns the first error, or an error for a field that was not read.
 func (o *object) done() error {
 	delete(o.fields, "type")
 	for name, v := range o.fields {
@@ -174,7 +172,7 @@ func (o *object) done() error {
 	return o.err
 }
 
-// parts reads an array of objects with a type each.
+// parts reads an array of objects that each have a type.
 func parts[T any](o *object, name string, parse func(what string, in value) (T, error)) []T {
 	v, ok := o.take(name)
 	if !ok || v[0] != '[' {

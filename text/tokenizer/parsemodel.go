@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// parseModel reads the model; files of before 2021 do not name its type.
+// parseModel reads the model. Files from before 2021 do not name its type.
 func parseModel(in value) (model, error) {
 	o, err := parseObject("model", in)
 	if err != nil {
@@ -47,8 +47,8 @@ func parseModel(in value) (model, error) {
 	return m, err
 }
 
-// modelType returns the type of a model. Where the file has no such field, it is the first
-// type whose fields are all there, in the order in which Hugging Face's library tries them.
+// modelType returns the type of a model. If the file does not name it, it is the first type whose fields are all
+// present, in the order of Hugging Face's library.
 func modelType(o *object) (string, error) {
 	if err := o.once("type"); err != nil {
 		return "", err

@@ -122,8 +122,7 @@ func parsePreTokenizer(what string, in value) (preTokenizer, error) {
 
 var schemes = map[string]scheme{"always": always, "first": first, "never": never}
 
-// parseMetaspace reads the form with prepend_scheme and the one of before 2023
-// with add_prefix_space.
+// parseMetaspace reads prepend_scheme, or add_prefix_space, which files from before 2023 have.
 func parseMetaspace(o *object) metaspace {
 	p := metaspace{replacement: o.rune("replacement"), split: o.bool("split", true)}
 	_, given := o.fields["prepend_scheme"]

@@ -12,9 +12,9 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
-// pattern finds places in a text.
+// pattern finds its matches in a text.
 type pattern interface {
-	// appendAll appends where it is found, from left to right, nowhere empty.
+	// appendAll appends the matches from left to right. No match is empty.
 	appendAll(places []onig.Place, text []byte) []onig.Place
 }
 
@@ -79,7 +79,7 @@ func parsePattern(what string, v value) (p pattern, err error) {
 	return p, err
 }
 
-// compile returns the scanner of a well-known pattern, or what finds any other.
+// compile returns the scanner of a well-known pattern, or compiles any other pattern.
 func compile(source string) (pattern, error) {
 	if s, ok := scanners[lineBreaks.Replace(source)]; ok {
 		return s, nil
@@ -91,5 +91,5 @@ func compile(source string) (pattern, error) {
 	return expression{re}, nil
 }
 
-// lineBreaks spells the line breaks that some files hold as they are.
+// lineBreaks escapes line breaks, which are literal in some files.
 var lineBreaks = strings.NewReplacer("\r", `\r`, "\n", `\n`)

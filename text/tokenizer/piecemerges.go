@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// pieceMerges lists the pairs of normal pieces that make a piece: those of the
-// highest score first, then by the ids of the pair.
+// pieceMerges lists the pairs of normal pieces that make a piece, by descending score, then by the ids of the pair.
 func pieceMerges(pieces []spmPiece) [][2]string {
 	ids := make(map[string]int, len(pieces))
 	order := make([]int, 0, len(pieces))
@@ -47,5 +46,5 @@ func pieceMerges(pieces []spmPiece) [][2]string {
 	return merges
 }
 
-// maxPiece bounds the work for a piece of absurd length.
+// maxPiece bounds the work for very long pieces.
 const maxPiece = 1 << 12

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Post-processors: special tokens around the texts.
+// Post-processors put special tokens around texts.
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 )
 
 type postProcessor interface {
-	// added counts the special tokens around one text or two.
+	// added returns the number of special tokens for one text, or for two.
 	added(pair bool) int
-	// process takes the encodings of one text or two, or what an earlier
-	// post-processor made of them; the caller joins what it returns.
+	// process takes the encodings of one text or two, or the result of an earlier post-processor. The caller joins the
+	// encodings that it returns.
 	process(parts []*Encoding, special bool, opts *Options) ([]*Encoding, error)
-	// trims reports whether offsets lose white space.
+	// trims reports whether offsets must not include white space.
 	trims() bool
 }
 
@@ -46,7 +46,7 @@ func (list postProcessors) process(parts []*Encoding, special bool, opts *Option
 	return parts, nil
 }
 
-// byteLevelOffsets takes white space off the offsets.
+// byteLevelOffsets removes white space from the offsets.
 type byteLevelOffsets struct{ trim, prefixSpace bool }
 
 func (p byteLevelOffsets) added(bool) int { return 0 }
@@ -76,7 +76,7 @@ func trimAll(e *Encoding, prefixSpace bool) {
 	e.trimOffsets(prefixSpace)
 }
 
-// special is one special token.
+// special is a special token.
 type special struct {
 	token string
 	id    int
@@ -86,7 +86,7 @@ func (s special) encoding(typeID int, opts *Options) *Encoding {
 	return filled(1, s.id, typeID, s.token, true, opts)
 }
 
-// encoding returns the special tokens of a piece as one part.
+// encoding returns the special tokens of a piece as one encoding.
 func (p templatePiece) encoding(opts *Options) *Encoding {
 	out := new(Encoding)
 	for _, s := range p.tokens {
@@ -95,12 +95,12 @@ func (p templatePiece) encoding(opts *Options) *Encoding {
 	return out
 }
 
-// bertProcessing is [CLS] A [SEP], or [CLS] A [SEP] B [SEP], and for RoBERTa
-// [CLS] A [SEP] [SEP] B [SEP] with all types 0.
+// bertProcessing makes [CLS] A [SEP] or [CLS] A [SEP] B [SEP]. For RoBERTa it makes [CLS] A [SEP] [SEP] B [SEP] for
+// pairs, with type 0 everywhere.
 type bertProcessing struct {
 	cls, sep          special
 	roberta           bool
-	trim, prefixSpace bool // RoBERTa's
+	trim, prefixSpace bool // of RoBERTa
 }
 
 func (p *bertProcessing) trims() bool { return p.trim }
@@ -139,8 +139,8 @@ func (p *bertProcessing) process(parts []*Encoding, add bool, opts *Options) ([]
 	return parts, nil
 }
 
-// wrap puts special tokens around the i-th part, whose own tokens count as no special ones,
-// not even those of a template before it.
+// wrap puts special tokens around the i-th part. None of the part's own tokens counts as special, not even those of a
+// template before.
 func (p *bertProcessing) wrap(e *Encoding, i int, opts *Options) *Encoding {
 	e.setSequence(min(i, 1))
 	e.Special = make([]bool, len(e.IDs))
@@ -160,7 +160,7 @@ func (p *bertProcessing) wrap(e *Encoding, i int, opts *Options) *Encoding {
 	return out
 }
 
-// template is a list of texts and special tokens.
+// template is a sequence of texts and special tokens.
 type template struct {
 	single, pair []templatePiece
 }
@@ -216,7 +216,7 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	return out, nil
 }
 
-// filled returns an encoding of n special tokens; it has the slices that like has.
+// filled returns an encoding of n special tokens. It has the slices that opts asks for.
 func filled(n, id, typeID int, token string, attention bool, opts *Options) *Encoding {
 	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
 	for i := range n {
@@ -237,7 +237,7 @@ func filled(n, id, typeID int, token string, attention bool, opts *Options) *Enc
 	return e
 }
 
-// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
+// beginAndEnd puts bos and eos around each text. Those of the second text have type 1.
 func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
 	var pieces []typedPiece
 	for typeID, text := range []string{textA, textB} {
@@ -252,8 +252,7 @@ func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, 
 	return around(m, pieces[:len(pieces)/2], pieces)
 }
 
-// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
-// type.
+// around makes a template. Its pieces are tokens, or "A" and "B" for the texts, each with its type.
 func around(m model, single, pair []typedPiece) (*template, error) {
 	p := new(template)
 	for i, pieces := range [][]typedPiece{single, pair} {
@@ -288,13 +287,13 @@ type typedPiece struct {
 	typeID int
 }
 
-// The texts of a template, which no token is called.
+// The names of the texts in a template. No token has such a name.
 const (
 	textA = "\x00A"
 	textB = "\x00B"
 )
 
-// specialOf returns a special token that t knows.
+// specialOf returns a special token of the vocabulary.
 func specialOf(m model, token string) (special, error) {
 	id, ok := m.id(token)
 	if !ok {

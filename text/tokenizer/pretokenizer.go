@@ -1,6 +1,6 @@
 package tokenizer
 
-// Pre-tokenizers: how the normalized text is cut before the model sees it.
+// Pre-tokenizers cut the normalized text before the model sees it.
 
 import (
 	"unicode/utf8"
@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// preTokenizer cuts the splits of w that are not added tokens.
+// preTokenizer cuts the splits of w, except added tokens.
 type preTokenizer interface{ cut(w *work) }
 
 type preTokenizers []preTokenizer
@@ -41,7 +41,7 @@ func (bertPreTokenizer) cut(w *work) {
 	})
 }
 
-// whitespace finds words and runs of what is neither word nor white space.
+// whitespace finds words, and runs of characters that are neither in words nor white space.
 type whitespace struct{}
 
 func (whitespace) cut(w *work) {
@@ -79,7 +79,7 @@ func (whitespaceSplit) cut(w *work) {
 	})
 }
 
-// behavior is what becomes of the delimiters that a text is cut at.
+// behavior says what happens to the delimiters at which a text is cut.
 type behavior int
 
 const (
@@ -95,7 +95,7 @@ var behaviors = map[string]behavior{
 	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,
 }
 
-// cutMatches cuts s into w.matches as the behavior says.
+// cutMatches cuts s into w.matches with the given behavior.
 func (w *work) cutMatches(s split, b behavior) {
 	m := w.matches
 	switch b {
@@ -130,7 +130,7 @@ func (w *work) cutMatches(s split, b behavior) {
 	}
 }
 
-// mergeMatches joins each match to the one before it where join tells so.
+// mergeMatches joins each match to the one before it if join returns true.
 func mergeMatches(m []match, join func(was, is bool) bool) []match {
 	out := m[:0]
 	was := false
@@ -145,7 +145,7 @@ func mergeMatches(m []match, join func(was, is bool) bool) []match {
 	return out
 }
 
-// splitAt cuts at what a pattern finds, or if inverted, at what lies between.
+// splitAt cuts a text at the matches of a pattern. If inverted, the parts between matches are the delimiters.
 type splitAt struct {
 	pattern  pattern
 	behavior behavior
@@ -178,10 +178,10 @@ func (w *work) match(s split, start, end int32, delimiter bool) {
 	}
 }
 
-// cutScanned isolates what scan matches.
+// cutScanned isolates the matches of scan.
 func (w *work) cutScanned(s split, scan scanner) {
 	text := w.text[:s.end]
-	gap := int(s.start) // what no match has covered
+	gap := int(s.start) // the end of the last match
 	for i := gap; i < len(text); {
 		n := scan.scan(text[i:])
 		if n == 0 {
@@ -214,7 +214,7 @@ func (p splitRune) cut(w *work) {
 	w.cutRunes(removed, func(r rune, _ ucd.Props) bool { return r == rune(p) })
 }
 
-// cutRunes cuts at each character that is a delimiter.
+// cutRunes cuts at each character for which delimiter returns true.
 func (w *work) cutRunes(b behavior, delimiter func(r rune, p ucd.Props) bool) {
 	w.splitEach(func(s split) {
 		w.matches = w.matches[:0]
@@ -235,7 +235,7 @@ func (w *work) cutRunes(b behavior, delimiter func(r rune, p ucd.Props) bool) {
 	})
 }
 
-// fixedLength cuts after every so many characters.
+// fixedLength cuts a text into pieces of so many characters.
 type fixedLength int
 
 func (p fixedLength) cut(w *work) {
@@ -253,7 +253,7 @@ func (p fixedLength) cut(w *work) {
 	})
 }
 
-// scheme is where Metaspace prepends its character.
+// scheme says where Metaspace prepends its character.
 type scheme int
 
 const (
@@ -262,7 +262,7 @@ const (
 	never
 )
 
-// metaspace spells spaces by another character and cuts before each.
+// metaspace replaces spaces with another character, and cuts before it.
 type metaspace struct {
 	replacement rune
 	scheme      scheme
@@ -310,8 +310,8 @@ func (p metaspace) cut(w *work) {
 	})
 }
 
-// byteLevel is GPT-2's: an optional space in front, its pattern, and each byte as
-// a character of its alphabet. Where the model works on bytes, spell is not set.
+// byteLevel is GPT-2's pre-tokenizer: it puts an optional space in front, cuts at its pattern, and spells each byte as
+// a character of its alphabet. spell is not set if the model works on bytes.
 type byteLevel struct {
 	prefixSpace, pattern, spell bool
 }

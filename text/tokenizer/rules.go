@@ -1,6 +1,6 @@
 package tokenizer
 
-// What classes of transformers build from the vocabulary of tokenizer.json.
+// The rules of transformers' classes that build a tokenizer from the vocabulary of tokenizer.json.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// rules sets the parts that a class builds, by its name in transformers.
+// rules maps each class to the function that sets its parts.
 var rules = map[string]func(*building){
 	"BertTokenizer":               func(b *building) { b.wordPiece(); b.ends = clsSep },
 	"DistilBertTokenizer":         func(b *building) { b.wordPiece(); b.ends = clsSep },
@@ -145,7 +145,7 @@ func (b *building) unigram(unknown int) {
 	b.kind, b.options = "Unigram", fmt.Sprintf(`"unk_id":%d,"byte_fallback":false`, unknown)
 }
 
-// wordPiece is BERT's tokenizer without its ends.
+// wordPiece sets the parts of BERT's tokenizer, except its ends.
 func (b *building) wordPiece() {
 	b.kind = "WordPiece"
 	b.options = `"continuing_subword_prefix":"##","max_input_chars_per_word":100,"unk_token":` + b.quoted("unk")
@@ -161,14 +161,14 @@ func (b *building) wordPiece() {
 	b.pre, b.decoder = typeOnly("BertPreTokenizer"), fmt.Sprintf(`{"type":"WordPiece","prefix":%q,"cleanup":true}`, prefix)
 }
 
-// dpr is BERT's, always in lower case: its own do_lower_case is not handed on.
+// dpr is BERT's tokenizer in lower case: the class does not pass its do_lower_case on.
 func (b *building) dpr() {
 	b.fields.fields["do_lower_case"] = value("true")
 	b.wordPiece()
 	b.ends = clsSep
 }
 
-// byteLevels is GPT-2's tokenizer.
+// byteLevels sets the parts of GPT-2's tokenizer.
 func (b *building) byteLevels(space bool) {
 	b.bpe(`"continuing_subword_prefix":"","end_of_word_suffix":"","fuse_unk":false`)
 	b.pre, b.decoder = byteLevelPre(space, true), byteLevelDecoding
@@ -180,7 +180,7 @@ func (b *building) gptNeoX() {
 	b.ends = &ends{single: "A:0", pair: "A:0 B:1"}
 }
 
-// whisper puts the beginning of a transcript in front.
+// whisper puts the tokens that begin a transcript in front.
 func (b *building) whisper() {
 	b.byteLevels(b.flag("add_prefix_space"))
 	front := "<|startoftranscript|>:0"
@@ -230,7 +230,7 @@ func (b *building) herbert() {
 	b.ends = &ends{single: clsSep.single, pair: clsSep.pair, fixed: map[string]int{"cls": 0, "sep": 2}}
 }
 
-// llamaDecoding joins pieces that fall back to bytes, and may drop the space in front.
+// llamaDecoding returns the decoder that joins pieces and bytes. If front is set, it removes the space in front.
 func llamaDecoding(front bool) string {
 	list := []string{replaced(`{"String":"▁"}`, " "), typeOnly("ByteFallback"), typeOnly("Fuse")}
 	if front {
@@ -304,18 +304,18 @@ func (b *building) tips() {
 	b.decoder = inOrder("decoders", metaspacePart("always", true), typeOnly("ByteFallback"), typeOnly("Fuse"))
 }
 
-// metaspace cuts before each ▁, which spaces become.
+// metaspace replaces spaces with ▁ and cuts before each of them.
 func (b *building) metaspace(scheme string) {
 	b.pre, b.decoder = metaspacePart(scheme, true), metaspacePart(scheme, true)
 }
 
-// words is metaspace for texts whose white space is dropped before.
+// words is metaspace after white space was dropped.
 func (b *building) words(scheme string) {
 	b.metaspace(scheme)
 	b.pre = inOrder("pretokenizers", typeOnly("WhitespaceSplit"), b.pre)
 }
 
-// scheme is where ▁ is put by add_prefix_space.
+// scheme returns where add_prefix_space puts ▁.
 func (b *building) scheme() string {
 	if b.truth("add_prefix_space") {
 		return "always"
@@ -323,7 +323,7 @@ func (b *building) scheme() string {
 	return "never"
 }
 
-// spaceBeforeMask makes a mask_token that is a string take the white space before it.
+// spaceBeforeMask makes a mask_token that is given as a string take the white space before it.
 func (b *building) spaceBeforeMask() {
 	if a, ok := b.special["mask_token"]; ok && b.bare["mask_token"] {
 		a.LStrip = true
@@ -331,8 +331,8 @@ func (b *building) spaceBeforeMask() {
 	}
 }
 
-// unknown returns the place of unk_token among the pieces, which may have to have the score 0, or else what
-// the class takes then.
+// unknown returns the index of unk_token among the pieces, or otherwise if it is not there. If zero is set, its score
+// must be 0.
 func (b *building) unknown(otherwise int, zero bool) int {
 	found, at := -1, 0
 	b.eachPiece(func(text string, score float64) {
@@ -347,8 +347,7 @@ func (b *building) unknown(otherwise int, zero bool) int {
 	return found
 }
 
-// eachPiece calls f with the pieces of a vocabulary that is a list. Anything else has no
-// text.
+// eachPiece calls f with each piece of a vocabulary that is a list. An element that is not a piece has the text "".
 func (b *building) eachPiece(f func(text string, score float64)) {
 	vocab := b.model.fields["vocab"]
 	if len(vocab) == 0 || vocab[0] != '[' {

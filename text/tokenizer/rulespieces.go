@@ -1,6 +1,6 @@
 package tokenizer
 
-// The rules of classes whose vocabulary is made of SentencePiece's pieces.
+// The rules of classes with a vocabulary of SentencePiece's pieces.
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// t5 has its extra ids among the special tokens.
+// t5 adds its extra ids to the special tokens.
 func (b *building) t5(unknown int) {
 	b.unigram(unknown)
 	b.normalizer = b.charmap
@@ -44,7 +44,7 @@ func (b *building) camembert() {
 	}
 }
 
-// plain takes accents and case away, and then maps characters.
+// plain removes accents and case, and then applies the character map.
 func (b *building) plain(list []string, keepAccents, lower bool) {
 	if list = slices.Clone(list); !keepAccents {
 		list = append(list, typeOnly("NFKD"), typeOnly("StripAccents"))
@@ -140,7 +140,7 @@ func (b *building) pegasus() {
 	}
 }
 
-// mbart puts the language after eos.
+// mbart puts the code of the language after eos.
 func (b *building) mbart() {
 	b.unigram(3)
 	b.words("always")
@@ -151,7 +151,7 @@ func (b *building) mbart() {
 	b.ends = &ends{single: "A:0 eos:0 lang:0", pair: "A:0 B:0 eos:0 lang:0"}
 }
 
-// mbart50 puts the language in front.
+// mbart50 puts the code of the language in front.
 func (b *building) mbart50() {
 	b.unigram(3)
 	list := []string{manySpaces}
@@ -165,8 +165,8 @@ func (b *building) mbart50() {
 	b.own = append(slices.Clone(b.additional), extraTokens(codes)...)
 	hasCode := false
 	b.eachPiece(func(text string, _ float64) { hasCode = hasCode || slices.Contains(codes, text) })
-	if !hasCode && b.fields.err == nil { // the class would give the pieces other ids
-		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, of which the file has none")
+	if !hasCode && b.fields.err == nil { // the class would change the ids of the pieces
+		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, but the file has none")
 	}
 	if b.language("en_XX"); !slices.Contains(codes, b.lang) {
 		b.fields.fail(fault.ErrFormat, "src_lang", "is no language of %s", b.class)
@@ -174,7 +174,7 @@ func (b *building) mbart50() {
 	b.ends = &ends{single: "lang:0 A:0 eos:0", pair: "lang:0 A:0 B:0 eos:0"}
 }
 
-// nllb is BPE, with the language in front or, as its first version had it, after eos.
+// nllb uses BPE. The code of the language is in front, or in the first version of the class after eos.
 func (b *building) nllb() {
 	b.bpe(`"fuse_unk":true,"byte_fallback":false,"unk_token":` + b.quoted("unk"))
 	if b.charmap != "" {
@@ -197,7 +197,7 @@ func (b *building) nllb() {
 	}
 }
 
-// language is the code of the language of texts.
+// language sets the code of the language of the texts.
 func (b *building) language(otherwise string) {
 	b.lang = otherwise
 	if v, ok := b.fields.take("src_lang"); ok {
@@ -234,7 +234,7 @@ func (b *building) reformer() {
 	b.again = twice
 }
 
-// number returns a field of the class that is a whole number.
+// number returns a field of the class that must be a whole number.
 func (b *building) number(name string) int {
 	n, _ := value(tokenizerClasses[b.class].fields[name]).uint32()
 	if v, given := b.fields.fields[name]; given && v.isNull() {

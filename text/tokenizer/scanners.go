@@ -1,7 +1,7 @@
 package tokenizer
 
-// The patterns that the byte-level tokenizers in use cut text with, each scanned by
-// hand, which is faster than package onig; its text says which one it is.
+// Scanners for the patterns of common byte-level tokenizers, written by hand because they are faster than package onig.
+// The text of a pattern selects its scanner.
 
 import (
 	"unicode/utf8"
@@ -52,7 +52,7 @@ var (
 	}()
 )
 
-// at returns the properties and the size of the character at text[i:], 0 at the end.
+// at returns the properties and the size of the character at text[i:]. The size is 0 at the end.
 func at(text []byte, i int) (ucd.Props, int) {
 	if i >= len(text) {
 		return 0, 0
@@ -75,7 +75,7 @@ func run(text []byte, i int, in ucd.Props) int {
 	}
 }
 
-// runOthers returns the end of the characters that have none of the properties.
+// runOthers returns the end of the characters at text[i:] that have none of the properties.
 func runOthers(text []byte, i int, out ucd.Props) int {
 	for {
 		p, n := at(text, i)
@@ -90,8 +90,7 @@ func isNewline(text []byte, i int) bool {
 	return i < len(text) && (text[i] == '\n' || text[i] == '\r')
 }
 
-// contraction matches 's, 't, 're, 've, 'm, 'll and 'd, in any case if fold is
-// set, where ſ is an s too.
+// contraction matches 's, 't, 're, 've, 'm, 'll and 'd. With fold it ignores case, and ſ is an s.
 func contraction(text []byte, fold bool) int {
 	if len(text) < 2 || text[0] != '\'' {
 		return 0
@@ -125,9 +124,9 @@ func contraction(text []byte, fold bool) int {
 	return 0
 }
 
-// white matches \s*[\r\n]+|\s+(?!\S)|\s+, without the first alternative if lines
-// is not set: white space as far as its last line break; or else all but the last
-// character, which goes with what follows; or else that one.
+// white matches \s*[\r\n]+|\s+(?!\S)|\s+, or without lines only \s+(?!\S)|\s+. It takes white space up to its last line
+// break. Without a line break it takes all but the last character, which belongs to the next match, or that character
+// if there is only one.
 func white(text []byte, lines bool) int {
 	end, last, newline := 0, 0, 0
 	for {
@@ -183,8 +182,8 @@ func digits(text []byte, limit int) int {
 	return i
 }
 
-// others matches ` ?[^…]+[\r\n]*`, where … are white space and out; slash counts
-// as a line break at the end if slashes is set.
+// others matches ` ?[^…]+[\r\n]*`, where … are white space and out. With slashes, a slash at the end counts as a line
+// break.
 func others(text []byte, out ucd.Props, slashes bool) int {
 	start := 0
 	if text[0] == ' ' {
@@ -200,8 +199,8 @@ func others(text []byte, out ucd.Props, slashes bool) int {
 	return i
 }
 
-// scanWords is cl100k's, where words are made of letter and numbers are cut after
-// limit digits.
+// scanWords is the pattern of cl100k. The letters of words have a property of letter, and numbers are cut after limit
+// digits.
 func scanWords(text []byte, letter ucd.Props, limit int) int {
 	p, n := at(text, 0)
 	if p&letter != 0 && p&ucd.L != 0 {
@@ -232,7 +231,7 @@ const (
 	lower = ucd.Ll | ucd.Lm | ucd.Lo | ucd.M
 )
 
-// scanCased is o200k's, which also cuts words where lower case ends.
+// scanCased is the pattern of o200k, which also cuts words where lower case ends.
 func scanCased(text []byte, contractions bool, limit int) int {
 	p, n := at(text, 0)
 	prefix := 0
@@ -267,10 +266,9 @@ func scanCased(text []byte, contractions bool, limit int) int {
 	return white(text, true)
 }
 
-// endsLower matches upper*lower+ at text[i:]; the classes share letters without
-// case and marks.
+// endsLower matches upper*lower+ at text[i:]. Letters without case and marks are in both classes.
 func endsLower(text []byte, i int) int {
-	shared := 0 // after the last character that is in both
+	shared := 0 // the end of the last character that is in both classes
 	for {
 		p, n := at(text, i)
 		if p&upper == 0 {
@@ -294,8 +292,7 @@ func allUpper(text []byte, i int) int {
 	return 0
 }
 
-// scanDeepSeek returns the third pattern of DeepSeek V3, after those of numbers and of
-// Chinese and Japanese.
+// scanDeepSeek is the third pattern of DeepSeek V3. The first two isolate numbers, and Chinese and Japanese.
 func scanDeepSeek(text []byte) int {
 	p, n := at(text, 0)
 	if text[0] < utf8.RuneSelf && p&(ucd.P|ucd.S) != 0 {
@@ -328,8 +325,8 @@ func scanDeepSeek(text []byte) int {
 	return white(text, true)
 }
 
-// scanner is one of the well-known patterns.
+// scanner is a well-known pattern.
 type scanner struct {
-	scan   func(text []byte) int // the length of the match at the beginning of a text, 0 for none
+	scan   func(text []byte) int // returns the length of the match at the beginning of a text, or 0
 	source string
 }

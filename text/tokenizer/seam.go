@@ -1,6 +1,6 @@
 package tokenizer
 
-// Places where a text may be cut before it is tokenized: the tokens before the cut are those of the whole text.
+// Places where a text can be cut before it is tokenized: the tokens before the cut are tokens of the whole text.
 
 import (
 	"slices"
@@ -12,38 +12,38 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// seam is a place between two characters, on its way through the parts of a tokenizer. What it says holds whatever else
-// the text has. The rules of each part are those of its code: what a part does before the seam must not depend on what
-// follows.
+// seam is a place between two characters that is followed through the parts of a tokenizer. Its statements hold for
+// every text with these two characters at the place. Each part has a rule here that mirrors its code: the text after
+// the seam must not affect the part's result before it.
 type seam struct {
-	before, after []rune // what may stand at its two sides by now
-	touched       bool   // their neighbours may differ from those in the text
-	cut           bool   // the pieces of the text end here
-	sealed        bool   // what follows does not depend on what is before, either
+	before, after []rune // the characters that may now be at the two sides
+	touched       bool   // the characters next to them may have changed
+	cut           bool   // a piece ends here
+	sealed        bool   // the text before does not affect the tokens after it, either
 }
 
-// maxSides bounds what may stand at a side.
+// maxSides bounds the length of seam.before and seam.after.
 const maxSides = 8
 
-// seamKind is what a tokenizer does at a place.
+// seamKind says how independent the two sides of a place are.
 type seamKind int8
 
 const (
-	noSeam     seamKind = iota + 1 // what follows may change tokens before it
-	openSeam                       // tokens before it do not depend on what follows
-	sealedSeam                     // nor those after it on what is before
+	noSeam     seamKind = iota + 1 // the text after it may change the tokens before it
+	openSeam                       // the text after it does not change the tokens before it
+	sealedSeam                     // openSeam, and the text before does not change the tokens after it
 )
 
-// seams remembers what a tokenizer does between two characters.
+// seams caches the kind of the place between two characters.
 type seams struct {
 	mu    sync.RWMutex
 	kinds map[[2]rune]seamKind
 }
 
-// maxSeams bounds what is remembered.
+// maxSeams bounds the cache.
 const maxSeams = 1 << 12
 
-// pairs reports whether f holds for all that may stand at the two sides.
+// pairs reports whether f is true for all characters that may be at the two sides.
 func (s *seam) pairs(f func(a, b rune) bool) bool {
 	for _, a := range s.before {
 		for _, b := range s.after {
@@ -55,8 +55,8 @@ func (s *seam) pairs(f func(a, b rune) bool) bool {
 	return true
 }
 
-// added reports whether no added token reaches over the seam or looks at what follows; those of the text as it is, or if
-// shown is not nil, of the normalized text.
+// added reports whether no added token reaches over the seam or looks at the text after it. It checks tokens that are
+// found in the text as it is, or if shown is not nil, in the normalized text.
 func (s *seam) added(list []AddedToken, shown []string) bool {
 	return s.pairs(func(a, b rune) bool {
 		over := string([]rune{a, b})
@@ -68,7 +68,7 @@ func (s *seam) added(list []AddedToken, shown []string) bool {
 			if shown != nil {
 				content = shown[i]
 			}
-			s.sealed = s.sealed && !strings.HasSuffix(content, string(a)) // what follows a token is a piece
+			s.sealed = s.sealed && !strings.HasSuffix(content, string(a)) // the text after a token is a piece of its own
 			if strings.Contains(content, over) || t.SingleWord && strings.HasSuffix(content, string(a)) || t.LStrip && isWhite(a) {
 				return false
 			}
@@ -77,7 +77,8 @@ func (s *seam) added(list []AddedToken, shown []string) bool {
 	})
 }
 
-// each replaces what stands at both sides by what f makes of each character, of which something must be left.
+// each replaces every character that may be at a side with the characters that f appends. It reports false if f removes
+// a character.
 func (s *seam) each(f func(dst []rune, r rune) []rune) bool {
 	for i, a := range s.before {
 		out := f(nil, a)
@@ -141,7 +142,7 @@ func (s *seam) normalize(n normalizer) bool {
 	return false
 }
 
-// spelledBytes appends the characters of GPT-2's alphabet for a character.
+// spelledBytes appends the spelling of a character in GPT-2's byte alphabet.
 func spelledBytes(dst []rune, r rune) []rune {
 	for _, b := range []byte(string(r)) {
 		dst = append(dst, byteAlphabet[b])
@@ -149,7 +150,7 @@ func spelledBytes(dst []rune, r rune) []rune {
 	return dst
 }
 
-// appendRune appends what stands for a character that is a grapheme by itself.
+// appendRune appends the replacement of a character that is a grapheme.
 func (n *charsmap) appendRune(dst []rune, r rune) []rune {
 	if to, ok := n.lookup([]byte(string(r))); ok {
 		return append(dst, []rune(string(to))...)
@@ -157,10 +158,11 @@ func (n *charsmap) appendRune(dst []rune, r rune) []rune {
 	return append(dst, r)
 }
 
-// replace returns the seam after n. A character that n may find may stay or become n's content.
+// replace applies n to the seam, and reports whether it still is one. A character that n may find either stays or
+// becomes n's content.
 func (s *seam) replace(n *replace) bool {
 	holds := func(r rune) bool { return true }
-	whole := rune(-1) // n replaces this character wherever it stands
+	whole := rune(-1) // the character that n always replaces
 	if p, ok := n.pattern.(literal); ok {
 		if !s.pairs(func(a, b rune) bool { return !strings.Contains(string(p), string([]rune{a, b})) }) {
 			return false
@@ -202,7 +204,7 @@ func (s *seam) replace(n *replace) bool {
 	return ok
 }
 
-// expressionOf returns the expression of a pattern, nil if it has none.
+// expressionOf returns the regular expression of a pattern, nil if it has none.
 func expressionOf(p pattern) *onig.Regexp {
 	switch p := p.(type) {
 	case expression:
@@ -216,13 +218,13 @@ func expressionOf(p pattern) *onig.Regexp {
 var scannerExpressions = sync.OnceValue(func() map[string]*onig.Regexp {
 	all := map[string]*onig.Regexp{}
 	for source := range scanners {
-		all[source], _ = onig.Compile(source) // a test compiles them
+		all[source], _ = onig.Compile(source) // a test verifies that each compiles
 	}
 	return all
 })
 
-// apart reports whether the characters at text[start:middle] and text[middle:end] are plain, are graphemes by
-// themselves, and have plain neighbours.
+// apart reports whether the characters at text[start:middle] and text[middle:end] are plain, are whole graphemes, and
+// have plain neighbours.
 func apart(text string, start, middle, end int) bool {
 	z, before := utf8.DecodeLastRuneInString(text[:start])
 	c, after := utf8.DecodeRuneInString(text[end:])
@@ -236,8 +238,8 @@ func apart(text string, start, middle, end int) bool {
 
 func grapheme(s string) int { return ucd.Grapheme([]byte(s)) }
 
-// plain reports whether r is a letter, a number, punctuation or white space that no normal form changes or joins to
-// others.
+// plain reports whether r is a letter, a number, punctuation or white space, and no normal form changes r or joins it
+// to another character.
 func plain(r rune) bool {
 	const forms = ucd.NFC | ucd.NFD | ucd.NFKC | ucd.NFKD
 	p := properties.Of(r)

@@ -1,6 +1,6 @@
 package tokenizer
 
-// What pre-tokenizers and models do at a seam.
+// The effect of pre-tokenizers and models at a seam.
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 
 func (s *seam) preTokenize(p preTokenizer) bool {
 	if s.cut {
-		return true // the pieces at both sides are cut further each by itself
+		return true // the two sides are cut further independently
 	}
 	switch p := p.(type) {
 	case nil:
@@ -51,14 +51,14 @@ func (s *seam) preTokenize(p preTokenizer) bool {
 		}
 		return !p.spell || s.each(spelledBytes)
 	}
-	return false // fixedLength counts
+	return false // fixedLength counts characters from the beginning
 }
 
 func (s *seam) cutWhere(f func(a, b ucd.Props) bool) {
 	s.cut = s.pairs(func(a, b rune) bool { return f(properties.Of(a), properties.Of(b)) })
 }
 
-// cuts reports whether pieces end between two characters that are delimiters or not, each by itself.
+// cuts reports whether a piece ends between two characters. before and after say whether they are delimiters.
 func (b behavior) cuts(before, after bool) bool {
 	switch b {
 	case contiguous:
@@ -71,7 +71,7 @@ func (b behavior) cuts(before, after bool) bool {
 	return before || after
 }
 
-// splitAt returns the seam after p: nothing that p finds may reach over it.
+// splitAt applies p to the seam, and reports whether no match of p may reach over it.
 func (s *seam) splitAt(p *splitAt) bool {
 	var found func(r rune) (may, must bool)
 	if l, ok := p.pattern.(literal); ok {
@@ -116,7 +116,7 @@ func (s *seam) metaspace(p metaspace) bool {
 	return true
 }
 
-// model reports whether the model's tokens before the seam do not depend on what follows.
+// model reports whether the text after the seam does not affect the model's tokens before it.
 func (s *seam) model(m model) bool {
 	if s.cut {
 		return true
@@ -132,13 +132,13 @@ func (s *seam) model(m model) bool {
 		if m.byteLevel {
 			s.each(spelledBytes)
 		}
-	case *unigram: // the scores after the seam are sums from another beginning, and round in another way
+	case *unigram: // scores after the seam are sums with another beginning, and round differently
 		v, s.sealed = m.vocabulary, false
 		known = func(a rune) bool { return m.trie.find([]byte(string(a))) >= 0 }
 	default:
 		return false
 	}
-	for _, r := range slices.Concat(s.before, s.after) { // else bytes, an unknown token that goes on, or nothing at all
+	for _, r := range slices.Concat(s.before, s.after) { // unknown characters may become bytes, part of a longer unknown token, or nothing
 		if !known(r) {
 			return false
 		}
@@ -146,7 +146,7 @@ func (s *seam) model(m model) bool {
 	return s.pairs(func(a, b rune) bool { return !v.joins(a, b) })
 }
 
-// joins reports whether a token has b right after a.
+// joins reports whether a token contains a followed by b.
 func (v *vocabulary) joins(a, b rune) bool {
 	over := string([]rune{a, b})
 	for token := range v.ids {

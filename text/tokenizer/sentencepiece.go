@@ -1,7 +1,6 @@
 package tokenizer
 
-// SentencePiece's models: a protocol buffer with pieces, scores and a character
-// map (sentencepiece_model.proto).
+// SentencePiece's model files: a protocol buffer with pieces, scores and a character map (sentencepiece_model.proto).
 
 import (
 	"encoding/binary"
@@ -34,7 +33,7 @@ type spmPiece struct {
 	kind  int
 }
 
-// spmModel is what of a file matters to tokenizing.
+// spmModel is the part of a file that affects tokenization.
 type spmModel struct {
 	pieces        []spmPiece
 	kind          int
@@ -43,7 +42,7 @@ type spmModel struct {
 	charsmap      []byte
 	dummyPrefix   bool
 	removeSpaces  bool
-	keepSpaces    bool          // no ▁ for a space
+	keepSpaces    bool          // do not replace spaces with ▁
 	specials      [3]spmSpecial // unknown, bos, eos
 }
 
@@ -59,7 +58,7 @@ const (
 	spmEOS
 )
 
-// field is one field of a protocol buffer message.
+// field is a field of a protocol buffer message.
 type field struct {
 	number int
 	varint uint64
@@ -194,7 +193,7 @@ func (m *spmModel) normalizer(x field) error {
 	return nil
 }
 
-// check refuses what the tokenizers here do not do.
+// check returns an error for settings that this package does not support.
 func (m *spmModel) check(kind int) error {
 	switch {
 	case m.kind != kind:

@@ -1,6 +1,6 @@
 package tokenizer
 
-// The settings of a folder, which only loading needs.
+// The settings of a folder that only loading needs.
 
 import (
 	"errors"
@@ -14,28 +14,28 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// settings is a Config with what only loading needs.
+// settings is a Config, with the settings that only loading needs.
 type settings struct {
 	Config
 	fields  *object               // of tokenizer_config.json
 	special map[string]AddedToken // by role, such as bos_token
-	bare    map[string]bool       // roles whose token the files give as a string, or as null
-	named   []namedToken          // with roles of the folder's own
-	added   []AddedToken          // with the ids they must get
-	decoded bool                  // added is added_tokens_decoder: all that there are
-	unsaid  map[string]bool       // those of added whose flag normalized is not said
+	bare    map[string]bool       // roles for which the files have a string or null
+	named   []namedToken          // tokens with roles that only this folder has
+	added   []AddedToken          // with the ids that they must get
+	decoded bool                  // added is added_tokens_decoder, which lists all of them
+	unsaid  map[string]bool       // tokens of added without a field normalized
 	extra   []AddedToken          // without ids
 	read    map[string]bool       // fields of tokenizer_config.json that a class read
-	typed   map[string]bool       // tokens that tokenizer_config.json gives as objects, for which added_tokens.json does not look
-	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
-	// additional special tokens beside extra, which some classes take
+	typed   map[string]bool       // tokens that are objects in tokenizer_config.json, which added_tokens.json ignores
+	noMore  bool                  // extra is complete, even if empty: classes add no tokens of their own
+	// more special tokens, which some classes use
 	additional []AddedToken
-	classNamed bool   // the files name a class, and it is not that of the model_type alone
-	used       string // the class that tokenizer.json was read as, "" without that file
-	side       string // truncation_side in JSON, "" if it is not said
+	classNamed bool   // the files name a class, other than by the model_type
+	used       string // the class that read tokenizer.json, "" without that file
+	side       string // truncation_side in JSON, "" if missing
 }
 
-// states reports whether tokenizer_config.json has a field, if only as null.
+// states reports whether tokenizer_config.json has a field, even if it is null.
 func (s *settings) states(name string) bool {
 	_, ok := s.fields.fields[name]
 	return ok
@@ -50,7 +50,7 @@ type namedToken struct {
 
 var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
 
-// configure gives t what the settings say beside its tokens.
+// configure sets the configuration of t, except its tokens.
 func (s *settings) configure(t *Tokenizer) {
 	t.config = s.Config
 	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
@@ -65,11 +65,11 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil
 }
 
-// genericClass has no rules of its own.
+// genericClass is the class without rules of its own.
 const genericClass = "TokenizersBackend"
 
-// class returns the class of tokenizer that transformers takes for the folder, without the
-// ending of its fast version; "" if nothing names one.
+// class returns the class of tokenizer that transformers uses for the folder, without the ending of its fast version,
+// or "" if the files do not determine one.
 func (s *settings) class(fsys fs.FS) (string, error) {
 	o, err := readJSON(fsys, "config.json")
 	if err != nil {
@@ -107,7 +107,7 @@ func unknownClass(class, file string) error {
 	return &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
 }
 
-// hasID reports whether the files give the id of an added token.
+// hasID reports whether the files state the id of an added token.
 func (s *settings) hasID(content string) bool {
 	for _, a := range s.added {
 		if a.Content == content {
@@ -117,7 +117,7 @@ func (s *settings) hasID(content string) bool {
 	return false
 }
 
-// readJSON reads an object, nil if there is no such file.
+// readJSON reads an object. It returns nil if there is no such file.
 func readJSON(fsys fs.FS, name string) (*object, error) {
 	data, err := regular.ReadFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {

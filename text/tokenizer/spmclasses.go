@@ -1,7 +1,7 @@
 package tokenizer
 
-// The classes of tokenizers that are made of SentencePiece models: which pieces they add or
-// move, how they normalize and cut, and which tokens they put around a text.
+// The classes of tokenizers made from SentencePiece models: which pieces they add or move, how they normalize and cut
+// texts, and which tokens they put around a text.
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// spmClass is a class of tokenizer.
+// spmClass describes a class of tokenizers.
 type spmClass struct {
-	file  string      // the name that its SentencePiece model has
-	roles [7]string   // its tokens by role, in the order of roles
-	mask  *AddedToken // how it looks for mask_token if that is a string, which takes the white space before it
-	// build sets the model, the normalizer, the pre-tokenizer and the decoder. What it gives
-	// sets the post-processor, once all tokens have their ids.
+	file  string      // the name of its SentencePiece model
+	roles [7]string   // its tokens, in the order of the variable roles
+	mask  *AddedToken // the flags of a mask_token that is given as a string; it takes the white space before it
+	// build sets the model, the normalizer, the pre-tokenizer and the decoder. It returns a function that sets the
+	// post-processor, to be called once all tokens have their ids.
 	build func(f *spmFolder) (func() error, error)
 }
 
@@ -47,7 +47,7 @@ var spmClasses = map[string]spmClass{
 
 var fairseqRoles = [7]string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 
-// llama is BPE that falls back to bytes, and puts ▁ where the text begins.
+// llama is BPE that falls back to bytes. It puts ▁ at the beginning of the text.
 func (f *spmFolder) llama() (func() error, error) {
 	prefix, where := f.fields.bool("add_prefix_space", true), first
 	switch legacy := f.fields.bool("legacy", false); {
@@ -60,7 +60,7 @@ func (f *spmFolder) llama() (func() error, error) {
 	return f.beginAndEnd(false), f.bpe(f.texts(), "", true)
 }
 
-// codeLlama is llama with the tokens of infilling.
+// codeLlama is llama with the tokens for infilling.
 func (f *spmFolder) codeLlama() (func() error, error) {
 	var infilling []namedToken
 	for _, x := range [][2]string{{"prefix_token", "▁<PRE>"}, {"middle_token", "▁<MID>"}, {"suffix_token", "▁<SUF>"},
@@ -88,13 +88,13 @@ func (f *spmFolder) codeLlama() (func() error, error) {
 	return f.beginAndEnd(true), f.bpe(f.texts(), f.role("unk"), true)
 }
 
-// gemma is llama without ▁ in front.
+// gemma is llama without ▁ at the beginning.
 func (f *spmFolder) gemma() (func() error, error) {
 	f.t.normalizer, f.t.decoder = &replace{literal(" "), string(space)}, bytePieces(false)
 	return f.beginAndEnd(false), f.bpe(f.texts(), f.role("unk"), true)
 }
 
-// t5 has its extra ids after the pieces, the last one first.
+// t5 puts its extra ids after the pieces, the last one first.
 func (f *spmFolder) t5() (func() error, error) {
 	n := f.fields.number("extra_ids", 100)
 	if n > 1<<16 {
@@ -130,7 +130,7 @@ func (f *spmFolder) t5() (func() error, error) {
 	return f.template(pair[:2], pair), f.unigram(pieces, 2)
 }
 
-// oneSpace is what Barthez and DeBERTa-v2 do in the place of the character map.
+// oneSpace returns the normalizers that Barthez and DeBERTa-v2 use instead of the character map.
 func oneSpace() normalizers {
 	return normalizers{regexReplace(`\s{2,}|[\n\r\t]`, " "), form{ucd.FormC}, strip{false, true}}
 }
@@ -161,12 +161,12 @@ func (f *spmFolder) debertaV2() (func() error, error) {
 	return f.clsAndSep(), f.unigram(f.pieces, unknown)
 }
 
-// quotes is how ALBERT, XLNet and RemBERT begin.
+// quotes returns the first normalizers of ALBERT, XLNet and RemBERT.
 func quotes() normalizers {
 	return normalizers{&replace{literal("``"), `"`}, &replace{literal("''"), `"`}}
 }
 
-// plain takes accents and case away, and then maps characters as the model does.
+// plain removes accents and case, and then applies the model's character map.
 func (f *spmFolder) plain(list normalizers, keepAccents, lower bool) error {
 	if !keepAccents {
 		list = append(list, form{ucd.FormKD}, dropped{ucd.Combining, properties})
@@ -191,14 +191,14 @@ func (f *spmFolder) albert() (func() error, error) {
 	f.words(f.prefix())
 	around := f.clsAndSep()
 	for _, name := range []string{"add_bos_token", "add_eos_token"} {
-		if _, given := f.fields.fields[name]; given { // these settings go before the class
+		if _, given := f.fields.fields[name]; given { // these settings override the class
 			around = f.beginAndEnd(false)
 		}
 	}
 	return around, f.unigram(f.pieces, 1)
 }
 
-// xlnet puts its tokens after the text; <cls> is of type 2.
+// xlnet puts its tokens after the text. <cls> has type 2.
 func (f *spmFolder) xlnet() (func() error, error) {
 	if err := f.plain(quotes(), false, f.fields.bool("do_lower_case", false)); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (f *spmFolder) xlnet() (func() error, error) {
 		f.unigram(f.pieces, f.specials[spmUnknown].id)
 }
 
-// remBert puts no tokens around a text, and takes all pieces that are found first for special.
+// remBert puts no tokens around a text. It makes all pieces that are found first special.
 func (f *spmFolder) remBert() (func() error, error) {
 	list := append(quotes(), regexReplace(" {2,}", " "))
 	if err := f.plain(list, f.fields.bool("keep_accents", true), f.fields.bool("do_lower_case", false)); err != nil {
@@ -229,7 +229,7 @@ func (f *spmFolder) bigBird() (func() error, error) {
 	return f.clsAndSep(), f.unigram(f.pieces, unknown)
 }
 
-// pegasus puts its tokens before the pieces, and some that stand for nothing.
+// pegasus puts its tokens before the pieces, with some placeholders among them.
 func (f *spmFolder) pegasus() (func() error, error) {
 	_, given := f.fields.fields["mask_token_sent"]
 	sent, isThere := f.fields.take("mask_token_sent")

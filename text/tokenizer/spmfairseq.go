@@ -1,7 +1,7 @@
 package tokenizer
 
-// The classes whose pieces have the ids of fairseq's dictionaries, which begin with <s>,
-// <pad>, </s> and <unk>, and those that name languages.
+// The classes whose pieces have the ids of fairseq's dictionaries, which begin with <s>, <pad>, </s> and <unk>, and the
+// classes with tokens for languages.
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// camembert puts pieces of fairseq before all but the first.
+// camembert puts fairseq's pieces before all pieces except the first.
 func (f *spmFolder) camembert() (func() error, error) {
 	unknown := f.role("unk")
 	pieces := f.moved(1, "<s>NOTUSED", f.role("pad"), "</s>NOTUSED", unknown, "<unk>NOTUSED")
@@ -26,7 +26,7 @@ func (f *spmFolder) camembert() (func() error, error) {
 	return f.likeRoberta(), f.onlyUnigram(pieces, id)
 }
 
-// fairseq puts four pieces in the place of the first three.
+// fairseq replaces the first three pieces with four of its own.
 func (f *spmFolder) fairseq(begin string) []spmPiece {
 	return f.moved(3, f.role(begin), f.role("pad"), f.role("eos"), f.role("unk"))
 }
@@ -41,7 +41,7 @@ func (f *spmFolder) xlmRoberta() (func() error, error) {
 	return f.likeRoberta(), f.unigram(pieces, 3)
 }
 
-// mbart puts the language after </s>, and normalizes nothing.
+// mbart puts the code of the language after </s>, and does not normalize.
 func (f *spmFolder) mbart() (func() error, error) {
 	pieces := append(f.fairseq("bos"), zeroPieces(mbartLanguages)...)
 	pieces = append(pieces, spmPiece{text: f.role("mask")})
@@ -51,7 +51,7 @@ func (f *spmFolder) mbart() (func() error, error) {
 	return f.suffixed(f.fields.text("src_lang", "en_XX")), f.unigram(pieces, 3)
 }
 
-// mbart50 puts the language in front.
+// mbart50 puts the code of the language in front.
 func (f *spmFolder) mbart50() (func() error, error) {
 	codes := slices.Concat(mbartLanguages, mbart50Languages)
 	pieces := append(f.fairseq("cls"), zeroPieces(codes)...)
@@ -68,7 +68,7 @@ func (f *spmFolder) mbart50() (func() error, error) {
 	return f.prefixed(code), f.unigram(pieces, 3)
 }
 
-// nllb is BPE whose first four pieces are fairseq's.
+// nllb is BPE. Its first four pieces are fairseq's.
 func (f *spmFolder) nllb() (func() error, error) {
 	ids := map[string]int{}
 	for i, role := range []string{"bos", "pad", "eos", "unk"} {

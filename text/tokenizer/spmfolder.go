@@ -1,7 +1,7 @@
 package tokenizer
 
-// Folders with a SentencePiece model and no tokenizer.json, read as transformers 5.24 reads
-// them: by the class of their tokenizer, of which spmclasses.go holds the rules.
+// Folders with a SentencePiece model and without tokenizer.json, as transformers 5.24 reads them. The class of the
+// tokenizer determines the result; its rules are in spmclasses.go.
 
 import (
 	"cmp"
@@ -14,13 +14,13 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
-// spmFolder is a tokenizer in the making.
+// spmFolder is a tokenizer under construction.
 type spmFolder struct {
 	*spmModel
 	*settings
 	t         *Tokenizer
-	own       []AddedToken // special tokens of the class beside those with a role
-	all       bool         // own and others are special whatever the model says of them
+	own       []AddedToken // special tokens of the class, other than those with a role
+	all       bool         // own and extra tokens are special even if the model disagrees
 	byDefault map[string]bool
 }
 
@@ -41,7 +41,7 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if class == "" {
-		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type says how to read it", fault.ErrConfig, name)
+		return nil, fmt.Errorf("%w: only %s: neither tokenizer_class nor model_type says how to read it", fault.ErrConfig, name)
 	}
 	c, ok := spmClasses[class]
 	if !ok {
@@ -99,8 +99,8 @@ func (f *spmFolder) build(c spmClass) error {
 	return around()
 }
 
-// addTokens adds the tokens that the files number, and after them those with a role and
-// those without. A token that comes again has what it says then.
+// addTokens adds the tokens that the files number, then the tokens with a role, then all other tokens. The last entry
+// of a token determines its flags.
 func (f *spmFolder) addTokens() error {
 	var named []AddedToken
 	for _, role := range roles {
@@ -135,7 +135,7 @@ func (f *spmFolder) addTokens() error {
 	return nil
 }
 
-// role returns the token with a role, which must be there.
+// role returns the token with a role. It is an error if there is none.
 func (f *spmFolder) role(name string) string {
 	text := f.special[name+"_token"].Content
 	if text == "" {
@@ -144,12 +144,12 @@ func (f *spmFolder) role(name string) string {
 	return text
 }
 
-// unigram makes the model Unigram's, even if the pieces are those of BPE.
+// unigram sets the model to Unigram, even if the pieces were trained for BPE.
 func (f *spmFolder) unigram(pieces []spmPiece, unknown int) error {
 	return f.unigramOrBytes(pieces, unknown, false)
 }
 
-// onlyUnigram is unigram for the classes that look at the type of the model.
+// onlyUnigram is unigram for classes that check the type of the model.
 func (f *spmFolder) onlyUnigram(pieces []spmPiece, unknown int) error {
 	if f.kind != spmUnigram {
 		return fmt.Errorf("%w: SentencePiece model_type %d", fault.ErrConfig, f.kind)
@@ -170,7 +170,7 @@ func (f *spmFolder) unigramOrBytes(pieces []spmPiece, unknown int, byteFallback 
 	return err
 }
 
-// zeroPieces are pieces with the score 0.
+// zeroPieces returns pieces with the score 0.
 func zeroPieces(texts []string) []spmPiece {
 	pieces := make([]spmPiece, len(texts))
 	for i, text := range texts {
@@ -179,7 +179,7 @@ func zeroPieces(texts []string) []spmPiece {
 	return pieces
 }
 
-// indexOf returns the first piece from a place on with this text and the score 0, or -1.
+// indexOf returns the index of the first piece with this text and the score 0, not before from, or -1.
 func indexOf(pieces []spmPiece, from int, text string) int {
 	for i := from; i < len(pieces); i++ {
 		if pieces[i].text == text && pieces[i].score == 0 {
@@ -189,8 +189,7 @@ func indexOf(pieces []spmPiece, from int, text string) int {
 	return -1
 }
 
-// bpe makes the model one of merges: every pair of pieces that makes a piece merges, by the
-// place of that piece.
+// bpe sets the model to BPE: each pair of pieces that makes a piece merges, with the index of that piece as its rank.
 func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error {
 	v := newVocabulary(len(texts))
 	for id, text := range texts {
@@ -204,7 +203,7 @@ func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error
 	return err
 }
 
-// texts are those of the pieces.
+// texts returns the texts of the pieces.
 func (m *spmModel) texts() []string {
 	out := make([]string, len(m.pieces))
 	for i, p := range m.pieces {
@@ -213,8 +212,7 @@ func (m *spmModel) texts() []string {
 	return out
 }
 
-// merges lists the pairs of pieces that make a piece, by its id, then by the length of the
-// first of the pair.
+// merges lists the pairs of pieces that make a piece, by its id, then by the length of the first piece of the pair.
 func (m *spmModel) merges() [][2]string {
 	ids := make(map[string]int, len(m.pieces))
 	for id, p := range m.pieces {
@@ -248,7 +246,7 @@ func (m *spmModel) precompiled() (normalizers, error) {
 	return normalizers{c}, nil
 }
 
-// regexReplace replaces what a pattern finds; the pattern is known to compile.
+// regexReplace replaces the matches of a pattern that is known to compile.
 func regexReplace(source, content string) normalizer {
 	p, err := onig.Compile(source)
 	if err != nil {
@@ -257,18 +255,18 @@ func regexReplace(source, content string) normalizer {
 	return &replace{expression{p}, content}
 }
 
-// spelled cuts before each ▁, which spaces become, and decodes it to a space.
+// spelled replaces spaces with ▁, cuts before each of them, and sets the decoder that restores the spaces.
 func (f *spmFolder) spelled(where scheme) preTokenizer {
 	f.t.decoder = metaspaceDecoder{space, where != never}
 	return metaspace{space, where, true}
 }
 
-// words is spelled for texts whose white space is dropped before.
+// words is spelled after white space was dropped.
 func (f *spmFolder) words(where scheme) {
 	f.t.pre = preTokenizers{whitespaceSplit{}, f.spelled(where)}
 }
 
-// prefix is where ▁ is put: before every part of the text, unless add_prefix_space says no.
+// prefix returns where ▁ is put: before every part of the text, unless add_prefix_space is false.
 func (f *spmFolder) prefix() scheme {
 	if f.fields.bool("add_prefix_space", true) {
 		return always
@@ -276,8 +274,8 @@ func (f *spmFolder) prefix() scheme {
 	return never
 }
 
-// template returns what makes the post-processor once all tokens have their ids: of single and
-// pair, in which textA and textB are the texts and others tokens.
+// template returns a function that sets the post-processor once all tokens have their ids. In single and pair, textA
+// and textB are the texts and all other names are tokens.
 func (f *spmFolder) template(single, pair []typedPiece) func() error {
 	return func() error {
 		t := new(template)
@@ -306,8 +304,8 @@ func (f *spmFolder) template(single, pair []typedPiece) func() error {
 	}
 }
 
-// beginAndEnd puts bos and eos around each text if the settings, or else the class, say so;
-// the second one's are of type 1.
+// beginAndEnd puts bos and eos around each text, as the settings or else the class say. Those of the second text have
+// type 1.
 func (f *spmFolder) beginAndEnd(addBOS bool) func() error {
 	bos, eos := f.special["bos_token"].Content, f.special["eos_token"].Content
 	addBOS = f.fields.bool("add_bos_token", addBOS) && bos != ""
@@ -325,14 +323,14 @@ func (f *spmFolder) beginAndEnd(addBOS bool) func() error {
 	return f.template(pieces[:len(pieces)/2], pieces)
 }
 
-// clsAndSep is [CLS] A [SEP] B [SEP].
+// clsAndSep puts tokens around texts: [CLS] A [SEP] or [CLS] A [SEP] B [SEP].
 func (f *spmFolder) clsAndSep() func() error {
 	cls, sep := f.role("cls"), f.role("sep")
 	pair := []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
 	return f.template(pair[:3], pair)
 }
 
-// likeRoberta is <s> A </s> </s> B </s>.
+// likeRoberta puts tokens around texts: <s> A </s> or <s> A </s> </s> B </s>.
 func (f *spmFolder) likeRoberta() func() error {
 	bos, eos := f.role("bos"), f.role("eos")
 	pair := []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}, {eos, 0}, {textB, 0}, {eos, 0}}
@@ -345,18 +343,18 @@ func (f *spmFolder) prefixed(code string) func() error {
 	return f.template([]typedPiece{{code, 0}, {textA, 0}, {eos, 0}}, []typedPiece{{code, 0}, {textA, 0}, {textB, 0}, {eos, 0}})
 }
 
-// suffixed puts it after </s>.
+// suffixed puts the code of the language after </s>.
 func (f *spmFolder) suffixed(code string) func() error {
 	eos := f.role("eos")
 	return f.template([]typedPiece{{textA, 0}, {eos, 0}, {code, 0}}, []typedPiece{{textA, 0}, {textB, 0}, {eos, 0}, {code, 0}})
 }
 
-// moved returns the pieces from a place on, after others whose scores are 0.
+// moved returns the pieces that begin at index from, after new pieces with the score 0.
 func (m *spmModel) moved(from int, first ...string) []spmPiece {
 	return append(zeroPieces(first), m.pieces[min(from, len(m.pieces)):]...)
 }
 
-// extraTokens returns the classes' own, which are special.
+// extraTokens returns special tokens with these texts.
 func extraTokens(texts []string) []AddedToken {
 	out := make([]AddedToken, len(texts))
 	for i, text := range texts {
@@ -365,7 +363,7 @@ func extraTokens(texts []string) []AddedToken {
 	return out
 }
 
-// byID sorts the pieces of a vocabulary that gives each text one id.
+// byID lists the pieces of a vocabulary in the order of their ids, which must differ.
 func byID(ids map[string]int) []string {
 	texts := make([]string, 0, len(ids))
 	for text := range ids {
@@ -375,7 +373,7 @@ func byID(ids map[string]int) []string {
 	return texts
 }
 
-// spacesToOne normalizes by the model's character map, and makes spaces in a row one.
+// spacesToOne normalizes with the model's character map, and then replaces successive spaces with one.
 func (f *spmFolder) spacesToOne() error {
 	list, err := f.precompiled()
 	f.t.normalizer = append(list, regexReplace(" {2,}", " "))

@@ -1,6 +1,6 @@
 package tokenizer
 
-// SentencePiece models without a class of their own: as the model's settings say.
+// SentencePiece models without a class of their own, which follow the model's settings.
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
-// generic does what the model itself says.
+// generic sets all parts as the model says.
 func (f *spmFolder) generic() (func() error, error) {
 	for i, role := range []string{spmUnknown: "unk_token", spmBOS: "bos_token", spmEOS: "eos_token"} {
 		_, known := f.special[role]
@@ -23,7 +23,7 @@ func (f *spmFolder) generic() (func() error, error) {
 			f.special[role], f.Special[role] = AddedToken{Content: x.text, Special: true}, x.text
 		}
 	}
-	f.own = slices.DeleteFunc(f.own, func(t AddedToken) bool { return !t.Special }) // the pre-tokenizer cuts user-defined pieces out
+	f.own = slices.DeleteFunc(f.own, func(t AddedToken) bool { return !t.Special }) // the pre-tokenizer cuts out user-defined pieces
 	texts, legacy := f.renamed(), true
 	if v, given := f.fields.fields["legacy"]; given {
 		legacy = !v.isNull() && f.fields.bool("legacy", true)
@@ -46,8 +46,8 @@ func (f *spmFolder) generic() (func() error, error) {
 	return f.beginAndEnd(false), f.unigramOrBytes(pieces, f.specials[spmUnknown].id, f.byteFallback)
 }
 
-// asInModel sets the normalizer, the pre-tokenizer and the decoder by the model's own settings. Without legacy
-// ▁ is put in front of the text alone, and not after each added token too.
+// asInModel sets the normalizer, the pre-tokenizer and the decoder as the model's settings say. If legacy is set, ▁ is
+// put in front of the text and after each added token, otherwise only in front of the text.
 func (f *spmFolder) asInModel(texts []string, legacy bool) error {
 	list, err := f.precompiled()
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *spmFolder) asInModel(texts []string, legacy bool) error {
 	return err
 }
 
-// bpeByScore is BPE in which the best normal piece that a pair makes comes first.
+// bpeByScore is BPE that first merges the pair whose result is the normal piece with the best score.
 func (f *spmFolder) bpeByScore(texts []string) error {
 	v, normal, userDefined := newVocabulary(len(texts)), map[string]int{}, false
 	for id, text := range texts {
@@ -136,8 +136,8 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 	return err
 }
 
-// renamed returns the pieces' texts, in which added tokens take the place of those with their id, unless another
-// piece has that name.
+// renamed returns the texts of the pieces. An added token replaces the piece with its id, unless another piece has its
+// name.
 func (f *spmFolder) renamed() []string {
 	texts := f.texts()
 	if f.kind == spmUnigram {
@@ -161,7 +161,7 @@ func (f *spmFolder) renamed() []string {
 	return texts
 }
 
-// copied returns a score as it is once the tokenizer went through JSON, as transformers copies it.
+// copied returns a score after a round trip through JSON, which transformers does.
 func copied(score float64) float64 {
 	v, _ := value(strconv.FormatFloat(score, 'g', -1, 64)).float()
 	return v

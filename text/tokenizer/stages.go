@@ -1,6 +1,6 @@
 package tokenizer
 
-// Decoders that get their tokens one by one.
+// Streaming decoders, which get their tokens one by one.
 
 import (
 	"slices"
@@ -8,17 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// stage does what a decoder does, as far as that is certain.
+// stage is a decoder that produces text as soon as it is certain.
 type stage interface {
-	// next appends what comes of the next token, or, for the stages after one that has joined all
-	// tokens, of the next characters.
+	// next appends the output for the next token. After a stage that joins all tokens, token is the next characters.
 	next(out []string, token string) []string
-	// end appends what comes at the end.
+	// end appends the output that waited for the end.
 	end(out []string) []string
 }
 
-// stagesOf returns the stages of a decoder, for tokens that come one by one or for those that another
-// has joined; and whether it joins them.
+// stagesOf returns the stages of a decoder. joined says whether its input has been joined, and the result whether its
+// output is.
 func stagesOf(d decoder, joined bool) ([]stage, bool) {
 	switch d := d.(type) {
 	case nil:
@@ -33,7 +32,7 @@ func stagesOf(d decoder, joined bool) ([]stage, bool) {
 		return all, joined
 	case fuseDecoder:
 		return nil, true
-	case metaspaceDecoder: // the same for each character
+	case metaspaceDecoder: // decodes each character separately
 		return []stage{&eachStage{d: d, first: joined}}, joined
 	}
 	if joined {
@@ -52,7 +51,7 @@ func stagesOf(d decoder, joined bool) ([]stage, bool) {
 	return []stage{&eachStage{d: d}}, false
 }
 
-// joinedStage is that of a decoder that gets a single token, the whole text.
+// joinedStage returns the stage of a decoder whose only input token is the whole text.
 func joinedStage(d decoder) stage {
 	switch d := d.(type) {
 	case stripDecoder:
@@ -62,7 +61,7 @@ func joinedStage(d decoder) stage {
 			return &replaceStage{d: d, pattern: string(p)}
 		}
 	}
-	return &wholeStage{d: d} // no tokenizer that was seen has one
+	return &wholeStage{d: d} // no known tokenizer has such a decoder
 }
 
 // spacedStage puts a space between tokens.
@@ -78,10 +77,10 @@ func (s *spacedStage) next(out []string, token string) []string {
 
 func (*spacedStage) end(out []string) []string { return out }
 
-// eachStage is for decoders that decode each token by itself, except the first.
+// eachStage is for decoders that decode each token independently, except the first.
 type eachStage struct {
 	d     decoder
-	first bool // all are as the first is
+	first bool // every token is decoded like the first
 	later bool
 	pair  [2]string
 }
@@ -97,7 +96,7 @@ func (s *eachStage) next(out []string, token string) []string {
 
 func (*eachStage) end(out []string) []string { return out }
 
-// byteStage is byteLevelDecoder.
+// byteStage is the stage of byteLevelDecoder.
 type byteStage struct{ held []byte }
 
 func (s *byteStage) next(out []string, token string) []string {
@@ -113,7 +112,7 @@ func (s *byteStage) next(out []string, token string) []string {
 
 func (s *byteStage) end(out []string) []string { return append(out, lossy(s.held)) }
 
-// complete returns the length of b without a character at its end that further bytes may complete.
+// complete returns the length of b without an incomplete character at its end that further bytes may complete.
 func complete(b []byte) int {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -126,10 +125,10 @@ func complete(b []byte) int {
 	return len(b)
 }
 
-// fallbackStage is byteFallbackDecoder.
+// fallbackStage is the stage of byteFallbackDecoder.
 type fallbackStage struct {
-	row    []byte // that may be UTF-8
-	broken bool   // not a byte
+	row    []byte // bytes that may still be UTF-8
+	broken bool   // the bytes are not UTF-8
 }
 
 func (s *fallbackStage) next(out []string, token string) []string {
@@ -158,10 +157,10 @@ func (s *fallbackStage) end(out []string) []string {
 	return out
 }
 
-// bpeStage is bpeDecoder, for which the last token is another case.
+// bpeStage is the stage of bpeDecoder, which treats the last token differently.
 type bpeStage struct {
 	d    bpeDecoder
-	held []string // up to one token
+	held []string // at most one token
 }
 
 func (s *bpeStage) next(out []string, token string) []string {
@@ -178,10 +177,10 @@ func (s *bpeStage) next(out []string, token string) []string {
 
 func (s *bpeStage) end(out []string) []string { return append(out, s.d.decode(s.held)...) }
 
-// ctcStage is ctcDecoder.
+// ctcStage is the stage of ctcDecoder.
 type ctcStage struct {
 	d    ctcDecoder
-	last [1]string // "" at first, of which nothing comes either
+	last [1]string // at first "", which has no output either
 }
 
 func (s *ctcStage) next(out []string, token string) []string {
@@ -194,12 +193,12 @@ func (s *ctcStage) next(out []string, token string) []string {
 
 func (*ctcStage) end(out []string) []string { return out }
 
-// stripStage is stripDecoder.
+// stripStage is the stage of stripDecoder.
 type stripStage struct {
 	d       stripDecoder
-	cut     int  // characters from the start
-	started bool // all that are cut from the start are
-	held    int  // characters at the end that may be cut
+	cut     int  // characters removed from the start so far
+	started bool // nothing more is removed from the start
+	held    int  // characters held back because they may be at the end
 }
 
 func (s *stripStage) next(out []string, text string) []string {
@@ -219,11 +218,11 @@ func (s *stripStage) next(out []string, text string) []string {
 
 func (*stripStage) end(out []string) []string { return out }
 
-// replaceStage is replaceDecoder with a literal pattern.
+// replaceStage is the stage of replaceDecoder with a literal pattern.
 type replaceStage struct {
 	d       replaceDecoder
 	pattern string
-	held    string // that the pattern may begin with
+	held    string // may be the beginning of a match
 	one     [1]string
 }
 
@@ -243,7 +242,7 @@ func (s *replaceStage) next(out []string, text string) []string {
 
 func (s *replaceStage) end(out []string) []string { return append(out, s.held) }
 
-// wholeStage waits for all.
+// wholeStage waits for the whole text.
 type wholeStage struct {
 	d    decoder
 	text []byte
@@ -258,5 +257,5 @@ func (s *wholeStage) end(out []string) []string {
 	return append(out, s.d.decode([]string{string(s.text)})...)
 }
 
-// maxWaiting is the bytes of a row of tokens for bytes from which on it no longer waits for its end.
+// maxWaiting bounds, in bytes, the successive byte tokens that wait for their end.
 const maxWaiting = 64

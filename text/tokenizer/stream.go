@@ -4,14 +4,13 @@ package tokenizer
 
 import "strings"
 
-// Stream decodes ids as they are generated, at the same cost for each however many came before.
-// The pieces that it gives are together what [Tokenizer.Decode] gives for all ids, and each comes as
-// soon as no later id can change it: half a character waits for the other half, and
-// a row of tokens for single bytes, such as <0xE6>, for its end, since another byte can make all of it
-// U+FFFD. Of a row that is longer than 64 bytes the characters so far come out; if it breaks later, only
-// the rest is U+FFFD.
+// Stream decodes ids as they are generated. The cost of an id does not grow with the number of ids before it. The
+// strings that it returns are, joined, what [Tokenizer.Decode] returns for all ids. Each piece of text is returned as
+// soon as no later id can change it: half a character waits for the other half, and successive tokens for single bytes,
+// such as <0xE6>, wait for their end, since another byte can turn all of them into U+FFFD. After 64 bytes of such
+// tokens the complete characters are returned; if a later byte breaks them, only the rest becomes U+FFFD.
 //
-// A Stream is for one goroutine.
+// A Stream must not be used by more than one goroutine at a time.
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
@@ -19,15 +18,14 @@ type Stream struct {
 	from, to    []string // between stages
 }
 
-// Stream begins a text. Special tokens are left out if asked.
+// Stream returns a Stream for one text. If skipSpecial is set, it leaves out special tokens.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
 	s := &Stream{t: t, skipSpecial: skipSpecial}
 	s.stages, _ = stagesOf(t.decoder, false)
 	return s
 }
 
-// Next takes the next id and gives the text that is certain with it, which may be
-// empty.
+// Next takes the next id and returns the text that is now certain. It may be empty.
 func (s *Stream) Next(id int) string {
 	token, ok := s.t.Token(id)
 	if !ok || s.skipSpecial && s.t.added.special[token] {
@@ -48,8 +46,7 @@ func (s *Stream) Next(id int) string {
 	return strings.Join(from, "")
 }
 
-// Flush ends the text and gives what has waited: U+FFFD for bytes that never became
-// a character.
+// Flush ends the text and returns the text that has waited, with U+FFFD for bytes that did not become a character.
 func (s *Stream) Flush() string {
 	var from []string
 	for _, stage := range s.stages {

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Chat templates: chat_template of tokenizer_config.json, files of their own, and keys of GGUF files.
+// Chat templates, from chat_template of tokenizer_config.json, from separate files, and from keys of GGUF files.
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	templateFile = "chat_template.jinja"       // the one named default
-	templateDir  = "additional_chat_templates" // of files NAME.jinja
+	templateFile = "chat_template.jinja"       // of the default template
+	templateDir  = "additional_chat_templates" // for files NAME.jinja
 )
 
-// readTemplates reads chat_template, or the files that take its place if there are any.
+// readTemplates reads the separate files, or if there are none, the field chat_template.
 func (s *settings) readTemplates(fsys fs.FS) error {
 	if err := s.configTemplates(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *settings) readTemplates(fsys fs.FS) error {
 	return nil
 }
 
-// configTemplates reads one template, or named ones in a list or an object.
+// configTemplates reads one template, or a list or an object of named templates.
 func (s *settings) configTemplates() error {
 	v, ok := s.fields.take("chat_template")
 	if !ok {
@@ -75,7 +75,7 @@ func (s *settings) configTemplates() error {
 	return fmt.Errorf("%w: %s: %s", fault.ErrFormat, what, v)
 }
 
-// templateFiles returns the templates that have files of their own, by name.
+// templateFiles returns the templates in separate files, by name.
 func templateFiles(fsys fs.FS) (map[string]string, error) {
 	paths, _ := fs.Glob(fsys, path.Join(templateDir, "*.jinja"))
 	files := map[string]string{}
@@ -96,8 +96,8 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// ggufTemplates reads the template of a GGUF file. Templates with other names than default have keys that end with them, such as
-// tokenizer.chat_template.tool_use.
+// ggufTemplates reads the default template of a GGUF file, and the named ones. The key of a named template ends with
+// its name, as in tokenizer.chat_template.tool_use.
 func ggufTemplates(f *gguf.File) (one string, named map[string]string, err error) {
 	const key = "tokenizer.chat_template"
 	for _, k := range f.Keys() {

@@ -1,14 +1,12 @@
-// Package tokenizer turns text into the ids that Hugging Face's tokenizers give,
-// exactly, or refuses to load: a file that asks for what this package does not
-// know is an error that names it.
+// Package tokenizer turns text into exactly the ids of Hugging Face's tokenizers. If a file uses something that this
+// package does not support, loading fails with an error that names it.
 //
 //	t, err := tokenizer.Open("all-MiniLM-L6-v2") // a folder with tokenizer.json
 //	e, err := t.Encode("Hello, world!", tokenizer.Options{})
 //	text := t.Decode(e.IDs, true)
 //
-// A [Tokenizer] does not change and is safe for concurrent use. No text makes it
-// fail to return or panic: bytes that are not UTF-8 are read as U+FFFD, and the work
-// is at most n log n in the length of the text.
+// A [Tokenizer] does not change and is safe for concurrent use. It handles every text without a panic: bytes that are
+// not UTF-8 become U+FFFD, and the work is at most O(n log n) in the length of the text.
 package tokenizer
 
 import (
@@ -19,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Tokenizer is a tokenizer as its files describe it.
+// Tokenizer is a tokenizer as described by its files.
 type Tokenizer struct {
 	normalizer normalizer
 	pre        preTokenizer
@@ -32,10 +30,10 @@ type Tokenizer struct {
 	config     Config
 	warnings   []string
 	seams      *seams
-	places     bool // pre needs to know where in the original a piece begins
+	places     bool // pre needs to know where in the original text a piece begins
 }
 
-// maxText bounds the length of a text, so that places in it are 32 bits wide.
+// maxText bounds the length of a text, so that positions fit in 32 bits.
 const maxText = 1 << 26
 
 // Parse reads the contents of a tokenizer.json.
@@ -106,7 +104,7 @@ func parseFile(data []byte) (*Tokenizer, error) {
 	return t, t.finish(added)
 }
 
-// finish adds the tokens and joins the parts.
+// finish adds the tokens and connects the parts.
 func (t *Tokenizer) finish(added []AddedToken) error {
 	t.added = newAddedTokens()
 	if err := t.addTokens(added); err != nil {
@@ -119,13 +117,13 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 	return nil
 }
 
-// addTokens adds tokens, and discards what is known about seams.
+// addTokens adds tokens, and clears the cache of seams.
 func (t *Tokenizer) addTokens(list []AddedToken) error {
 	t.seams = new(seams)
 	return t.added.add(list, t.model, func(s string) (string, error) { return normalizeString(t.normalizer, s) })
 }
 
-// needsPlaces reports whether p looks at the beginning of the original text.
+// needsPlaces reports whether p depends on the beginning of the original text.
 func needsPlaces(p preTokenizer) bool {
 	switch p := p.(type) {
 	case metaspace:
@@ -140,8 +138,7 @@ func needsPlaces(p preTokenizer) bool {
 	return false
 }
 
-// onBytes leaves out the spelling of bytes at the end of p if the model can do
-// without.
+// onBytes removes the spelling of bytes from the end of p if the model can take raw bytes.
 func onBytes(p preTokenizer, m *bpe) preTokenizer {
 	switch p := p.(type) {
 	case byteLevel:
@@ -195,8 +192,7 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	return nil
 }
 
-// Decode returns the text of ids. Ids that no token has are left out, and so are
-// special tokens if asked.
+// Decode returns the text of ids. It leaves out ids that no token has and, if skipSpecial is set, special tokens.
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -211,8 +207,8 @@ func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	return strings.Join(t.decoder.decode(tokens), "")
 }
 
-// Token returns the string of a token; for an added token that is looked for in the
-// normalized text, its normalized form.
+// Token returns the string of a token. For an added token that is looked for in the normalized text, it is the
+// normalized form.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if id < 0 || id > maxID {
 		return "", false
@@ -232,8 +228,7 @@ func (t *Tokenizer) TokenID(token string) (int, bool) {
 	return int(id), ok
 }
 
-// Size returns the number of tokens, with the added ones. Ids may lie beyond it if
-// the vocabulary has holes.
+// Size returns the number of tokens, including added tokens. If the vocabulary has holes, ids may exceed it.
 func (t *Tokenizer) Size() int {
 	n := t.model.size()
 	for content := range t.added.byContent {
@@ -244,8 +239,7 @@ func (t *Tokenizer) Size() int {
 	return n
 }
 
-// IsSpecial reports whether a token has a role, such as eos_token, or is an added token that is
-// special.
+// IsSpecial reports whether a token has a role, such as eos_token, or is a special added token.
 func (t *Tokenizer) IsSpecial(id int) bool {
 	if i, ok := t.added.byID[uint32(id)]; ok && t.added.list[i].Special {
 		return true
@@ -259,12 +253,11 @@ func (t *Tokenizer) IsSpecial(id int) bool {
 	return false
 }
 
-// AddedTokens returns a copy of the tokens that are found before all others.
+// AddedTokens returns a copy of the tokens that are found before the model sees the text.
 func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
 
-// WithLowercase returns the same tokenizer with texts in lower case before everything else is done to
-// them, unless it does so already. Added tokens that are looked for in the text as it is stay as
-// they are.
+// WithLowercase returns the same tokenizer with a first step that puts texts in lower case, unless it already does so.
+// Added tokens that are looked for in the text as it is are not affected.
 func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	list, isList := t.normalizer.(normalizers)
 	if !isList && t.normalizer != nil {
@@ -279,31 +272,30 @@ func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	return &u, u.addTokens(t.added.list)
 }
 
-// Config is what tokenizer_config.json and its companions say beside the tokenizer
-// itself.
+// Config is the contents of tokenizer_config.json and related files that are not part of the tokenizer itself.
 type Config struct {
 	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit
-	TruncateLeft bool              // truncation_side: texts that are too long lose their beginning
-	ChatTemplate string            // Jinja; of named ones the one named default
+	TruncateLeft bool              // truncation_side: a text that is too long loses its beginning
+	ChatTemplate string            // Jinja; if templates have names, the one named default
 	Templates    map[string]string // the chat templates by name, if they have names
-	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
+	Special      map[string]string // tokens by role: bos_token, eos_token and so on, and roles that only this folder has, such as image_token
 }
 
-// Truncation returns how texts are truncated, nil if they are not.
+// Truncation returns the truncation of encodings, nil if there is none.
 func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
 
-// Padding returns how encodings are padded, nil if they are not.
+// Padding returns the padding of encodings, nil if there is none.
 func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
 
-// WithTruncation returns the same tokenizer with another truncation, nil for none.
+// WithTruncation returns the same tokenizer with another truncation, or without one if c is nil.
 func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
 	u := *t
 	u.truncation = copyOf(c)
 	return &u
 }
 
-// WithPadding returns the same tokenizer with another padding, nil for none.
+// WithPadding returns the same tokenizer with another padding, or without one if c is nil.
 func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
 	u := *t
 	u.padding = copyOf(c)

@@ -1,6 +1,6 @@
 package tokenizer
 
-// A trie over bytes, kept as a double array (Aoe, 1989).
+// A trie over bytes, stored as a double array (Aoe, 1989).
 
 import (
 	"cmp"
@@ -14,22 +14,22 @@ import (
 // trie maps strings to ids.
 type trie struct{ nodes []trieNode }
 
-// trieNode is in nodes at the base of its parent plus its byte.
+// trieNode is a node. Its index is the base of its parent plus its byte.
 type trieNode struct {
 	base   int32
-	parent int32 // -1 if the place is free
+	parent int32 // -1 if the element is free
 	id     int32 // -1 if no string ends here
 }
 
 const trieRoot = 0
 
-// step goes from node by byte b.
+// step returns the child of node for byte b.
 func (t *trie) step(node int32, b byte) (int32, bool) {
 	next := t.nodes[node].base + int32(b)
 	return next, int(next) < len(t.nodes) && t.nodes[next].parent == node
 }
 
-// walk goes from node by the bytes of s.
+// walk follows the bytes of s from node.
 func (t *trie) walk(node int32, s string) (int32, bool) {
 	ok := true
 	for i := 0; i < len(s) && ok; i++ {
@@ -38,8 +38,8 @@ func (t *trie) walk(node int32, s string) (int32, bool) {
 	return node, ok
 }
 
-// longest returns the longest string at the beginning of text that leads from node
-// to an id, which is -1 if there is none.
+// longest returns the id and the length of the longest string at the beginning of text that leads from node to an id.
+// The id is -1 if there is none.
 func (t *trie) longest(node int32, text []byte) (id int32, length int) {
 	id = -1
 	for i, b := range text {
@@ -55,7 +55,7 @@ func (t *trie) longest(node int32, text []byte) (id int32, length int) {
 	return id, length
 }
 
-// find returns the id of text, -1 if it has none.
+// find returns the id of text, or -1.
 func (t *trie) find(text []byte) int32 {
 	id, n := t.longest(trieRoot, text)
 	if n != len(text) {
@@ -69,8 +69,7 @@ type trieEntry struct {
 	id  int32
 }
 
-// sortEntries returns the entries by key and then by id. Most keys differ in their first bytes, which
-// compare as a number.
+// sortEntries sorts entries by key, then by id. Most keys differ in their first bytes, which it compares as a number.
 func sortEntries(entries []trieEntry) []trieEntry {
 	type headed struct {
 		head uint64
@@ -96,8 +95,7 @@ func sortEntries(entries []trieEntry) []trieEntry {
 	return sorted
 }
 
-// newTrie builds a trie of entries. Of equal keys the one with
-// the highest id counts; empty keys do not.
+// newTrie builds a trie of entries. Of equal keys, the one with the highest id counts. Empty keys are ignored.
 func newTrie(entries []trieEntry) *trie {
 	entries = sortEntries(entries)
 	b := trieBuilder{entries: entries}
@@ -135,17 +133,17 @@ func newTrie(entries []trieEntry) *trie {
 type trieBuilder struct {
 	entries []trieEntry
 	nodes   []trieNode
-	taken   []uint64 // a bit for each of nodes, and some more
-	labels  []byte   // of the children being placed
+	taken   []uint64 // a bit for each of nodes, and a few more
+	labels  []byte   // of the children to place
 	bounds  []int32  // of their entries
-	from    int32    // no place before is tried
+	from    int32    // the first base to try
 }
 
 func (b *trieBuilder) grow(n int) {
 	for len(b.nodes) < n {
 		b.nodes = append(b.nodes, trieNode{parent: -1, id: -1})
 	}
-	for len(b.taken) < n/64+6 { // as far as a place and 63 after it, plus a byte, reach
+	for len(b.taken) < n/64+6 { // bits for a base, the 63 after it, and a byte
 		b.taken = append(b.taken, 0)
 	}
 }
@@ -155,7 +153,7 @@ func (b *trieBuilder) put(at int32, n trieNode) {
 	b.taken[at/64] |= 1 << (at % 64)
 }
 
-// takenFrom returns the bits of 64 places.
+// takenFrom returns the bits of 64 elements of nodes.
 func (b *trieBuilder) takenFrom(at int32) uint64 {
 	word, shift := at/64, uint(at%64)
 	return b.taken[word]>>shift | b.taken[word+1]<<(64-shift)
@@ -173,7 +171,7 @@ func (b *trieBuilder) children(lo, hi, depth int32) {
 	b.bounds = append(b.bounds, hi)
 }
 
-// place finds the first base at which the places of all labels are free, 64 at a time.
+// place returns the first base at which the elements of all labels are free. It tries 64 bases at a time.
 func (b *trieBuilder) place() int32 {
 	first := int32(b.labels[0])
 	at := max(b.from, 1+first)
@@ -194,7 +192,7 @@ func (b *trieBuilder) place() int32 {
 			break
 		}
 	}
-	if tried > 64 && taken*20 > tried*19 { // hardly anything is free so far
+	if tried > 64 && taken*20 > tried*19 { // hardly any element so far is free
 		b.from = at
 	}
 	b.grow(int(at) + 256)

@@ -22,15 +22,15 @@ const (
 // Truncation limits the number of tokens, special ones included.
 type Truncation struct {
 	MaxLength int
-	Stride    int // tokens that what overflows repeats
+	Stride    int // tokens that each overflowing part repeats
 	Strategy  Strategy
 	Left      bool // cut off the beginning
 }
 
 // Padding fills encodings up to a length.
 type Padding struct {
-	Length     int // 0: that of the longest in the batch
-	MultipleOf int // if not 0, the length is rounded up
+	Length     int // 0: the length of the longest encoding in the batch
+	MultipleOf int // if not 0, the length is rounded up to a multiple
 	Left       bool
 	ID         int
 	TypeID     int
@@ -45,7 +45,7 @@ func copyOf[T any](p *T) *T {
 	return &c
 }
 
-// truncate shortens first, and second if it is not nil, to a sum of limit tokens.
+// truncate shortens first, and second if it is not nil, to limit tokens in total.
 func (c *Truncation) truncate(first, second *Encoding, limit int, over bool) (*Encoding, *Encoding, error) {
 	total := len(first.IDs)
 	if second != nil {
@@ -83,7 +83,7 @@ func (c *Truncation) truncate(first, second *Encoding, limit int, over bool) (*E
 	return first, second, err
 }
 
-// share divides limit between two lengths, the longer of which gives first.
+// share divides limit between two lengths. The longer one is shortened first.
 func share(n1, n2, limit int) (int, int) {
 	short := min(n1, n2)
 	long := max(short, limit-short)
@@ -97,7 +97,7 @@ func share(n1, n2, limit int) (int, int) {
 	return short, long
 }
 
-// shorten cuts e into parts of n tokens, which overlap by the stride.
+// shorten cuts e into parts of n tokens that overlap by the stride.
 func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 	total := len(e.IDs)
 	switch {
@@ -132,13 +132,13 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 	return out, nil
 }
 
-// What bounds the memory that padding takes: tokens added to one encoding, and to all of a call.
+// Bounds on the tokens that padding may add, to one encoding and to all encodings of a call.
 const (
 	maxPadding      = 1 << 22
 	maxPaddingOfAll = 1 << 26
 )
 
-// pad fills all encodings, and what overflows of them.
+// pad fills all encodings and their overflowing parts.
 func (c *Padding) pad(all []*Encoding, opts *Options) error {
 	length := c.Length
 	if length == 0 {
@@ -157,7 +157,7 @@ func (c *Padding) pad(all []*Encoding, opts *Options) error {
 		for _, o := range append(e.Overflowing[:len(e.Overflowing):len(e.Overflowing)], e) {
 			add := max(0, length-len(o.IDs))
 			if sum += min(add, maxPaddingOfAll+1); add > maxPadding || sum > maxPaddingOfAll {
-				return fmt.Errorf("%w: an encoding of %d tokens to %d tokens; at most %d can be added to it and %d in a call",
+				return fmt.Errorf("%w: padding %d tokens to %d: at most %d can be added to an encoding, and %d in a call",
 					fault.ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
 			}
 		}

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Unigram: the most probable way to cut a piece (Kudo, 2018).
+// Unigram: the most probable segmentation of a piece (Kudo, 2018).
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type unigram struct {
 	cache        *wordCache
 }
 
-// newUnigram takes tokens by id. One with the score NaN is found in no text.
+// newUnigram takes tokens by id. A token with the score NaN is never found.
 func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
 	if unknown >= int32(len(tokens)) {
 		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", fault.ErrFormat, unknown, len(tokens))
@@ -46,7 +46,7 @@ func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback b
 
 const noID = math.MaxUint32
 
-// byteTokens returns the ids of <0x00> to <0xFF>, noID for those that are missing.
+// byteTokens returns the ids of <0x00> to <0xFF>, with noID for tokens that are missing.
 func byteTokens(v *vocabulary) *[256]uint32 {
 	ids := new([256]uint32)
 	for b := range ids {
@@ -59,7 +59,7 @@ func byteTokens(v *vocabulary) *[256]uint32 {
 	return ids
 }
 
-// size counts a token that stands twice twice.
+// size counts a token that occurs twice as two.
 func (m *unigram) size() int { return len(m.scores) }
 
 func (m *unigram) tokenize(w *work, start, end int32) error {
@@ -112,7 +112,7 @@ func (m *unigram) word(w *work, start, end int32) error {
 	return nil
 }
 
-// backtrack appends the tokens of the best way, from its end.
+// backtrack appends the tokens of the best path.
 func (m *unigram) backtrack(w *work, best []latticeNode, start int32) {
 	first := len(w.tokens)
 	for end := int32(len(best) - 1); end > 0; {
@@ -122,7 +122,7 @@ func (m *unigram) backtrack(w *work, best []latticeNode, start int32) {
 			end = n.start
 			continue
 		}
-		from := n.start // neighbouring unknown characters are one token
+		from := n.start // adjacent unknown characters are one token
 		for from > 0 && best[from].id == m.unknown {
 			from = best[from].start
 		}
@@ -135,7 +135,7 @@ func (m *unigram) backtrack(w *work, best []latticeNode, start int32) {
 	}
 }
 
-// fallback appends what stands for unknown text, last token first.
+// fallback appends the tokens of unknown text, the last token first.
 func (m *unigram) fallback(w *work, start, end int32) {
 	text := w.text[start:end]
 	if id := m.trie.find(text); id >= 0 {

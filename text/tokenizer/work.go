@@ -1,6 +1,6 @@
 package tokenizer
 
-// The state of one call: the text as it is normalized, cut and tokenized by a model.
+// The state of one call: the text during normalization, cutting and tokenization.
 
 import (
 	"fmt"
@@ -15,24 +15,23 @@ import (
 // span is a range of bytes.
 type span struct{ start, end int32 }
 
-// split is a piece of the text, which the steps before the model cut smaller.
+// split is a piece of the text, which the steps before the model cut into smaller ones.
 type split struct {
 	start, end int32 // in work.text
 	shift      int32 // where the piece began in the original text when it was cut
 	added      int32 // index into addedTokens.list, or -1
 }
 
-// token is what the model found.
+// token is a token that the model found.
 type token struct {
 	id         uint32
 	start, end int32 // in work.text
 	split      int32
-	surface    bool // its string is what is in the text, not that of the id
+	surface    bool // its string is the text, not the token of the id
 }
 
-// work holds one text. Every byte of text knows which bytes of the original it
-// came from: those of align, or where that is nil, the original character around
-// the same place.
+// work holds one text. Each byte of text has a range in the original that it came from: in align, or if that is nil,
+// the character at the same position.
 type work struct {
 	original string
 	text     []byte
@@ -40,14 +39,14 @@ type work struct {
 	splits   []split
 	tokens   []token
 
-	wantAlign bool   // whether offsets are asked for, or a step needs them
-	limit     int    // of the text's length, however often it is rewritten
-	tooLong   bool   // a rewritten text would have passed it
-	nextText  []byte // what rewrite makes
+	wantAlign bool   // offsets are asked for, or a step needs them
+	limit     int    // of the length of every rewritten text
+	tooLong   bool   // a rewritten text would have exceeded limit
+	nextText  []byte // the output of rewrite
 	nextAlign []span
 	nextSplit []split
-	spare     []span       // align's storage while align is nil
-	places    []onig.Place // what a pattern finds
+	spare     []span       // storage for align while align is nil
+	places    []onig.Place // matches of a pattern
 	found     []found      // added tokens
 	matches   []match
 	runes     []rune
@@ -58,11 +57,11 @@ type work struct {
 
 var workPool = sync.Pool{New: func() any { return new(work) }}
 
-// maxRewritten bounds a text after all rewriting. No normal form makes a text twelve times
-// as long, but steps that replace a character by two may follow each other without end.
+// maxRewritten bounds the length of a text after all rewriting. No normal form makes a text twelve times as long, but
+// many steps that each replace a character with two may follow each other.
 const maxRewritten = 1 << 28
 
-// maxKeep is the size of the buffers that a pool may hold on to.
+// maxKeep is the size of the buffers that the pool may keep.
 const maxKeep = 1 << 20
 
 func (w *work) release() {
@@ -76,7 +75,7 @@ func (w *work) release() {
 	workPool.Put(w)
 }
 
-// reset begins a text. Each byte that is not UTF-8 is read as U+FFFD.
+// reset begins a text. Each byte that is not UTF-8 becomes U+FFFD.
 func (w *work) reset(s string, wantAlign bool) {
 	w.original, w.wantAlign = s, wantAlign
 	w.limit, w.tooLong = min(maxRewritten, 1<<20+32*len(s)), false
@@ -110,7 +109,7 @@ func (w *work) lengthError() error {
 	return fmt.Errorf("%w: normalizing makes more than %d bytes of %d", fault.ErrText, w.limit, len(w.original))
 }
 
-// alignOf says which bytes of the original text[i] came from.
+// alignOf returns the range of the original that text[i] came from.
 func (w *work) alignOf(i int32) span {
 	if w.align != nil {
 		return w.align[i]
@@ -125,7 +124,7 @@ func (w *work) alignOf(i int32) span {
 	return span{start, end}
 }
 
-// cut makes a split of text[start:end] that knows its place in the original.
+// cut makes a split of text[start:end] with its position in the original.
 func (w *work) cut(from split, start, end, added int32) split {
 	shift := from.shift
 	if w.wantAlign && start != from.start {
@@ -136,8 +135,7 @@ func (w *work) cut(from split, start, end, added int32) split {
 	return split{start, end, shift, added}
 }
 
-// splitEach replaces each split that is not an added token by what f appends to
-// w.nextSplit.
+// splitEach replaces each split that is not an added token with the splits that f appends to w.nextSplit.
 func (w *work) splitEach(f func(s split)) {
 	w.nextSplit = w.nextSplit[:0]
 	for _, s := range w.splits {
@@ -150,16 +148,15 @@ func (w *work) splitEach(f func(s split)) {
 	w.splits, w.nextSplit = w.nextSplit, w.splits
 }
 
-// piece appends text[start:end] of s to the splits being made, unless it is empty.
+// piece appends text[start:end] of s to w.nextSplit, unless it is empty.
 func (w *work) piece(s split, start, end int32) {
 	if start < end {
 		w.nextSplit = append(w.nextSplit, w.cut(s, start, end, -1))
 	}
 }
 
-// rewrite replaces the text of each split that is not an added token by what f appends
-// with keep and emit. A false result of f means that it appended nothing and the
-// text stays.
+// rewrite replaces the text of each split that is not an added token with the text that f appends through keep and
+// emit. If f returns false, it has appended nothing and the text stays.
 func (w *work) rewrite(f func(s split) bool) {
 	if w.tooLong {
 		return
@@ -169,7 +166,7 @@ func (w *work) rewrite(f func(s split) bool) {
 	for i, s := range w.splits {
 		start := int32(len(w.nextText))
 		if s.added >= 0 || !f(s) {
-			if !changed { // perhaps nothing ever changes
+			if !changed { // there may be no change at all
 				continue
 			}
 			w.keep(s.start, s.end)
@@ -197,8 +194,7 @@ func (w *work) rewrite(f func(s split) bool) {
 	}
 }
 
-// restart writes the splits before the i-th, which are the first that stay, and
-// then all others.
+// restart copies the splits before the i-th, which do not change, and then rewrites the rest.
 func (w *work) restart(i int, f func(s split) bool) {
 	w.nextText, w.nextAlign = w.nextText[:0], w.nextAlign[:0]
 	for j, s := range w.splits {
@@ -236,7 +232,7 @@ func (w *work) keep(start, end int32) {
 	}
 }
 
-// emit appends a character that stands for the original bytes a.
+// emit appends a character that came from the range a of the original.
 func (w *work) emit(r rune, a span) {
 	if w.tooLong = w.tooLong || len(w.nextText)+utf8.UTFMax > w.limit; w.tooLong {
 		return
@@ -250,9 +246,9 @@ func (w *work) emit(r rune, a span) {
 	}
 }
 
-// transform writes changes for text[start:end] of s, and drops its first skip
-// bytes. A character with a change of 1 has the place of the one before it; with a
-// change of 0 it takes the place of the next character, and with -n of n more.
+// transform applies changes to text[start:end] of s, after dropping its first skip bytes. A character with a change of
+// 1 has the position of the one before it. With a change of 0 it takes the position of the next character, and with -n
+// that of the next n+1 characters.
 func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip int32) {
 	at := start + skip
 	for _, c := range changes {
@@ -274,9 +270,8 @@ func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip i
 	}
 }
 
-// offsets returns the bytes of the original that text[start:end] of s came from. A
-// token may end beyond s where a word has a suffix that falls back to bytes; then
-// the offsets are those in s, as in Hugging Face's library.
+// offsets returns the range of the original that text[start:end] of s came from. A token may end beyond s if a word has
+// a suffix that falls back to bytes. Its offsets are then relative to s, as in Hugging Face's library.
 func (w *work) offsets(s split, start, end int32) span {
 	if start >= end {
 		return span{s.shift + start - s.start, s.shift + end - s.start}
@@ -287,24 +282,23 @@ func (w *work) offsets(s split, start, end int32) span {
 	return span{w.alignOf(start).start, w.alignOf(end - 1).end}
 }
 
-// model is safe for concurrent use.
+// model turns pieces into tokens. It must be safe for concurrent use.
 type model interface {
-	// tokenize appends the tokens of text[start:end] to w.tokens; the split's number
-	// is filled in by the caller.
+	// tokenize appends the tokens of text[start:end] to w.tokens. The caller sets token.split.
 	tokenize(w *work, start, end int32) error
 	size() int
 	id(token string) (uint32, bool)
 	token(id uint32) (string, bool)
 }
 
-// latticeNode is the best way to reach a place.
+// latticeNode is the best path to a position.
 type latticeNode struct {
 	score float64
-	start int32 // of its last token; -1 if the place was not reached
+	start int32 // start of the last token; -1 if no path leads here
 	id    int32
 }
 
-// match is a part of a split, which is a delimiter or lies between them.
+// match is a part of a split: a delimiter, or text between delimiters.
 type match struct {
 	start, end int32
 	delimiter  bool

@@ -1,6 +1,6 @@
 package onig
 
-// Backtracking over a program, with a memory of what has failed.
+// Backtracking over a program. It remembers which attempts failed.
 
 import (
 	"unicode/utf8"
@@ -13,32 +13,32 @@ type machine struct {
 	memory  int
 	text    []byte
 	stack   []frame
-	steps   int // instructions that ran
-	// failed has a bit for each split, join and position from which no match is found,
-	// which does not depend on where the search began. It is kept once a text
-	// takes more steps than usual: so no instruction runs twice at a position.
+	steps   int // instructions executed
+	// failed has a bit for each split or join at each position, which is set if no match is found from there. The bit
+	// does not depend on where the search began. It is used once a text has taken more steps than usual, so that no
+	// instruction runs twice at a position.
 	failed []uint64
-	// ends has, from then on, for each split and join inside of opLook and opAtomic and each
-	// position where the match ends that is found from there, plus 1; 0 if that is not known.
+	// ends is used from the same time. It has, for each split or join inside of opLook and opAtomic and for each
+	// position, 1 + the end of the match that is found from there, or 0 if that is not known.
 	inner int
 	ends  []int32
-	// breaks are the places where grapheme clusters end, once they are asked for.
+	// breaks are the positions where grapheme clusters end, nil until they are needed.
 	breaks []int32
 }
 
-// frame is an alternative that is left: go on at pc and position at. If pc is
-// negative, ^pc has failed at that position when the frame is reached.
+// frame is an alternative to try later: continue with pc at position at. A negative pc is a marker: when the frame is
+// reached, the instruction ^pc has failed at that position.
 type frame struct{ pc, at int32 }
 
 const (
 	usualSteps     = 1 << 14
 	usualStepsByte = 1 << 8
 
-	keepStack = 1 << 16 // frames that a machine holds on to
+	keepStack = 1 << 16 // frames that a machine in the pool may hold
 )
 
-// AppendAll appends to places where the pattern matches in text, from left to right;
-// each search begins after the match before.
+// AppendAll appends to places where the pattern matches in text, from left to right. Each search begins at the end of
+// the previous match.
 func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 	m := re.machine.Get().(*machine)
 	m.text, m.steps = text, 0
@@ -64,8 +64,8 @@ func (m *machine) appendAll(places []Place) []Place {
 	return places
 }
 
-// match runs the program at pc and gives the end of what it matches at a position,
-// or -1. What matches inside of another program is remembered.
+// match runs the program at pc and returns the end of its match at a position, or -1. If inner is set, it remembers the
+// ends of matches.
 func (m *machine) match(pc, at int32, inner bool) int32 {
 	base := len(m.stack)
 	for {
@@ -116,7 +116,7 @@ func (m *machine) match(pc, at int32, inner bool) int32 {
 			}
 		case opWordEdge, opTextBegin, opTextEnd, opLastLine:
 			ok = m.anchored(i, at)
-		case opLineBegin: // not after a line break that ends the text
+		case opLineBegin: // except after a line break at the end of the text
 			ok = at == 0 || m.text[at-1] == '\n' && int(at) < len(m.text)
 		case opLineEnd:
 			ok = int(at) == len(m.text) || m.text[at] == '\n'
@@ -129,7 +129,7 @@ func (m *machine) match(pc, at int32, inner bool) int32 {
 	}
 }
 
-// found ends a match above base, and remembers its end for the splits and joins on its way.
+// found drops the frames above base after a match, and remembers its end for the splits and joins on its way.
 func (m *machine) found(base int, at int32, inner bool) int32 {
 	if inner && m.ends != nil {
 		for _, f := range m.stack[base:] {
@@ -142,7 +142,7 @@ func (m *machine) found(base int, at int32, inner bool) int32 {
 	return at
 }
 
-// end returns where the match ends that is known to begin at the split or join i, or -1.
+// end returns the remembered end of the match that begins at the split or join i, or -1.
 func (m *machine) end(i *instruction, at int32) int32 {
 	if m.ends == nil || i.inner == 0 {
 		return -1
@@ -154,7 +154,7 @@ func (m *machine) place(i *instruction, at int32) int {
 	return int(i.inner-1)*(len(m.text)+1) + int(at)
 }
 
-// anchored reports whether one of the anchors that look at the whole text holds.
+// anchored reports whether the anchor i, which looks at the whole text, holds.
 func (m *machine) anchored(i *instruction, at int32) bool {
 	rest := m.text[at:]
 	switch i.op {
@@ -173,7 +173,7 @@ var word = ofProps(ucd.Word)
 
 func isWord(r rune) bool { return word.has(r) }
 
-// cluster returns the end of the grapheme cluster that at lies in.
+// cluster returns the end of the grapheme cluster that contains at.
 func (m *machine) cluster(at int32) int32 {
 	if m.breaks == nil {
 		m.breaks = make([]int32, len(m.text))
@@ -211,7 +211,7 @@ func (m *machine) bit(i *instruction, at int32) int {
 	return int(i.memory)*(len(m.text)+1) + int(at)
 }
 
-// back takes the last alternative that is left above base.
+// back pops the last alternative above base.
 func (m *machine) back(base int) (pc, at int32, ok bool) {
 	for len(m.stack) > base {
 		f := m.stack[len(m.stack)-1]

@@ -1,10 +1,9 @@
-// Package onig matches patterns in the syntax of Oniguruma, the library in which
-// Hugging Face's tokenizers look them up: with lookahead, possessive quantifiers,
-// classes in classes, and the characters of its version of Unicode. What it does not
-// know is an error of [Compile], never a match of another kind.
+// Package onig matches patterns in the syntax of Oniguruma, the regular expression library of Hugging Face's
+// tokenizers: with lookahead, possessive quantifiers, nested classes, and the characters of its version of Unicode.
+// [Compile] returns an error for syntax that the package does not support.
 //
-// Work and memory are linear in the text, whatever the pattern is: for each byte some
-// 2*maxProgram steps at most, and the memory of maxMemory alternatives and maxInner matches.
+// Work and memory are linear in the text for every pattern: at most about 2*maxProgram steps per byte, and the memory
+// of maxMemory alternatives and maxInner matches.
 package onig
 
 import (
@@ -17,24 +16,24 @@ import (
 // Regexp is a compiled pattern, safe for concurrent use.
 type Regexp struct {
 	program []instruction
-	memory  int       // instructions that are remembered
-	inner   int       // those whose matches are remembered too
-	depth   int       // of opLook and opAtomic, while compiling
+	memory  int       // instructions whose failures are remembered
+	inner   int       // instructions whose matches are remembered too
+	depth   int       // nesting of opLook and opAtomic, while compiling
 	machine sync.Pool // *machine
 }
 
-// Place is where a match begins and ends, in bytes.
+// Place is a match, from its first byte to the byte after its last.
 type Place struct{ Start, End int32 }
 
 type operation int8
 
 const (
 	opChar   operation = iota // a character of set
-	opSplit                   // try to, and if that fails, or
-	opJoin                    // where ways of the same choice meet
+	opSplit                   // continue at to, and if that fails, at or
+	opJoin                    // where the branches of a choice meet
 	opJump                    // to
-	opLook                    // the program at or finds something here, or nothing if negated; then to
-	opAtomic                  // as much as the program at or matches here; then to
+	opLook                    // the program at or finds something here, or does not if negated; continue at to
+	opAtomic                  // as much as the program at or matches here; continue at to
 	opCluster
 	opBehind
 	opWordEdge
@@ -51,7 +50,7 @@ type instruction struct {
 	negated bool
 	to, or  int32
 	memory  int32 // number of the split or join, from 0
-	inner   int32 // its number among those inside of opLook and opAtomic without a bound, from 1
+	inner   int32 // its number among those inside of an unbounded opLook or opAtomic, from 1
 	set     *set
 }
 
@@ -61,9 +60,9 @@ const (
 	maxInner   = 64
 )
 
-// Compile parses a pattern. One that matches the empty text is refused, as are
-// backreferences, conditions, looking behind for more than a character, and letters
-// without case that may be one with several others.
+// Compile parses a pattern. It returns an error for a pattern that matches the empty text, and for syntax that the
+// package does not support: backreferences, conditions, lookbehind of more than a character, and letters that match
+// several letters if case is ignored.
 func Compile(pattern string) (*Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("longer than %d bytes", maxPattern)
@@ -83,7 +82,7 @@ func Compile(pattern string) (*Regexp, error) {
 		return nil, errors.New("it matches the empty text")
 	}
 	if found, _, _ := tree.ligature(); found {
-		return nil, errors.New("letters of a ligature without case")
+		return nil, errors.New("letters of a ligature with (?i)")
 	}
 	re := new(Regexp)
 	if err := re.emit(tree); err != nil {
@@ -111,7 +110,7 @@ func (re *Regexp) here() int32 { return int32(len(re.program)) }
 
 func (re *Regexp) emit(n *node) error {
 	if len(re.program) > maxProgram || re.memory > maxMemory || re.inner > maxInner {
-		return errors.New("too long with its repetitions")
+		return errors.New("too long once its repetitions are expanded")
 	}
 	switch n.kind {
 	case oneChar:
@@ -178,7 +177,7 @@ func (re *Regexp) emitRepetition(n *node) error {
 			return err
 		}
 	}
-	// once more, or on: the lazy form tries to go on first
+	// the lazy form tries to continue first
 	more := func() int { return re.add(instruction{op: opSplit, to: re.here() + 1, negated: n.lazy}) }
 	var splits []int
 	if n.most < 0 {
@@ -207,9 +206,9 @@ func (re *Regexp) emitRepetition(n *node) error {
 	return nil
 }
 
-// ligature reports whether letters of a ligature may follow each other in a match of the
-// node, and gives those that a match may begin and end with. Where they follow each other
-// in different groups, Oniguruma takes some for a ligature and some not.
+// ligature reports whether letters of a ligature may follow each other in a match of the node, and returns the letters
+// that a match may begin and end with. If such letters are in different groups, Oniguruma takes only some of them for a
+// ligature.
 func (n *node) ligature() (found bool, first, last letters) {
 	switch n.kind {
 	case oneChar:
@@ -224,7 +223,7 @@ func (n *node) ligature() (found bool, first, last letters) {
 		}
 		return found, first, last
 	}
-	empty := true // so far
+	empty := true // the nodes before may match nothing
 	for _, s := range n.subs {
 		inside, f, l := s.ligature()
 		found = found || inside || last.joins(f)

@@ -1,6 +1,6 @@
 package onig
 
-// From the text of a pattern to a tree of nodes.
+// Parsing a pattern into a tree of nodes.
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// What bounds the work of loading.
+// Bounds on the work of loading a pattern.
 const (
 	maxPattern = 4096
 	maxDepth   = 32
@@ -23,16 +23,16 @@ const (
 	oneChar kind = iota // a character of set
 	sequence
 	choice     // the first of subs that leads to a match
-	repetition // subs[0], least to most times
+	repetition // subs[0], between least and most times
 	ahead      // subs[0] follows, or does not if negated
-	behind     // a character of set comes before, or none if negated
+	behind     // a character of set comes before, or does not if negated
 	lineBegin
 	lineEnd
-	atomic    // the first way in which subs[0] matches, and no other
-	cluster   // an extended grapheme cluster, or what is left of one
+	atomic    // the first way in which subs[0] matches, and no other way
+	cluster   // an extended grapheme cluster, or the rest of one
 	textBegin // \A
 	textEnd   // \z
-	lastLine  // \Z: the end, or a line break that ends the text
+	lastLine  // \Z: the end, or a line break at the end of the text
 	wordEdge  // \b, or \B if negated
 )
 
@@ -43,11 +43,10 @@ type node struct {
 	least, most int // most < 0: no bound
 	lazy        bool
 	negated     bool
-	letter      letters // of a single letter inside of (?i:…)
+	letter      letters // if the node is a single letter inside of (?i:…)
 }
 
-// lengths returns the least and the most characters that the node matches; most is
-// -1 if there is no bound.
+// lengths returns the least and the most characters that the node matches; most is -1 if there is no bound.
 func (n *node) lengths() (least, most int) {
 	unbounded := false
 	part := func(s *node) (least, most int) {
@@ -86,16 +85,16 @@ type parser struct {
 	in    string
 	at    int
 	depth int
-	fold  bool // case does not count: (?i)
-	line  bool // a dot takes line breaks: (?m)
+	fold  bool // ignore case: (?i)
+	line  bool // a dot matches line breaks: (?m)
 }
 
 func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.in[p.at:], prefix) }
 
-// alternatives reads up to the end of a group.
+// alternatives reads to the end of a group.
 func (p *parser) alternatives() (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, errors.New("too many groups in each other")
+		return nil, errors.New("groups are nested too deeply")
 	}
 	defer func() { p.depth-- }()
 	alt := &node{kind: choice}
@@ -123,7 +122,7 @@ func (p *parser) alternatives() (*node, error) {
 	return alt, nil
 }
 
-// atom reads what a quantifier may follow.
+// atom reads a node that a quantifier may follow.
 func (p *parser) atom() (*node, error) {
 	var s *set
 	var err error
@@ -158,8 +157,7 @@ func (p *parser) atom() (*node, error) {
 	return &node{kind: oneChar, set: s}, err
 }
 
-// anchor reads the escapes that stand for no character, or for several; nil for other
-// classes.
+// anchor reads an escape that matches either no character or several. It returns nil for other escapes.
 func (p *parser) anchor() *node {
 	if p.at+1 == len(p.in) {
 		return nil
@@ -172,7 +170,7 @@ func (p *parser) anchor() *node {
 	return n
 }
 
-// newline is \R: \r\n as one, or one of the characters that end a line.
+// newline returns the node of \R: \r\n, or one of the characters that end a line.
 func newline() *node {
 	char := func(s *set) *node { return &node{kind: oneChar, set: s} }
 	feed, others := char(between('\n', '\n')), char(within([]span{{'\n', '\f'}, {0x85, 0x85}, {0x2028, 0x2029}}))
@@ -180,7 +178,7 @@ func newline() *node {
 	return &node{kind: atomic, subs: []*node{{kind: choice, subs: []*node{both, char(between('\r', '\r')), others}}}}
 }
 
-// one returns a character outside of classes.
+// one returns the node for a character outside of classes.
 func (p *parser) one(s *set) (*node, error) {
 	n := &node{kind: oneChar}
 	if p.fold {
@@ -222,7 +220,7 @@ func (p *parser) group() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.kind = sequence; rest { // up to the end of the group that this one is in
+		if n.kind = sequence; rest { // up to the end of the enclosing group
 			return p.alternatives()
 		}
 	default:
@@ -244,7 +242,7 @@ func (p *parser) group() (*node, error) {
 		return body, nil
 	case behind:
 		if body.kind != oneChar {
-			return nil, errors.New("looking behind for more than a character")
+			return nil, errors.New("lookbehind for more than a character")
 		}
 		n.set = body.set
 	default:
@@ -270,8 +268,8 @@ func (p *parser) name() bool {
 	return true
 }
 
-// options reads what follows (?, up to a colon, or to a parenthesis after which they hold
-// for the rest of the group.
+// options reads the options after (?, up to a colon or a parenthesis. After a parenthesis they apply to the rest of the
+// group.
 func (p *parser) options() (rest bool, err error) {
 	on := true
 	start := p.at
@@ -322,15 +320,15 @@ func (p *parser) quantified(n *node) (*node, error) {
 	}
 	p.at++
 	if least, _ := n.lengths(); least == 0 {
-		return nil, errors.New("repeating what may be empty")
+		return nil, errors.New("repeating a group that may be empty")
 	}
 	switch {
 	case interval && p.has("?") && rep.least == rep.most:
-		return nil, errors.New("{n}?") // which syntaxes read differently
+		return nil, errors.New("{n}?") // syntaxes disagree about its meaning
 	case p.has("?"):
 		p.at++
 		rep.lazy = true
-	case interval && p.has("+"): // no possessive quantifier, in Oniguruma
+	case interval && p.has("+"): // not a possessive quantifier in Oniguruma
 		return p.quantified(rep)
 	case p.has("+"):
 		p.at++
@@ -342,7 +340,7 @@ func (p *parser) quantified(n *node) (*node, error) {
 	return rep, nil
 }
 
-// interval reads {n}, {n,}, {,m} and {n,m} up to the brace.
+// interval reads {n}, {n,}, {,m} or {n,m} up to the brace.
 func (p *parser) interval(rep *node) error {
 	end := strings.IndexByte(p.in[p.at:], '}')
 	if end < 0 {
@@ -373,8 +371,8 @@ func (p *parser) interval(rep *node) error {
 	return err
 }
 
-// possessive returns a repetition that does not give back. What follows a repetition of
-// characters does not begin with such a character, which takes less memory.
+// possessive returns a repetition that does not give back characters. For a repetition of a set it forbids the next
+// character to be in the set, which takes less memory than an atomic group.
 func possessive(rep *node) *node {
 	char := rep.subs[0]
 	if char.kind != oneChar {

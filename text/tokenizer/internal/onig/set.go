@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// set is a set of characters. Those of ASCII are looked up.
+// set is a set of characters, with a table for ASCII.
 type set struct {
 	ascii [utf8.RuneSelf / 64]uint64
 	has   func(r rune) bool
@@ -22,7 +22,7 @@ type set struct {
 	spans []span
 }
 
-// span is the characters from low to high.
+// span is the characters from low to high, both included.
 type span struct{ low, high rune }
 
 func newSet(has func(r rune) bool) *set {
@@ -58,7 +58,7 @@ func within(spans []span) *set {
 		}
 	}
 	s := newSet(func(r rune) bool {
-		low, high := 0, len(apart) // of the first that does not end before r
+		low, high := 0, len(apart) // index of the first span that does not end before r
 		for low < high {
 			if middle := (low + high) / 2; r > apart[middle].high {
 				low = middle + 1
@@ -103,7 +103,7 @@ func ofProps(p ucd.Props) *set {
 	return newSet(func(r rune) bool { return properties.Of(r)&p != 0 })
 }
 
-// begins returns the size of the first character of text if the set has it, or else 0.
+// begins returns the size of the first character of text if it is in the set, and otherwise 0.
 func (s *set) begins(text []byte) int {
 	if len(text) == 0 {
 		return 0
@@ -141,7 +141,7 @@ func (p *parser) escape(inClass bool) (*set, error) {
 		s = ofProps(ucd.Digit)
 	case 'w', 'W':
 		s = ofProps(ucd.Word)
-		if inClass { // where Oniguruma counts these as parts of words no more
+		if inClass { // inside of classes Oniguruma does not count these as parts of words
 			word := s
 			s = newSet(func(r rune) bool { return word.has(r) && !strings.ContainsRune("²³¹¼½¾", r) })
 		}
@@ -165,7 +165,7 @@ func (p *parser) escape(inClass bool) (*set, error) {
 	return s, nil
 }
 
-// number reads what follows \x and \u.
+// number reads the digits after \x and \u.
 func (p *parser) number(kind rune) (*set, error) {
 	rest := p.in[p.at:]
 	digits, size := "", 0
@@ -181,7 +181,7 @@ func (p *parser) number(kind rune) (*set, error) {
 		digits = rest[:size]
 	}
 	r, err := strconv.ParseUint(digits, 16, 21)
-	// \xHH names a byte, which is a character only in ASCII.
+	// \xHH is a byte, which is a character only in ASCII.
 	if err != nil || kind == 'x' && rest[0] != '{' && r >= utf8.RuneSelf || kind == 'u' && size < 4 || !utf8.ValidRune(rune(r)) {
 		return nil, fmt.Errorf(`\%c without the number of a character`, kind)
 	}
@@ -210,7 +210,7 @@ func (p *parser) property(negated, inClass bool) (*set, error) {
 	return s, err
 }
 
-// named returns the set that Oniguruma knows by a name; POSIX brackets begin with a colon.
+// named returns the set with a name of Oniguruma. The names of POSIX brackets begin with a colon.
 func named(name string) (*set, error) {
 	if props, ok := propNames[name]; ok {
 		return ofProps(props), nil
@@ -246,14 +246,14 @@ func (p *parser) posix() (*set, error) {
 
 var posixNames = strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit word ascii")
 
-// class reads a class in brackets, and those that it holds.
+// class reads a class in brackets, with the classes inside of it.
 func (p *parser) class() (*set, error) { return p.classIn(true) }
 
-// classIn reads a class, the outermost of which is folded as a whole.
+// classIn reads a class. The outermost class adds the other cases of its letters as a whole.
 func (p *parser) classIn(outermost bool) (*set, error) {
 	p.at++
 	if p.depth++; p.depth > maxDepth {
-		return nil, errors.New("too many brackets in each other")
+		return nil, errors.New("brackets are nested too deeply")
 	}
 	defer func() { p.depth-- }()
 	negated := p.has("^")
@@ -261,7 +261,7 @@ func (p *parser) classIn(outermost bool) (*set, error) {
 		p.at++
 	}
 	var members []*set
-	var left *set // what comes before &&
+	var left *set // the class before &&
 	join := func() error {
 		if len(members) == 0 {
 			return errors.New("an empty class")
@@ -290,7 +290,7 @@ func (p *parser) classIn(outermost bool) (*set, error) {
 				left = not(left)
 			}
 			class := *left
-			class.char = -1 // no range begins or ends with [a]
+			class.char = -1 // [a] cannot be the end of a range
 			return &class, nil
 		case strings.HasPrefix(rest, "&&"):
 			if err := join(); err != nil {
@@ -308,7 +308,7 @@ func (p *parser) classIn(outermost bool) (*set, error) {
 	return nil, errors.New("a class that does not end")
 }
 
-// part reads a member of a class, or two that a range lies between.
+// part reads a member of a class, or the two ends of a range.
 func (p *parser) part() (*set, error) {
 	class := p.has("[") && !p.has("[:")
 	low, err := p.member()
@@ -319,7 +319,7 @@ func (p *parser) part() (*set, error) {
 		return low, nil
 	}
 	if low.char < 0 || p.has("-&&") {
-		return nil, errors.New("a - that may be a range or not")
+		return nil, errors.New("an ambiguous -, which may be a range or a character")
 	}
 	p.at++
 	high, err := p.member()
@@ -350,15 +350,15 @@ func (p *parser) member() (*set, error) {
 	return between(r, r), nil
 }
 
-// folded adds to a single letter its other cases, where (?i) asks for them. What stands for
-// more than one character stays as it is; classes are folded as a whole.
+// folded adds the other cases of a single letter if (?i) asks for them. Characters that match several letters stay as
+// they are, and classes add cases as a whole.
 func (p *parser) folded(s *set) (*set, error) {
 	if !p.fold || s.char < 0 {
 		return s, nil
 	}
 	same, several := ucd.Cases()
 	if several[s.char] {
-		return nil, fmt.Errorf("%c without case", s.char)
+		return nil, fmt.Errorf("%c with (?i)", s.char)
 	}
 	spans := []span{{s.char, s.char}}
 	for _, r := range same[s.char] {
@@ -367,8 +367,8 @@ func (p *parser) folded(s *set) (*set, error) {
 	return within(spans), nil
 }
 
-// closed adds to a class the other cases of its letters. A class that is not negated may
-// hold none that is several letters.
+// closed adds the other cases of the letters of a class. A class that is not negated must not hold characters that
+// match several letters.
 func closed(s *set, negated bool) (*set, error) {
 	same, several := ucd.Cases()
 	added := []*set{s}
@@ -383,7 +383,7 @@ func closed(s *set, negated bool) (*set, error) {
 	}
 	for r := range several {
 		if !negated && s.has(r) {
-			return nil, fmt.Errorf("a class with %c without case", r)
+			return nil, fmt.Errorf("a class with %c and (?i)", r)
 		}
 	}
 	return anyOf(added), nil

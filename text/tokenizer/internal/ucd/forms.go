@@ -1,7 +1,7 @@
 package ucd
 
-// Normal forms of UAX #15, as lists of characters with the change that each makes
-// to the number of characters: 0 replaces one, 1 is added, -n also removes n.
+// Normal forms of UAX #15. Each character of a form comes with its change to the number of characters: 0 replaces one,
+// 1 is added, -n also removes n.
 
 import (
 	"sort"
@@ -16,7 +16,7 @@ type Change struct {
 
 // Form is a normal form.
 type Form struct {
-	Flag       Props // characters without it stay, and end what others may change
+	Flag       Props // a character without it stays, and no change reaches across it
 	compatible bool
 	compose    bool
 }
@@ -50,9 +50,8 @@ const (
 	countL, countV, countT             = 19, 21, 28
 )
 
-// Append appends the form of text, and the changes, to dst. What it appends for
-// two texts, the second of which begins with a character without f.Flag, is what
-// it appends for both together.
+// Append appends the form of text, with the changes, to dst. Forms of two texts can be appended one after the other if
+// the second text begins with a character without f.Flag: the result is the form of both together.
 func (f Form) Append(dst []Change, text []rune) []Change {
 	t := formTables()
 	start := len(dst)
@@ -60,7 +59,7 @@ func (f Form) Append(dst []Change, text []rune) []Change {
 		dst = f.decompose(t, dst, r)
 	}
 	d := dst[start:]
-	for i := 0; i < len(d); { // the canonical order
+	for i := 0; i < len(d); { // into canonical order
 		if t.class[d[i].R] == 0 {
 			i++
 			continue
@@ -108,11 +107,11 @@ func (f Form) decompose(t *forms, dst []Change, r rune) []Change {
 	return dst
 }
 
-// compose joins characters with the starter before them; the result lies in d.
+// compose joins characters with the starter before them. The result overwrites d.
 func (t *forms) compose(d []Change) []Change {
 	out := d[:0]
-	starter := -1    // in out
-	last := uint8(0) // class of the last mark kept after starter
+	starter := -1    // index in out
+	last := uint8(0) // class of the last mark that was kept after starter
 	for _, c := range d {
 		class := t.class[c.R]
 		if starter < 0 {

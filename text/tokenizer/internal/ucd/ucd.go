@@ -1,6 +1,5 @@
-// Package ucd knows of each character what Hugging Face's tokenizers know of it.
-// Their libraries carry Unicode data of four different versions, so neither
-// package unicode nor golang.org/x/text would give the same ids.
+// Package ucd has the properties of characters that Hugging Face's tokenizers use. Their libraries have the data of
+// four different versions of Unicode, so ids would differ with package unicode or golang.org/x/text.
 package ucd
 
 import (
@@ -40,7 +39,7 @@ const (
 	Lm
 	Lo
 	Digit // \d of Oniguruma
-	NFC   // may change, or interact with its neighbours, in this form
+	NFC   // may change in this form, or interact with its neighbours
 	NFD
 	NFKC
 	NFKD
@@ -52,8 +51,7 @@ const (
 	pages    = (utf8.MaxRune + 1) / pageSize
 )
 
-// table gives a value for each rune. Neighbouring runes share a page; pages of
-// one value share storage.
+// table maps runes to values. Neighbouring runes share a page, and all pages with a single value share storage.
 type table[T comparable] struct {
 	index [pages]*[pageSize]T
 }
@@ -66,7 +64,7 @@ func (t *table[T]) at(r rune) T {
 	return t.index[uint32(r)>>pageBits][uint32(r)&(pageSize-1)]
 }
 
-// fill sets first to last, which ascend from call to call.
+// fill sets the runes from first to last. Ranges must ascend from call to call.
 func (t *table[T]) fill(uniform map[T]*[pageSize]T, first, last rune, v T) {
 	for first <= last {
 		page := first >> pageBits
@@ -139,13 +137,13 @@ var props = sync.OnceValue(func() *table[Props] {
 	return build('p', func(v rune) Props { return Props(v) })
 })
 
-// Table looks up properties; fetch it once for many characters.
+// Table looks up properties. Fetch it once for many characters.
 type Table struct{ t *table[Props] }
 
-// Properties returns the table, which is built by the first call.
+// Properties returns the table. The first call builds it.
 func Properties() Table { return Table{props()} }
 
-// Of returns the properties of r, none for what is not a code point.
+// Of returns the properties of r, or 0 if r is not a code point.
 func (t Table) Of(r rune) Props { return t.t.at(r) }
 
 var lower = sync.OnceValue(func() map[rune][]rune {
@@ -154,5 +152,5 @@ var lower = sync.OnceValue(func() map[rune][]rune {
 	return m
 })
 
-// Lower returns the lower case of the characters that have one; İ has two.
+// Lower returns the lower case of every character that has one. That of İ has two characters.
 func Lower() map[rune][]rune { return lower() }
