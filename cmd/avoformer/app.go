@@ -1,4 +1,4 @@
-// What every command gets, and how it reports errors.
+// The environment of commands, and the printing of errors.
 
 package main
 
@@ -16,15 +16,14 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// errUsage is a wrong call.
+// errUsage is the error of a call that is wrong.
 var errUsage = errors.New("usage")
 
 func usagef(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
 }
 
-// app is what a command gets: the streams, and a context that ends with an
-// interrupt.
+// app is the environment of a command: the streams, and a context that an interrupt ends.
 type app struct {
 	ctx    context.Context
 	in     io.Reader
@@ -32,18 +31,18 @@ type app struct {
 	err    io.Writer
 	shown  bool   // out is a terminal
 	silent bool   // no progress
-	left   string // after an error: what of the work is done
-	// describe gets a command's flags in the place of its running.
+	left   string // after an error: the part of the work that is done
+	// describe, if not nil, gets a command's flags instead of running the command.
 	describe func(f *flags)
 	warned   map[string]bool
 	opened   []text.Pipeline // by openModel
-	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
+	// memoryLimit is the value of -memory-limit in bytes; 0: no limit.
 	memoryLimit int64
-	// asWritten is what -tokenizer-as-written says.
+	// asWritten is the value of -tokenizer-as-written.
 	asWritten bool
 }
 
-// command is one of avoformer's.
+// command is a command of avoformer.
 type command struct {
 	name, args, about string
 	run               func(a *app, args []string) error
@@ -51,8 +50,8 @@ type command struct {
 
 var commands []command
 
-// oneLine returns an error for a person: in a line, without the kinds that programs ask for
-// and that say no more than the rest.
+// oneLine returns the text of an error in one line, without the kinds that are meant for programs and add nothing for a
+// reader.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
 	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig} {
@@ -68,8 +67,8 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// interruptible is what do returns, or the context's error once an interrupt comes. Then do goes on
-// until the process ends, and must touch nothing that is used meanwhile.
+// interruptible returns the result of do, or the context's error after an interrupt. In that case do continues until
+// the process ends, so it must not touch anything that is used in the meantime.
 func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -92,7 +91,7 @@ func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 // warn prints a warning.
 func (a *app) warn(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) }
 
-// isTerminal takes any device but the one that is always empty for a terminal.
+// isTerminal reports whether stream is a character device other than the null device.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {

@@ -1,7 +1,7 @@
 // avoformer bench: speed and memory on this machine.
 //
-// Each engine is a process of its own, this program among them. They get the same texts
-// and take turns, so that what else the machine does meets all of them alike.
+// Each engine runs in its own process, this program too. They get the same texts and take turns, so that other load on
+// the machine affects all of them equally.
 
 package main
 
@@ -28,11 +28,11 @@ import (
 //go:embed bench_peers.py
 var peersScript string
 
-// benchLengths are the words of the texts of a bulk run, mixed as in a search
-// index: many short ones and few long.
+// benchLengths are the lengths in words of the texts of a bulk run, in the mix of a search index: many short ones, and
+// few long ones.
 var benchLengths = []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
 
-// benchWork is what an engine is told, by the names that bench_peers.py reads.
+// benchWork describes the work for an engine, with the names that bench_peers.py reads.
 type benchWork struct {
 	Dir     string   `json:"dir"`
 	Engine  string   `json:"engine"`
@@ -42,8 +42,8 @@ type benchWork struct {
 	Texts   []string `json:"texts"`
 }
 
-// engine is a process that measures. It answers "short", "long" and "texts" with the
-// seconds that they take, "vectors" with those of Texts, and "memory" with its peak in MB.
+// engine is a process that measures. It answers "short", "long" and "texts" with the seconds that these take, "vectors"
+// with the vectors of Texts, and "memory" with its peak in MB.
 type engine struct {
 	name    string
 	threads int
@@ -58,11 +58,11 @@ type engine struct {
 	out     *bufio.Reader
 }
 
-// benchReps is how often an engine does each job when it is its turn.
+// benchReps is how often an engine does each job in a turn.
 var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 
 func bench(a *app, args []string) error {
-	defer func() { a.opened = nil }() // nobody misses what is cut of its texts
+	defer func() { a.opened = nil }() // the texts are made up, so cuts are not reported
 	f := a.flags("bench")
 	threads := numbers{replica.Threads()}
 	f.Var(&threads, "threads", "most threads, or `numbers` of them with commas in between, each of which is measured; default: all")
@@ -141,7 +141,7 @@ func bench(a *app, args []string) error {
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
 
-// textOfTokens returns a text of n tokens, or as many fewer as words come in.
+// textOfTokens returns a text of at most n tokens, as near to n as whole words allow.
 func textOfTokens(m *text.Embedder, n int) (string, error) {
 	best := benchText(1, 0)
 	for words := 1; words <= n; words++ {
@@ -158,7 +158,7 @@ func textOfTokens(m *text.Embedder, n int) (string, error) {
 	return best, nil
 }
 
-// benchTexts are those of a bulk run.
+// benchTexts returns the texts of a bulk run.
 func benchTexts(n int) []string {
 	texts := make([]string, n)
 	for i := range texts {
@@ -225,7 +225,7 @@ func (e *engine) ask(line string, answer any) {
 	}
 }
 
-// turn measures each job once; the pause lets threads of the engine before go to sleep.
+// turn measures each job once. It pauses first, so that the threads of the last engine can go to sleep.
 func (e *engine) turn() {
 	time.Sleep(20 * time.Millisecond)
 	for job, reps := range benchReps {
@@ -241,7 +241,7 @@ func (e *engine) turn() {
 
 func (e *engine) isOurs() bool { return strings.HasPrefix(e.name, "avoformer") }
 
-// isPeer reports whether another library's process was started.
+// isPeer reports whether the engine is another library, and its process has started.
 func (e *engine) isPeer() bool { return !e.isOurs() && e.command.Process != nil }
 
 func (e *engine) stop() {
@@ -258,7 +258,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// spread marks figures whose middle half spans more than a tenth.
+// spread marks measurements whose middle half spans more than a tenth.
 func spread(x []float64) string {
 	x = slices.Sorted(slices.Values(x))
 	if x[len(x)*3/4]-x[len(x)/4] > 0.1*median(x) {
@@ -267,7 +267,7 @@ func spread(x []float64) string {
 	return " "
 }
 
-// leastCosine is how far an engine's vectors are from another's.
+// leastCosine returns the least cosine between the vectors of two engines.
 func (e *engine) leastCosine(other *engine) float64 {
 	least := 1.0
 	for i, v := range e.vectors {
@@ -324,7 +324,7 @@ func (a *app) printEngines(all []*engine, threads numbers, rounds, tokens, texts
 	return a.out.Flush()
 }
 
-// benchWorker returns the process that measures this library.
+// benchWorker runs in the process that measures this library.
 func (a *app) benchWorker() error {
 	in := bufio.NewReader(a.in)
 	line, err := in.ReadBytes('\n')

@@ -1,4 +1,4 @@
-// avoformer bench of what generates text, in this process.
+// avoformer bench for models that generate text, in this process.
 
 package main
 
@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// benchDecoders measures what generates text on each number of threads.
+// benchDecoders measures a model that generates text, with each number of threads.
 func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds float64, asJSON bool) error {
 	for _, n := range threads {
 		*d.threads = n
@@ -30,8 +30,8 @@ func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds
 	return nil
 }
 
-// benchDecoder measures what generates text, by itself or after an encoder. The error is
-// fault.ErrFolder where the folder has neither.
+// benchDecoder measures a decoder, or an encoder with a decoder. The error is fault.ErrFolder if the folder has
+// neither.
 func (a *app) benchDecoder(dir string, o text.Options, threads int, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, o)
@@ -51,7 +51,7 @@ func (a *app) benchDecoder(dir string, o text.Options, threads int, seconds floa
 	return a.benchTranslator(t, begin, threads, seconds, asJSON)
 }
 
-// benchTranslator measures an encoder with a decoder, which was opened from begin on.
+// benchTranslator measures an encoder with a decoder. Opening it began at begin.
 func (a *app) benchTranslator(t *text.Translator, begin time.Time, threads int, seconds float64, asJSON bool) error {
 	o := text.TranslateOptions{GenerateOptions: text.GenerateOptions{MaxTokens: 64}}
 	translate := func(i int) error {
@@ -76,7 +76,7 @@ func (a *app) benchTranslator(t *text.Translator, begin time.Time, threads int, 
 	return err
 }
 
-// benchGenerator measures a decoder, which was opened from begin on.
+// benchGenerator measures a decoder. Opening it began at begin.
 func (a *app) benchGenerator(g *text.Generator, begin time.Time, threads int, seconds float64, asJSON bool) error {
 	o := text.GenerateOptions{MaxTokens: 1 << 20}
 	first, tokens, before := 0.0, 0, 0
@@ -101,13 +101,13 @@ func (a *app) benchGenerator(g *text.Generator, begin time.Time, threads int, se
 	return err
 }
 
-// resetPeak gives back what is not in use, and lets peakMemory forget it.
+// resetPeak returns unused memory to the system, and resets peakMemory.
 func resetPeak() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peakMemory returns the process' largest resident size in MB, 0 where unknown.
+// peakMemory returns the largest resident size of the process in MB, 0 if unknown.
 func peakMemory() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -124,7 +124,7 @@ func peakMemory() float64 {
 	return kb / 1e3
 }
 
-// benchText returns a text of some words; i varies it.
+// benchText returns a text of so many words. Texts with different i differ.
 func benchText(words, i int) string {
 	const all = "the cat reads a long letter and nobody forgets three numbers in French because it has to while a small dog computes the matrix product of its own weights again"
 	list := strings.Fields(all)

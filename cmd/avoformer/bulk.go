@@ -1,4 +1,4 @@
-// avoformer bulk: files of texts to files of vectors, scores or labels, by as many processes as one starts.
+// avoformer bulk: from files of texts to files of vectors, scores or labels, with any number of processes.
 
 package main
 
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// filesToFiles is what bulk was asked for.
+// filesToFiles has the flags of bulk.
 type filesToFiles struct {
 	bulk.Options
 	embedding
@@ -61,7 +61,7 @@ func bulkFiles(a *app, args []string) error {
 	return a.bulkRun(task, &b)
 }
 
-// apply refuses flags that a task does not heed.
+// apply refuses flags that have no effect on a task.
 func (b *filesToFiles) apply(f *flags, task string) error {
 	for name, of := range map[string]string{"vectors": "embed", "prompt": "embed", "pooling": "embed", "dim": "embed", "split": "embed", "query": "rank"} {
 		if f.given(name) && task != of {
@@ -77,7 +77,7 @@ func (b *filesToFiles) apply(f *flags, task string) error {
 	return nil
 }
 
-// open opens the model for a task. What results depend on is in the task's name.
+// open opens the model for a task. The task's name includes everything that affects results.
 func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error) {
 	if b.adapted, err = b.adapters.list(); err != nil {
 		return task, err
@@ -117,7 +117,7 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 	return task, nil
 }
 
-// bulkRun makes the files, and prints what became of them.
+// bulkRun makes the files, and prints a summary.
 func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 	told := a.newProgress(0)
 	b.Progress = func(p bulk.Progress) {

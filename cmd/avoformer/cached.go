@@ -1,4 +1,4 @@
-// avoformer list and rm: what the cache of the hub has.
+// avoformer list and rm: the models in the cache of the hub.
 
 package main
 
@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// list prints the models in the cache: as DIR takes them, with their sizes and folders.
+// list prints the models in the cache, under the names that DIR accepts, with their sizes and folders.
 func list(a *app, args []string) error {
 	f := a.flags("list")
 	asJSON := f.json("a line for each model: name, revisions, folder, files, bytes")

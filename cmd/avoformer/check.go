@@ -1,4 +1,4 @@
-// What -weights costs of vectors: altogether, and each part of the model by itself.
+// The effect of -weights on vectors: of all weights, and of each part of the model.
 
 package main
 
@@ -14,16 +14,16 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// checkedParts is how many texts tell what each part costs.
+// checkedParts is the number of texts with which each part is measured.
 const checkedParts = 100
 
-// drift is how far vectors are from those of the weights in float32.
+// drift is the distance between vectors and those from weights in float32.
 type drift struct {
-	n, worst   int // texts, and the line of the worst
+	n, worst   int // texts, and the line of the worst one
 	sum, least float64
 }
 
-// add counts vectors of texts from line first on.
+// add counts the vectors of texts, the first of which is line first.
 func (d *drift) add(got, want [][]float32, first int) {
 	for i := range got {
 		c := cosine(got[i], want[i])
@@ -38,7 +38,8 @@ func (d *drift) String() string {
 	return fmt.Sprintf("mean cosine %.6f, least %.6f (line %d)", d.sum/float64(d.n), d.least, d.worst)
 }
 
-// printDrift prints that of a part, or of all for the part "", as a line that begins with label or in JSON.
+// printDrift prints the drift of a part, or of the whole model if part is "": as a line that begins with label, or in
+// JSON.
 func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	if !e.json {
 		_, err := fmt.Fprintln(a.out, label, d)
@@ -51,14 +52,15 @@ func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	return a.printJSON(said)
 }
 
-// checkWeights compares vectors with those of the weights in float32, and says which parts of the model cost most.
+// checkWeights compares vectors with those from weights in float32, and prints which parts of the model change them
+// most.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := openModel(a, text.OpenEmbedder, dir, e.without())
 	if err != nil {
 		return err
 	}
 	var all drift
-	var texts []string // the first ones, and their vectors
+	var texts []string // the first texts, and their vectors
 	var vectors [][]float32
 	err = in.eachChunk(chunkLines, func(first int, chunk []string) error {
 		got, err := e.vectors(a.ctx, m, chunk)
@@ -94,14 +96,14 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 	return nil
 }
 
-// modelPart is some of a model's weights.
+// modelPart is a group of a model's weights.
 type modelPart struct {
 	name    string
 	weights []models.NamedFormat
 	drift   drift
 }
 
-// checkParts prints what each part costs if it alone has its format, the dearest first.
+// checkParts prints the drift of each part if only that part has its format, in descending order.
 func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [][]float32, e *embedding, dir string) error {
 	if len(parts) < 2 {
 		return nil
@@ -131,7 +133,7 @@ func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [
 	return nil
 }
 
-// changedHoldings are those of y that x has in another format.
+// changedHoldings returns the holdings of y whose format differs in x.
 func changedHoldings(x, y []transformer.Holding) []transformer.Holding {
 	of := map[string]kernels.Format{}
 	for _, h := range x {
@@ -140,7 +142,7 @@ func changedHoldings(x, y []transformer.Holding) []transformer.Holding {
 	return slices.DeleteFunc(slices.Clone(y), func(h transformer.Holding) bool { return of[h.Name] == h.Format })
 }
 
-// partsOf returns the parts that weights belong to by their names, in the order of the weights.
+// partsOf groups weights by the part that of derives from their names, in the order of the weights.
 func partsOf(weights []transformer.Holding, of func(name string) string) []*modelPart {
 	var parts []*modelPart
 	for _, w := range weights {
@@ -155,7 +157,8 @@ func partsOf(weights []transformer.Holding, of func(name string) string) []*mode
 	return parts
 }
 
-// layerOf returns the pattern of all weights of the layer that a name belongs to, kindOf of the same weight in all layers.
+// layerOf returns the pattern of all weights in the layer of a name. kindOf returns the pattern of the same weight in
+// all layers.
 func layerOf(name string) string {
 	before, layer, _ := cutLayer(name)
 	if layer == "" {
@@ -172,7 +175,7 @@ func kindOf(name string) string {
 	return before + "*" + after
 }
 
-// cutLayer cuts a name about the number of its layer.
+// cutLayer cuts a name around the number of its layer.
 func cutLayer(name string) (before, layer, after string) {
 	at := 0
 	for part := range strings.SplitSeq(name, ".") {

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// imageFiles are the names' ends of files with images.
+// imageFiles are the extensions of image files.
 var imageFiles = []string{".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 func classify(a *app, args []string) error {
@@ -71,7 +71,7 @@ func classify(a *app, args []string) error {
 	})
 }
 
-// labeler prints the labels of texts, or of their words.
+// labeler returns a function that prints the labels of texts, or of their words.
 func (a *app) labeler(dir, words string, top int, o text.Options) (func(texts []string) error, error) {
 	if words != "" {
 		how := slices.Index([]string{"simple", "none", "first", "average", "max"}, words)
@@ -182,7 +182,7 @@ func rerank(a *app, args []string) error {
 	return nil
 }
 
-// checkReranker compares scores with those of the weights in float32, which the options without give.
+// checkReranker compares scores with those from weights in float32, which the options without ask for.
 func (a *app) checkReranker(dir, query string, in *lines, common scoringFlags, o, without text.Options) error {
 	open := func(o text.Options) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, o)

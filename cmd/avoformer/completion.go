@@ -1,4 +1,4 @@
-// avoformer completion and man: what shells and manual pages want to know, from the flags themselves.
+// avoformer completion and man: completion scripts and a manual page, made from the flags.
 
 package main
 
@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// described is a command with its flags, as shells and manual pages have it.
+// described is a command with its flags, for completion scripts and the manual page.
 type described struct {
 	Name, Args, About string
 	Flags             []describedFlag
 }
 
 type describedFlag struct {
-	Name, Value, Usage string // Value: what it takes, "" for one that is on or off
+	Name, Value, Usage string // Value: the name of its value, "" for a flag without one
 }
 
-// options returns the flags as the shell writes them.
+// options returns the flags in the form of the shell.
 func (d described) options() string {
 	var all []string
 	for _, f := range d.Flags {
@@ -29,7 +29,7 @@ func (d described) options() string {
 	return strings.Join(all, " ")
 }
 
-// describe asks every command for its flags.
+// describe collects the flags of every command.
 func describe() []described {
 	var all []described
 	for _, c := range commands {
@@ -40,7 +40,7 @@ func describe() []described {
 				d.Flags = append(d.Flags, describedFlag{g.Name, value, usage})
 			})
 		}}
-		// Every command begins with its flags; parse hands them over and ends it.
+		// Every command first sets its flags. parse then records them and ends it.
 		if err := c.run(a, []string{"-h"}); err != flag.ErrHelp {
 			panic(fmt.Sprintf("command %s does not parse its flags first: %v", c.name, err))
 		}
@@ -49,17 +49,17 @@ func describe() []described {
 	return all
 }
 
-// Text is built by hand: package text/template calls methods by name, and the linker then keeps all of every package's
-// (3.6 MB of this command).
+// This builds text without package text/template, which calls methods by name: the linker would then keep all methods
+// of every package (3.6 MB of this command).
 
-// quoters write text within a shell's quotes, and in a manual page.
+// quoters quote text for a shell, and for a manual page.
 var (
 	fishQuoter = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 	zshQuoter  = strings.NewReplacer("'", `'\''`, "[", `\[`, "]", `\]`, ":", `\:`)
 	roffQuoter = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "…", "...")
 )
 
-// each joins what f writes of commands or flags.
+// each joins the results of f for commands or flags.
 func each[T any](all []T, f func(T) string) string {
 	var b strings.Builder
 	for _, x := range all {

@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// cosine is that of the angle between two vectors, 0 where one is zeros.
+// cosine returns the cosine of two vectors, 0 if one of them is zero.
 func cosine(x, y []float32) float64 {
 	var xy, xx, yy float64
 	for i, v := range x {

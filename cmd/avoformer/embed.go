@@ -65,7 +65,7 @@ func embed(a *app, args []string) error {
 	return a.embedStream(m, in, &e, format)
 }
 
-// rows embeds chunk by chunk and hands them to write, encoded.
+// rows embeds chunk by chunk, and calls write with the encoded vectors.
 func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, write func(data []byte, lines int) error) error {
 	return in.eachChunk(chunkLines, func(first int, texts []string) error {
 		vectors, err := e.vectors(a.ctx, m, texts)
@@ -80,7 +80,7 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 	})
 }
 
-// embedArrow answers record batches on the standard input with record batches that have vectors.
+// embedArrow reads record batches from the standard input, and writes them with vectors.
 func (a *app) embedArrow(e *embedding, rest []string, o text.Options, field string) error {
 	if len(rest) > 1 {
 		return usagef("-stream reads the standard input, not %s", rest[1])
@@ -109,7 +109,7 @@ func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format form
 	})
 }
 
-// embedFile writes a file, and continues with one that was begun.
+// embedFile writes a file, or continues one that an earlier run began.
 func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	return b.finish(format.header(b.Lines, m.Dim()))
 }
 
-// filesRead returns the files that a run reads, by their names: the input, and those of the model and of its adapters.
+// filesRead returns the files that a run reads, by name: the input, and the files of the model and its adapters.
 func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {

@@ -1,4 +1,4 @@
-// What makes vectors: flags, options and the vectors themselves.
+// Making vectors: flags, options and the vectors themselves.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// embedding is what embed was asked for.
+// embedding has the flags of embed.
 type embedding struct {
 	threads, batch, length, dim int
 	prompt, nearest, format     string
@@ -25,7 +25,7 @@ type embedding struct {
 	adapted                     []models.Adapter
 }
 
-// modelFlags are those of how vectors are made.
+// modelFlags adds the flags that affect vectors.
 func (e *embedding) modelFlags(f *flags) {
 	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder; query and document, which need not be there, also stand for the lengths of such texts")
 	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector where the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or of a language model lasttoken")
@@ -45,7 +45,7 @@ func (e *embedding) modelFlags(f *flags) {
 // toFile reports whether the vectors go to a file.
 func (e *embedding) toFile() bool { return e.out != "" && e.out != "-" }
 
-// plan returns the format of the output, or an error if some flags contradict others.
+// plan returns the format of the output, or an error if flags contradict each other.
 func (e *embedding) plan(f *flags) (format, error) {
 	format, err := formatOf(e.format, e.out)
 	switch {
@@ -62,13 +62,13 @@ func (e *embedding) plan(f *flags) (format, error) {
 		err = usagef("-split and -refuse are two ways with longer texts")
 	case e.k < 1:
 		err = usagef("-k %d, want at least 1", e.k)
-	case format.name == "npy" && !e.toFile(): // the number of rows at its beginning is known at the end only
+	case format.name == "npy" && !e.toFile(): // the header needs the number of rows, which is known only at the end
 		err = usagef("-format npy needs an output file: -o FILE")
 	}
 	return format, err
 }
 
-// options returns those of the pipeline.
+// options returns the options of the pipeline.
 func (e *embedding) options() (text.Options, error) {
 	o := e.without()
 	return o, setWeights(&o.Model, e.weights)
@@ -86,7 +86,7 @@ func (e *embedding) without() text.Options {
 	return o
 }
 
-// vectors embeds with the prompt that was asked for.
+// vectors embeds texts with the prompt of the flags.
 func (e *embedding) vectors(ctx context.Context, m *text.Embedder, texts []string) ([][]float32, error) {
 	r, err := m.Embed(ctx, text.Texts(texts...), text.EmbedOptions{Prompt: e.prompt})
 	return r.Outputs, err

@@ -1,4 +1,4 @@
-// Flags by environment variables.
+// Flags from environment variables.
 
 package main
 
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// serveVariables begins the names of the variables that stand for flags of serve: AVOFORMER_SERVE_MAX_BATCH is -max-batch.
+// serveVariables is the prefix of variables for flags of serve: AVOFORMER_SERVE_MAX_BATCH sets -max-batch.
 const serveVariables = "AVOFORMER_SERVE_"
 
-// environment sets the flags that the command line does not give, as variables of this prefix say. One that may be given
-// several times takes several values with semicolons between them. A variable without a flag is a warning: platforms add
-// some of their own, such as Kubernetes those of a service named avoformer-serve.
+// environment sets flags that the command line does not give from variables with this prefix. A flag that may be given
+// several times takes several values, separated by semicolons. A variable without a flag is only a warning: platforms
+// add variables of their own, such as Kubernetes for a service named avoformer-serve.
 func (f *flags) environment(prefix string) error {
 	variables := os.Environ()
 	slices.Sort(variables)

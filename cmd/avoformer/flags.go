@@ -1,4 +1,4 @@
-// Flags and other arguments of commands.
+// Flags and arguments of commands.
 
 package main
 
@@ -13,14 +13,14 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
-// flags is a command's flag set; parse lets flags stand among the arguments.
+// flags is a command's flag set. Its method parse allows flags between arguments.
 type flags struct {
 	*flag.FlagSet
 	app   *app
 	usage string
 }
 
-// json returns the flag -json of a command; what names the fields.
+// json adds the flag -json of a command. what names the fields.
 func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
 
 func (a *app) flags(name string) *flags {
@@ -35,8 +35,7 @@ func (a *app) flags(name string) *flags {
 	return f
 }
 
-// parse parses flags and returns the other arguments, whose number must be
-// within limits.
+// parse parses flags and returns the other arguments. Their number must be between least and most.
 func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if f.app.describe != nil {
 		f.app.describe(f)
@@ -66,14 +65,14 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
 			return nil, err
 		}
-		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // which may open it later
+		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // serve may open it later
 			return nil, err
 		}
 	}
 	return rest, nil
 }
 
-// arg returns the i-th argument, or nothing.
+// arg returns the i-th argument, "" if there are fewer.
 func arg(args []string, i int) string {
 	if i < len(args) {
 		return args[i]
@@ -81,7 +80,7 @@ func arg(args []string, i int) string {
 	return ""
 }
 
-// given reports whether one of some flags was given.
+// given reports whether the command line gave one of the flags.
 func (f *flags) given(names ...string) bool {
 	found := false
 	f.Visit(func(g *flag.Flag) { found = found || slices.Contains(names, g.Name) })

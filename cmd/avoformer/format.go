@@ -1,4 +1,4 @@
-// What vectors are written as.
+// The formats of vectors in files.
 
 package main
 
@@ -13,8 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-// format writes vectors. Its header has the same size whatever is written
-// after it.
+// format writes vectors. The size of its header does not depend on the vectors.
 type format struct {
 	name   string
 	header func(rows, dim int) []byte
@@ -28,7 +27,7 @@ var formats = []format{
 	{"f32", noHeader, rawRow},
 }
 
-// formatOf returns the format of a flag, or else of a file's name.
+// formatOf returns the format that the flag names, or the one of a file's name.
 func formatOf(flag, file string) (format, error) {
 	name := flag
 	if name == "" {

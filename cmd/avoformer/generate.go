@@ -1,4 +1,4 @@
-// avoformer generate, translate and transcribe: text out.
+// avoformer generate, translate and transcribe: text as output.
 
 package main
 
@@ -21,7 +21,7 @@ import (
 	"github.com/avoformer/avoformer/text/sound"
 )
 
-// printAs is printPieces, or with as, which is then more fields beside the text, a line of JSON.
+// printAs prints pieces as text or, if as is not nil, as a line of JSON with the fields of as.
 func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	if as == nil {
 		return a.printPieces(pieces)
@@ -37,8 +37,8 @@ func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (s
 	return all.Text, a.out.Flush()
 }
 
-// printAnswer is printAs for an answer, of which it says how it ended, what was counted and how fast it was: in fields of the
-// JSON, or on the standard error.
+// printAnswer is printAs for an answer, with its end, its counts and its speed: in fields of the JSON, or on the
+// standard error.
 func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var last text.Piece
 	seen := func(yield func(text.Piece, error) bool) {
@@ -75,11 +75,11 @@ func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]
 	return all, err
 }
 
-// ended says how an answer ended, what was counted and how fast it was.
+// ended describes the end of an answer, its counts and its speed.
 func ended(last text.Piece) string {
 	u := last.Usage
 	s := fmt.Sprintf("%d tokens", u.Tokens)
-	if rate := u.Rate(); u.Rest > 10*time.Millisecond && rate > 0 { // of less, it would say nothing
+	if rate := u.Rate(); u.Rest > 10*time.Millisecond && rate > 0 { // too short to measure otherwise
 		s += fmt.Sprintf(", %.0f a second", rate)
 	}
 	s += fmt.Sprintf(", after a prompt of %d in %.2f s", u.Prompt, u.First.Seconds())
@@ -107,7 +107,7 @@ func (a *app) printPieces(pieces iter.Seq2[text.Piece, error]) (string, error) {
 	return all.String(), a.out.WriteByte('\n')
 }
 
-// generation returns the flags of what generates text by a prompt or a text.
+// generation adds the flags of commands that generate text from a prompt or a text.
 func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for none; default: the folder's, or none")
@@ -158,7 +158,7 @@ func generate(a *app, args []string) error {
 		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
 	prompt := arg(rest, 1)
-	if prompt == "-" { // all of the standard input, without the end of its last line
+	if prompt == "-" { // the whole standard input, without the end of its last line
 		all, err := io.ReadAll(io.LimitReader(a.reading(a.in), textline.Max+1))
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func generate(a *app, args []string) error {
 	return a.chat(g, *system, said, as, o)
 }
 
-// schema returns the grammar of a JSON schema, with a warning for what it does not hold.
+// schema compiles a JSON schema, and warns about the parts that the grammar does not enforce.
 func (a *app) schema(source []byte) (*grammar.Grammar, error) {
 	g, unheld, err := grammar.SchemaOptions{Lenient: true}.Compile(source)
 	for _, u := range unheld {
@@ -194,7 +194,7 @@ func (a *app) schema(source []byte) (*grammar.Grammar, error) {
 	return g, err
 }
 
-// grammarOf sets the grammar to that in a file.
+// grammarOf returns the function of a flag that sets the grammar from a file.
 func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Grammar, error)) func(name string) error {
 	return func(name string) error {
 		source, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
@@ -206,8 +206,8 @@ func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Gr
 	}
 }
 
-// fill takes from the folder what was not given. A search or greedy choice, if asked
-// for, turns sampling off.
+// fill sets options that were not given to the folder's defaults. A search or a greedy choice that was asked for turns
+// sampling off.
 func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	o.Stop = append(o.Stop, defaults.Stop...)
 	if !f.given("max-tokens") {
@@ -229,13 +229,13 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	}
 }
 
-// turns returns the lines of the standard input that are not blank, with a mark before each on a terminal.
+// turns returns the lines of the standard input that are not blank. On a terminal it prints a mark before each.
 func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := textline.NewReader(a.reading(a.in))
 		for {
 			if isTerminal(a.in) {
-				if err := a.out.Flush(); err != nil { // the answer's end comes before the mark
+				if err := a.out.Flush(); err != nil { // the answer must end before the mark
 					yield("", err)
 					return
 				}
@@ -254,7 +254,7 @@ func (a *app) turns() iter.Seq2[string, error] {
 	}
 }
 
-// chat answers what is said, one after another.
+// chat answers the user's turns one after another.
 func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, error], as func() map[string]any, o text.GenerateOptions) error {
 	var messages []text.Message
 	if system != "" {
@@ -369,7 +369,7 @@ func transcribe(a *app, args []string) error {
 	return nil
 }
 
-// printTimes prints what was said when: lines, or if as is not nil, as as a line of JSON with segments in it.
+// printTimes prints segments with their times: as lines or, if as is not nil, as a line of JSON with the fields of as.
 func (a *app) printTimes(as map[string]any, t *text.Transcriber, samples []float32, o text.TranscribeOptions) error {
 	segments, err := t.Segments(a.ctx, samples, o)
 	if err != nil {

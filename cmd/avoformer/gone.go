@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// readerGone is whether err comes of writing to what nobody reads any more.
+// readerGone reports whether err comes from writing to a pipe without a reader.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }

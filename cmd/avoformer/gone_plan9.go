@@ -1,4 +1,4 @@
 package main
 
-// readerGone is whether err comes of writing to what nobody reads any more, which Plan 9 has no error for.
+// readerGone reports whether err comes from writing to a pipe without a reader. Plan 9 has no such error.
 func readerGone(error) bool { return false }

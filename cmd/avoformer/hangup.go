@@ -1,6 +1,6 @@
 //go:build !js && !wasip1
 
-// What SIGHUP does.
+// Handling SIGHUP.
 
 package main
 

@@ -1,4 +1,4 @@
-// Models of the hub in the place of folders.
+// Models of the hub instead of folders.
 
 package main
 
@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// pulled returns the folder that an argument names: itself or, with hf:// before it, a model of the hub.
+// pulled returns the folder for an argument: the argument itself, or for hf://NAME the folder of the model that it
+// pulls.
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return hub.Pull(a.ctx, name, a.hub())
@@ -19,7 +20,7 @@ func (a *app) pulled(name string) (string, error) {
 	return name, nil
 }
 
-// hub is how models come: with progress where the standard error is looked at.
+// hub returns the options for pulling. It shows progress if the standard error is a terminal.
 func (a *app) hub() hub.Options {
 	if a.silent || !isTerminal(a.err) {
 		return hub.Options{}

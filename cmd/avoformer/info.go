@@ -1,4 +1,4 @@
-// avoformer info: what a folder, or a GGUF file, is.
+// avoformer info: what a folder or a GGUF file contains.
 
 package main
 
@@ -23,32 +23,32 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// folderInfo is what info prints.
+// folderInfo is the output of info.
 type folderInfo struct {
 	Folder      string            `json:"folder"`
 	ModelType   string            `json:"model_type,omitempty"`
 	Class       []string          `json:"architectures,omitempty"`
-	Weights     int64             `json:"weights"` // their number
+	Weights     int64             `json:"weights"` // number of weights
 	WeightBytes int64             `json:"weight_bytes"`
 	Types       map[string]int64  `json:"weight_types"`
 	Layers      int               `json:"layers,omitempty"`
 	Dim         int               `json:"dim,omitempty"`
 	Vocab       int               `json:"vocab,omitempty"`
-	MaxLength   int               `json:"max_length,omitempty"` // of a text in tokens, as the pipelines take it
+	MaxLength   int               `json:"max_length,omitempty"` // in tokens, as the pipelines cut texts
 	Labels      []string          `json:"labels,omitempty"`
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
-	Batches     int64             `json:"batches,omitempty"` // bytes of those that are computed at the same time
+	Batches     int64             `json:"batches,omitempty"` // bytes for texts that are computed at the same time
 	Fingerprint string            `json:"fingerprint,omitempty"`
 
 	options models.Options
-	held    string // what -weights says
+	held    string // the value of -weights
 	threads int
 
-	asWritten bool // the tokenizer
+	asWritten bool // use tokenizer.json as it is
 }
 
 func info(a *app, args []string) error {
@@ -75,7 +75,7 @@ func info(a *app, args []string) error {
 	}
 	type found struct {
 		info *folderInfo
-		no   error // why it is not a model that is supported
+		no   error // why the model is not supported
 	}
 	i, err := interruptible(a, func() (found, error) {
 		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, threads: *threads, asWritten: a.asWritten}
@@ -96,7 +96,7 @@ func info(a *app, args []string) error {
 		return err
 	}
 	if i.no != nil && i.info.Weights == 0 && i.info.Tokenizer == "" {
-		return i.no // there is nothing to tell
+		return i.no // without a model nothing else can be found
 	}
 	show := i.info.print
 	if *asJSON {
@@ -108,7 +108,7 @@ func info(a *app, args []string) error {
 	return errors.Join(show(a), i.no)
 }
 
-// weights counts what the files of weights hold, by their headers.
+// weights counts the weights in files of weights, from their headers.
 func (i *folderInfo) weights() {
 	files, _ := filepath.Glob(filepath.Join(i.Folder, "*.safetensors"))
 	for _, name := range files {
@@ -137,7 +137,7 @@ func (i *folderInfo) weights() {
 	}
 }
 
-// ggufWeights counts what a GGUF file holds.
+// ggufWeights counts the weights in a GGUF file.
 func (i *folderInfo) ggufWeights() error {
 	f, err := gguf.Open(i.Folder)
 	if err != nil {
@@ -157,7 +157,7 @@ func (i *folderInfo) ggufWeights() error {
 	return nil
 }
 
-// model says what models.Open makes of the folder, or why it makes nothing of it.
+// model describes the model of the folder, or why models.Open fails.
 func (i *folderInfo) model() error {
 	if t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder); err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)
@@ -179,7 +179,7 @@ func (i *folderInfo) model() error {
 		i.MaxLength = n
 	}
 	if m.Image != nil || m.Heads[models.HeadCTC] != nil {
-		delete(i.Unsupported, "tokenizer") // which images do without, and characters have a file of their own for
+		delete(i.Unsupported, "tokenizer") // models of images need none, and those of characters have another file
 	}
 	for _, kind := range text.KindsFor(m) {
 		use := kind.Info().Command
@@ -195,8 +195,8 @@ func (i *folderInfo) model() error {
 	return nil
 }
 
-// limit returns the most tokens of a text with which the pipeline of the folder computes, 0 where there is none. Folders say less than the
-// model has places for.
+// limit returns the most tokens of a text that the folder's pipeline computes, 0 if there is no limit. It may be less
+// than the positions of the model.
 func (i *folderInfo) limit() int {
 	kind, err := text.KindOf(i.Folder)
 	if err != nil {
@@ -209,7 +209,7 @@ func (i *folderInfo) limit() int {
 	return p.MaxTokens()
 }
 
-// identify finds the fingerprint of the pipeline that the folder is for.
+// identify sets the fingerprint of the folder's pipeline.
 func (i *folderInfo) identify(ctx context.Context) error {
 	kind, err := text.KindOf(i.Folder)
 	if err != nil {
@@ -227,7 +227,8 @@ func (i *folderInfo) identify(ctx context.Context) error {
 	return err
 }
 
-// tries opens what generates text, which reads more than the model: generation_config.json, and the template of chats.
+// tries opens a pipeline that generates text, which reads more than the model: generation_config.json, and the chat
+// template.
 func (i *folderInfo) tries(kind text.Kind) error {
 	if !slices.Contains(kind.Info().Options, "CacheFormat") {
 		return nil
@@ -292,7 +293,7 @@ func (i *folderInfo) print(a *app) error {
 	return nil
 }
 
-// batches is what texts that are computed at the same time take.
+// batches describes the memory for texts that are computed at the same time.
 func (i *folderInfo) batches() string {
 	if i.Batches == 0 {
 		return ""
@@ -300,7 +301,7 @@ func (i *folderInfo) batches() string {
 	return fmt.Sprintf("; about %.0f MB for batches on %d threads", float64(i.Batches)/1e6, i.threads)
 }
 
-// cache is what texts that are generated take.
+// cache describes the memory for texts that are generated.
 func (i *folderInfo) cache() string {
 	m, said := i.Memory, ""
 	if m.Token > 0 {
@@ -318,7 +319,7 @@ func (i *folderInfo) cache() string {
 	return said
 }
 
-// texts is what the model takes, if it takes texts.
+// texts describes the model's limit for texts, if it takes texts.
 func (i *folderInfo) texts() string {
 	if i.Vocab == 0 {
 		return ""

@@ -16,19 +16,19 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// lines reads texts, and says how far it is.
+// lines reads texts, and counts lines and bytes.
 type lines struct {
 	*textline.Reader
 	jsonl    bool
-	field    string            // of an object that is the text
-	seen     func(line []byte) // gets every line, if not nil
+	field    string            // the field of an object that holds the text
+	seen     func(line []byte) // if not nil, is called with every line
 	progress *progress
 	file     input
 	warn     func(warning string)
-	warned   bool // of a control character
+	warned   bool // about a control character
 }
 
-// inputFlags are those of what reads lines.
+// inputFlags are the flags of commands that read lines.
 type inputFlags struct {
 	app           *app
 	format, field *string
@@ -38,7 +38,7 @@ func (f *flags) input() inputFlags {
 	return inputFlags{f.app, f.String("input", "", "lines or jsonl; default: by the file's name"), f.String("field", "text", "the `name` of the text in JSON objects")}
 }
 
-// open returns the lines of a file, or of the standard input.
+// open opens a file, or the standard input.
 func (f inputFlags) open(name string) (*lines, error) {
 	jsonl, err := isJSONL(*f.format, name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *lines) Close() error {
 	return l.file.Close()
 }
 
-// isJSONL tells by the flag, or else by the name.
+// isJSONL reports whether lines are JSON, by the flag or else by the name.
 func isJSONL(format, name string) (bool, error) {
 	switch format {
 	case "lines":
@@ -72,10 +72,10 @@ func isJSONL(format, name string) (bool, error) {
 	return false, usagef("-input %q, want lines or jsonl", format)
 }
 
-// text returns the text that a line holds.
+// text returns the text in a line.
 func (l *lines) text(line []byte) (string, error) {
 	if l.N == 1 {
-		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // editors on Windows write it
 	}
 	if !l.warned && textline.Control(line) {
 		l.warned = true
@@ -99,7 +99,7 @@ func (l *lines) text(line []byte) (string, error) {
 	return s, nil
 }
 
-// chunk is up to n texts, fewer only at the end.
+// chunk returns up to n texts. It returns fewer only at the end.
 func (l *lines) chunk(n int) ([]string, error) {
 	var texts []string
 	for len(texts) < n {
@@ -121,7 +121,7 @@ func (l *lines) chunk(n int) ([]string, error) {
 	return texts, nil
 }
 
-// eachChunk hands all texts to do, up to n at once, and how many lines came before them.
+// eachChunk calls do with up to n texts at a time, and with the number of lines before them.
 func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error {
 	defer l.progress.done()
 	for {
@@ -137,7 +137,7 @@ func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error
 	}
 }
 
-// ofLine is err about texts after so many lines: it names the line if it is that of one text.
+// ofLine adds the number of the line to an error about one of the texts after before lines.
 func ofLine(before int, err error) error {
 	if at, ok := errors.AsType[*text.InputError](err); ok {
 		return fmt.Errorf("line %d: %w", before+at.Number+1, at.Err)
@@ -145,7 +145,7 @@ func ofLine(before int, err error) error {
 	return err
 }
 
-// all is every text.
+// all returns all texts.
 func (l *lines) all() ([]string, error) {
 	var all []string
 	err := l.eachChunk(chunkLines, func(_ int, texts []string) error {
@@ -157,6 +157,5 @@ func (l *lines) all() ([]string, error) {
 
 var errNoTexts = errors.New("no texts to compare")
 
-// chunkLines is how many lines go through a pipeline at once, and are lost by
-// an interruption at worst.
+// chunkLines is how many lines a pipeline gets at a time. An interrupt loses at most so many.
 const chunkLines = 512

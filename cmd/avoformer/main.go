@@ -80,7 +80,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main with its streams, and returns the exit code.
+// run is main with given streams. It returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out), warned: map[string]bool{}}
 	err := dispatch(a, args)
@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		fmt.Fprintln(stderr, "avoformer: interrupted"+a.left)
 		return exitInterrupted
 	case readerGone(err):
-		return exitFailed // whoever read has gone
+		return exitFailed // the reader of the output has gone
 	}
 	fmt.Fprintln(stderr, "avoformer:", oneLine(err)+a.left)
 	return exitFailed

@@ -1,4 +1,4 @@
-// Flags that take several numbers.
+// Flags with several numbers.
 
 package main
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// numbers is a flag of numbers from 1 on, with commas in between.
+// numbers is a flag of positive numbers, separated by commas.
 type numbers []int
 
 func (n *numbers) String() string {

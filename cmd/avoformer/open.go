@@ -1,4 +1,4 @@
-// Opening and reading what may take long or block: an interrupt does not wait for it.
+// Opening and reading that may take long or block. Neither delays an interrupt.
 
 package main
 
@@ -14,11 +14,10 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// openModel opens a folder with one of package text's functions and prints the model's warnings as they come,
-// each once.
+// openModel opens a folder with a function of package text. It prints each of the model's warnings once, as they come.
 func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P, error), dir string, o text.Options) (P, error) {
 	var mu sync.Mutex
-	over := false // nothing is printed any more: the work may continue after an interrupt
+	over := false // print nothing more: the work may continue after an interrupt
 	defer func() {
 		mu.Lock()
 		over = true
@@ -40,7 +39,7 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 	return m, err
 }
 
-// tellCut says how many texts were too long for the models, and where they were cut.
+// tellCut prints how many texts were too long for the models, and where they were cut.
 func (a *app) tellCut() {
 	for _, p := range a.opened {
 		n := p.Totals()
@@ -51,14 +50,13 @@ func (a *app) tellCut() {
 	}
 }
 
-// input is what is read; info describes its file, and is nil where there is no
-// file.
+// input is an open input. info describes its file, nil if there is none.
 type input struct {
 	io.ReadCloser
 	info os.FileInfo
 }
 
-// open returns a file, or the standard input for "-" and no name.
+// open opens a file, or the standard input if the name is "-" or empty.
 func (a *app) open(name string) (input, error) {
 	if name == "" || name == "-" {
 		return input{a.reading(a.in), infoOf(a.in)}, nil
@@ -85,7 +83,7 @@ func infoOf(r io.Reader) os.FileInfo {
 	return nil
 }
 
-// size is that of a file that is neither a device nor a pipe, else 0.
+// size returns the size of a regular file, otherwise 0.
 func (i input) size() int64 {
 	if i.info != nil && i.info.Mode().IsRegular() {
 		return i.info.Size()
@@ -93,7 +91,7 @@ func (i input) size() int64 {
 	return 0
 }
 
-// reading returns a stream whose reading an interrupt ends.
+// reading returns a stream that an interrupt closes.
 func (a *app) reading(from io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -1,4 +1,4 @@
-// Flags that hold for all models of a server, or for one.
+// Flags that apply to all models of a server, or to one.
 
 package main
 
@@ -15,7 +15,7 @@ const eachUsage = "; NAME=VALUE is for one model"
 // perModel is the value of a flag that may be given several times: VALUE for all models, NAME=VALUE for one.
 type perModel struct {
 	all string
-	one map[string]string // of those that no model has asked for yet
+	one map[string]string // values of models that have not asked for theirs yet
 }
 
 func (p *perModel) String() string { return p.all }
@@ -34,7 +34,7 @@ func (p *perModel) Set(v string) error {
 	return nil
 }
 
-// of returns the value for a model, by its name or an alias.
+// of returns the value for a model, under its name or an alias.
 func (p *perModel) of(m *serve.Model, without string) string {
 	for _, name := range namesOf(m) {
 		if v, ok := p.one[name]; ok {
@@ -48,7 +48,7 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
-// unused returns a name that is not a model's, or "".
+// unused returns a name that is not the name of a model, or "".
 func (p *perModel) unused() string {
 	for _, name := range slices.Sorted(maps.Keys(p.one)) {
 		return name
@@ -56,7 +56,7 @@ func (p *perModel) unused() string {
 	return ""
 }
 
-// namesOf returns the names of a model, those that it has unless another model has them among them.
+// namesOf returns the names of a model: its own, or the default names of its folder.
 func namesOf(m *serve.Model) []string {
 	if m.Name == "" {
 		return append([]string{serve.NameOf(m.Dir)}, serve.AliasesOf(m.Dir)...)

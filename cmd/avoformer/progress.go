@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// progress tells rate and time left on a terminal, and nothing in a pipe.
+// progress shows the rate and the time left on a terminal. In a pipe it shows nothing.
 type progress struct {
-	w          io.Writer // nil: tell nothing
+	w          io.Writer // nil: show nothing
 	start, own time.Time
-	began      int // lines that were done before
+	began      int // lines of an earlier run
 	size       int64
 	told       bool
 }
 
-// newProgress is that of reading a file of size bytes; 0 is unknown.
+// newProgress returns the progress of reading a file of size bytes; 0: unknown.
 func (a *app) newProgress(size int64) *progress {
 	p := &progress{start: time.Now(), size: size}
 	if !a.silent && isTerminal(a.err) {
@@ -26,13 +26,13 @@ func (a *app) newProgress(size int64) *progress {
 	return p
 }
 
-// hide tells nothing from now on: what is told would stand among the output.
+// hide shows nothing from now on, since it would mix with the output.
 func (p *progress) hide() { p.w = nil }
 
-// resumed says that lines were done before.
+// resumed sets the number of lines that an earlier run did.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
 
-// tell says that so many lines, and bytes, are done.
+// tell shows the progress after so many lines and bytes.
 func (p *progress) tell(lines int, bytes int64) {
 	p.show(func(w io.Writer) {
 		rate := float64(lines-p.began) / time.Since(p.start).Seconds()
@@ -44,7 +44,7 @@ func (p *progress) tell(lines int, bytes int64) {
 	})
 }
 
-// show shows what print prints; not more often than five times a second.
+// show shows what print writes, at most five times a second.
 func (p *progress) show(print func(w io.Writer)) {
 	now := time.Now()
 	if p.w == nil || now.Sub(p.own) < 200*time.Millisecond {
@@ -55,7 +55,7 @@ func (p *progress) show(print func(w io.Writer)) {
 	print(p.w)
 }
 
-// done clears what was told.
+// done clears the line.
 func (p *progress) done() {
 	if p.told {
 		fmt.Fprint(p.w, "\r\033[K")

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// This file brings models from the Hugging Face hub.
+// avoformer pull: models from the Hugging Face hub.
 
-// pull prints the folder in the cache to which it brings a model.
+// pull brings a model into the cache, and prints its folder.
 func pull(a *app, args []string) error {
 	f := a.flags("pull")
 	files := f.String("files", "", "instead of what a model needs, the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")

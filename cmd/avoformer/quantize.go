@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// quantize writes a GGUF file again. What it writes has its name once it is whole.
+// quantize writes a GGUF file in another format. The output gets its name only when it is complete.
 func quantize(a *app, args []string) error {
 	f := a.flags("quantize")
 	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT of those "+

@@ -10,12 +10,12 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// replicas is what -replicas says: a number, "node", or "" without it.
+// replicas is the value of -replicas: a number, "node", or "" if it is not given.
 type replicas string
 
 func (r *replicas) String() string { return string(*r) }
 
-// Set takes a value that the flag may have.
+// Set checks the value.
 func (r *replicas) Set(v string) error {
 	if _, err := replica.Parse(v); err != nil {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("%q, ", v)))

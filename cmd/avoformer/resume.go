@@ -1,11 +1,9 @@
 // Output that survives an interruption.
 //
-// While a run goes on, its output is OUT.part, which it locks, and OUT.part.json says
-// how many lines of the input are in it, and of which model. Both are written out chunk by chunk; a run that
-// finds them continues after the last chunk that is complete, and at the end
-// OUT.part becomes OUT. So what an interrupted run leaves, once completed, is
-// the bytes of one that was not interrupted: chunks begin at the same lines.
-// With -f a run starts over.
+// During a run, the output is OUT.part, which the run locks. OUT.part.json holds how many lines of the input are in it,
+// and from which model. Both are synced to disk chunk by chunk. A run that finds them continues after the last complete
+// chunk, and at the end OUT.part becomes OUT. Chunks begin at the same lines in every run, so a run that was
+// interrupted and completed writes the same bytes as one that was not. With -f a run starts over.
 
 package main
 
@@ -37,13 +35,13 @@ type job struct {
 // state is OUT.part.json.
 type state struct {
 	job
-	Replace bool   `json:"replace,omitempty"` // OUT was there, and the run was to replace it
+	Replace bool   `json:"replace,omitempty"` // OUT existed, and the run was to replace it
 	Lines   int    `json:"lines"`             // of the input that are in the output
 	Bytes   int64  `json:"bytes"`             // of the output
 	Input   string `json:"input"`             // digest of these lines
 }
 
-// resumable is an output file that is being written.
+// resumable is an output file during a run.
 type resumable struct {
 	path string
 	file *os.File
@@ -54,8 +52,8 @@ type resumable struct {
 func (b *resumable) part() string      { return b.path + ".part" }
 func (b *resumable) stateFile() string { return b.path + ".part.json" }
 
-// openResumable begins the output, or continues the one that the same job began. With overwrite it starts
-// over and replaces a complete output. It never writes to the files that are read, whose names are in read.
+// openResumable begins the output, or continues the output that the same job began. With overwrite it starts over, and
+// replaces a complete output. It never writes to a file in read, the files that are read.
 func openResumable(path string, job job, read map[string]os.FileInfo, overwrite bool) (*resumable, error) {
 	b := &resumable{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
 	if err := b.apart(read); err != nil {
@@ -74,7 +72,7 @@ func openResumable(path string, job job, read map[string]os.FileInfo, overwrite 
 	return b, nil
 }
 
-// apart returns an error if a file that is written is also read, whatever its names.
+// apart returns an error if a file that is written is also read, even under another name.
 func (b *resumable) apart(read map[string]os.FileInfo) error {
 	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
 		info, err := os.Stat(path)
@@ -93,7 +91,7 @@ func (b *resumable) apart(read map[string]os.FileInfo) error {
 	return nil
 }
 
-// lock opens OUT.part and keeps others from writing to it.
+// lock opens OUT.part and locks it against other processes.
 func (b *resumable) lock() error {
 	for {
 		f, err := os.OpenFile(b.part(), os.O_RDWR|os.O_CREATE, 0o666)
@@ -104,11 +102,11 @@ func (b *resumable) lock() error {
 		if err == nil && !held {
 			err = fmt.Errorf("another process is writing %s", b.part())
 		}
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // as some network file systems
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // some network file systems do not support locks
 			f.Close()
 			return err
 		}
-		// Whoever held the lock before may have renamed or removed the file.
+		// The process that held the lock before may have renamed or removed the file.
 		mine, err := f.Stat()
 		if err == nil {
 			var there os.FileInfo
@@ -124,7 +122,7 @@ func (b *resumable) lock() error {
 	}
 }
 
-// begin brings OUT.part to where the run begins.
+// begin sets OUT.part to the position where the run begins.
 func (b *resumable) begin(overwrite bool) error {
 	_, err := os.Stat(b.path)
 	exists := err == nil
@@ -147,7 +145,7 @@ func (b *resumable) begin(overwrite bool) error {
 	case exists:
 		return fmt.Errorf("%s exists; -f replaces it", b.path)
 	}
-	// What follows the last complete chunk is written again.
+	// Bytes after the last complete chunk are written again.
 	if err := b.file.Truncate(b.Bytes); err != nil {
 		return err
 	}
@@ -155,8 +153,7 @@ func (b *resumable) begin(overwrite bool) error {
 	return err
 }
 
-// resume takes up the state that a run left in the file with the contents
-// data.
+// resume continues from the state in data, the contents of the file.
 func (b *resumable) resume(data []byte, exists bool) error {
 	var s state
 	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
@@ -182,7 +179,7 @@ func (b *resumable) resume(data []byte, exists bool) error {
 	return nil
 }
 
-// seen takes a line of the input into account.
+// seen adds a line of the input to the digest.
 func (b *resumable) seen(line []byte) {
 	b.digest.Write(line)
 	b.digest.Write([]byte{'\n'})
@@ -190,7 +187,7 @@ func (b *resumable) seen(line []byte) {
 
 func (b *resumable) sum() string { return fmt.Sprintf("%x", b.digest.Sum(nil)) }
 
-// skip passes over the lines that are done, and checks that they are the same.
+// skip skips the lines that are done, and checks that they have not changed.
 func (b *resumable) skip(in *lines) error {
 	for in.N < b.Lines {
 		line, err := in.Next()
@@ -207,8 +204,8 @@ func (b *resumable) skip(in *lines) error {
 	return nil
 }
 
-// write appends a chunk of some lines. The state follows the data to the disk,
-// so it never says more than there is.
+// write appends a chunk of some lines. The state reaches the disk after the data, so it never counts lines that are
+// missing.
 func (b *resumable) write(data []byte, lines int) error {
 	if _, err := b.file.Write(data); err != nil {
 		return err
@@ -234,7 +231,7 @@ func (b *resumable) write(data []byte, lines int) error {
 
 func (b *resumable) newState() string { return b.stateFile() + ".new" }
 
-// finish completes the output, whose beginning becomes header.
+// finish completes the output, and overwrites its beginning with header.
 func (b *resumable) finish(header []byte) error {
 	if _, err := b.file.WriteAt(header, 0); err != nil {
 		return err
@@ -255,13 +252,13 @@ func (b *resumable) finish(header []byte) error {
 	return errors.Join(b.syncFolder(), b.close())
 }
 
-// drop removes OUT.part, which holds nothing that counts.
+// drop removes OUT.part, which has no complete chunk.
 func (b *resumable) drop() {
 	b.letGo()
 	_ = os.Remove(b.part())
 }
 
-// close ends the lock; it may be called again.
+// close releases the lock. It may be called again.
 func (b *resumable) close() error {
 	if err := b.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -269,18 +266,18 @@ func (b *resumable) close() error {
 	return nil
 }
 
-// letGo closes OUT.part where a file that is open can be neither renamed nor removed. Elsewhere the lock
-// lasts until that is done.
+// letGo closes OUT.part on systems that cannot rename or remove an open file. On all others the lock lasts until the
+// file has its name.
 func (b *resumable) letGo() {
 	if runtime.GOOS == "windows" {
 		b.file.Close()
 	}
 }
 
-// syncFile brings a file, or a folder's entries, to the disk; tests count on it.
+// syncFile syncs a file, or a folder's entries, to disk. It is a variable for tests.
 var syncFile = (*os.File).Sync
 
-// writeSynced writes a file, and on to the disk.
+// writeSynced writes a file and syncs it to disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -293,7 +290,7 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
+// syncFolder syncs new and removed names to disk, on systems and file systems that support this.
 func (b *resumable) syncFolder() error {
 	if runtime.GOOS == "windows" {
 		return nil

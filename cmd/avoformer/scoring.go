@@ -1,4 +1,4 @@
-// What gives texts labels with scores: flags, and what -weights costs of scores.
+// Labels and scores of texts: flags, and the effect of -weights on scores.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// scoringFlags are those of what gives scores.
+// scoringFlags are the flags of commands that print scores.
 type scoringFlags struct {
 	weights *string
 	threads *int
@@ -25,7 +25,7 @@ func (f *flags) scoring(what string) scoringFlags {
 		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 
-// options returns those of the pipeline, and the same without -weights.
+// options returns the options of the pipeline, and the same without -weights.
 func (s scoringFlags) options() (o, without text.Options, err error) {
 	without.Threads = *s.threads
 	if without.Model.Adapters, err = s.adapters.list(); err != nil {
@@ -35,10 +35,10 @@ func (s scoringFlags) options() (o, without text.Options, err error) {
 	return o, without, setWeights(&o.Model, *s.weights)
 }
 
-// scoring gives each text labels with scores.
+// scoring returns labels with scores for each text.
 type scoring func(texts []string) ([][]text.Label, error)
 
-// checkScores compares scores with those of the weights in float32.
+// checkScores compares scores with those from weights in float32.
 func (a *app) checkScores(in *lines, flags scoringFlags, score, exact scoring) error {
 	most, sum, n, same, worst := 0.0, 0.0, 0, 0, 0
 	err := in.eachChunk(chunkLines, func(first int, texts []string) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// serving is what serve was asked for.
+// serving has the flags of serve.
 type serving struct {
 	options             serve.Options
 	models              []serve.Model
@@ -43,7 +43,7 @@ type serving struct {
 	logRequests, asJSON bool
 	adapters            *adapters
 	named               []string // adapters
-	processors          int      // that models compute on
+	processors          int      // for the models
 }
 
 func serveModels(a *app, args []string) error {
@@ -71,9 +71,9 @@ func serveModels(a *app, args []string) error {
 	}
 	server, err := serve.New(s.models, s.options)
 	if err != nil {
-		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command says already
+		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command prints already
 	}
-	// One more than compute, so that connections are answered, and requests refused, while all of these are busy.
+	// One more than compute, so that the server can answer connections and refuse requests while all others are busy.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.processors + 1))
 	l, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -165,11 +165,11 @@ func namedModel(v string) (serve.Model, error) {
 	return serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]}, nil
 }
 
-// plan fills models and options, or says which flags contradict others.
+// plan sets models and options, or returns an error if flags contradict each other.
 func (s *serving) plan(a *app, dirs []string) error {
 	for _, dir := range dirs {
 		m := serve.Model{Dir: dir}
-		if _, err := os.Stat(dir); err != nil && strings.Contains(dir, "=") && !strings.HasPrefix(dir, hub.Scheme) { // NAME=DIR, as other servers take it
+		if _, err := os.Stat(dir); err != nil && strings.Contains(dir, "=") && !strings.HasPrefix(dir, hub.Scheme) { // NAME=DIR, which other servers accept
 			if m, err = namedModel(dir); err != nil {
 				return usagef("%v", err)
 			}
@@ -213,7 +213,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	return s.readKeys()
 }
 
-// nameAdapters adds to models the adapters that stay beside their weights.
+// nameAdapters adds the adapters to models that stay separate from their weights.
 func (s *serving) nameAdapters(a *app) error {
 	for _, v := range s.named {
 		full, value, _ := strings.Cut(v, "=")
@@ -237,7 +237,7 @@ func (s *serving) nameAdapters(a *app) error {
 	return nil
 }
 
-// planModel fills a model's options, which begin with those that all models have.
+// planModel completes a model's options, which begin with the options of all models.
 func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 	if o.Model.WeightFormat, err = kernels.ParseFormat(s.weights.of(m, "f32")); err != nil {
 		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
@@ -272,7 +272,7 @@ func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 	return nil
 }
 
-// openedAs is what a model is opened as, "" if it cannot be told, which is an error when it is added.
+// openedAs returns the kind of a model's pipeline, or "" if it is not known. Adding the model then fails.
 func openedAs(m *serve.Model) text.Kind {
 	if m.Kind != "" {
 		return m.Kind
@@ -281,7 +281,7 @@ func openedAs(m *serve.Model) text.Kind {
 	return kind
 }
 
-// readKeys takes API keys from the file, or else from the environment.
+// readKeys reads API keys from the file, or else from the environment.
 func (s *serving) readKeys() error {
 	if s.keyFile != "" {
 		data, err := os.ReadFile(s.keyFile)
@@ -304,7 +304,7 @@ func (s *serving) logger(a *app) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, nil))
 }
 
-// tls is nil without certificate. The files are read again on SIGHUP until ctx ends.
+// tls returns nil if there is no certificate. It reads the files again on SIGHUP until ctx ends.
 func (s *serving) tls(ctx context.Context, log *slog.Logger) (*tls.Config, error) {
 	if s.cert == "" {
 		return nil, nil

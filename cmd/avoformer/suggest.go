@@ -1,4 +1,4 @@
-// What a misspelt command or flag may have meant.
+// Suggestions for a misspelt command or flag.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/near"
 )
 
-// meant is "; did you mean X?", or nothing.
+// meant returns "; did you mean X?", or "".
 func meant(prefix, word string, names []string) string {
 	if n := near.Closest(word, names); n != "" {
 		return "; did you mean " + prefix + n + "?"
@@ -17,7 +17,7 @@ func meant(prefix, word string, names []string) string {
 	return ""
 }
 
-// meantFlag is that of an error of package flag about a flag that there is not.
+// meantFlag returns the suggestion for an error of package flag about an unknown flag.
 func meantFlag(err error, f *flag.FlagSet) string {
 	_, word, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {

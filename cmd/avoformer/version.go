@@ -1,4 +1,4 @@
-// avoformer version: what this binary is.
+// avoformer version: a description of this binary.
 
 package main
 
@@ -13,10 +13,10 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// release is the version, set by the linker where a release is built in its tree.
+// release is the version, which the linker sets for a release.
 var release string
 
-// versionInfo is what version prints.
+// versionInfo is the output of version.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -25,20 +25,21 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"`
-	// Features are those beyond the tier that kernels use, and Refused those that the operating system does not permit.
+	// Features are features beyond the tier that kernels use. Refused are features that the operating system does not
+	// permit.
 	Features []string  `json:"features"`
 	Refused  []string  `json:"refused,omitempty"`
 	CPUs     int       `json:"cpus"` // that Go uses: GOMAXPROCS
 	Machine  onMachine `json:"machine"`
 }
 
-// onMachine is what the process may use of the machine.
+// onMachine is the share of the machine that the process may use.
 type onMachine struct {
 	CPUs    int     `json:"cpus"`
 	Cores   int     `json:"cores"`
 	Nodes   int     `json:"nodes"`
 	Quota   float64 `json:"quota,omitempty"` // CPUs that the cgroup permits; 0: no limit
-	Threads int     `json:"threads"`         // for products, by default
+	Threads int     `json:"threads"`         // the default for products
 }
 
 func thisMachine() onMachine {

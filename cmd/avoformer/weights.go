@@ -21,7 +21,7 @@ func setWeights(o *models.Options, value string) (err error) {
 	return err
 }
 
-// parseWeights returns the format that a -weights flag names, and those of weights whose names match a pattern.
+// parseWeights returns the format that a -weights flag names, and the formats for weights whose names match a pattern.
 func parseWeights(value string) (format kernels.Format, formats []models.NamedFormat, err error) {
 	for i, part := range strings.Split(value, ",") {
 		pattern, name := "", part
@@ -44,7 +44,7 @@ func parseWeights(value string) (format kernels.Format, formats []models.NamedFo
 	return format, formats, nil
 }
 
-// parseCache returns the format that a -cache flag says.
+// parseCache returns the format that a -cache flag names.
 func parseCache(value string) (kernels.Format, error) {
 	cache, err := kernels.ParseFormat(value)
 	if err != nil || cache > kernels.FormatInt8 {
@@ -53,7 +53,7 @@ func parseCache(value string) (kernels.Format, error) {
 	return cache, nil
 }
 
-// memoryLimit is the flag of what opening models may take.
+// memoryLimit adds the flag that limits the memory for opening models.
 func (f *flags) memoryLimit() {
 	f.Func("memory-limit", "most `MiB` that the model may take, while it is loaded and then with its batches: more are an error before they are taken; avoformer info says how many; default: no limit", func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 40)
@@ -65,12 +65,12 @@ func (f *flags) memoryLimit() {
 	})
 }
 
-// asWritten is the flag of how tokenizer.json is read.
+// asWritten adds the flag that reads tokenizer.json as it is.
 func (f *flags) asWritten() {
 	f.BoolVar(&f.app.asWritten, "tokenizer-as-written", false, "use tokenizer.json as it is, not what a class of transformers builds of its vocabulary")
 }
 
-// adapters are low-rank changes of the model.
+// adapters are low-rank changes to the model.
 type adapters struct {
 	app   *app
 	names []string
@@ -85,7 +85,7 @@ func (f *flags) adapters() *adapters {
 	return a
 }
 
-// list returns the adapters that the flags name. Those of the hub are pulled.
+// list returns the adapters that the flags name. It pulls adapters of the hub.
 func (a *adapters) list() (list []models.Adapter, err error) {
 	for _, name := range a.names {
 		one, err := a.app.adapter("adapter", name)
@@ -97,7 +97,7 @@ func (a *adapters) list() (list []models.Adapter, err error) {
 	return list, nil
 }
 
-// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. One of the hub is pulled.
+// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. It pulls an adapter of the hub.
 func (a *app) adapter(flag, name string) (one models.Adapter, err error) {
 	if at := strings.LastIndexByte(name, '='); at >= 0 {
 		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
@@ -119,7 +119,7 @@ func pathsOf(list []models.Adapter) (paths []string) {
 	return paths
 }
 
-// decoderFlags are those of what generates text.
+// decoderFlags are the flags of commands that generate text.
 type decoderFlags struct {
 	weights, cache, prompts *string
 	threads                 *int
@@ -145,7 +145,7 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 
 const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks or bf16_fast next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
 
-// parsePrompts returns the format that a -prompts flag names; float32, which is not a copy, without one.
+// parsePrompts returns the format that a -prompts flag names. Without the flag it is float32, which is not a copy.
 func parsePrompts(value string) (kernels.Format, error) {
 	if value == "" {
 		return kernels.FormatF32, nil
@@ -160,7 +160,7 @@ func parsePrompts(value string) (kernels.Format, error) {
 	return f, nil
 }
 
-// options returns those of the pipeline.
+// options returns the options of the pipeline.
 func (d decoderFlags) options() (text.Options, error) {
 	o := text.Options{Threads: *d.threads}
 	if err := setWeights(&o.Model, *d.weights); err != nil {
