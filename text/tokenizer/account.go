@@ -61,7 +61,7 @@ func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	case s.used == "":
 		return nil, nil
 	case c.json == without:
-		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s does not read tokenizer.json with this class; here it is used as it is", class, transformersVersion)}, nil
+		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s reads no tokenizer.json with this class, here it is used as it is", class, transformersVersion)}, nil
 	default:
 		return s.accountOf(class, own, t)
 	}
