@@ -15,7 +15,7 @@ type pressureError struct {
 
 func (e *pressureError) Error() string { return e.msg }
 
-// allocate returns the registers that nodes use physical ones.
+// allocate replaces the registers that nodes use with physical ones.
 //
 // Two registers interfere if one is written while the other is live, whether
 // or not what is written is ever read, or if one instruction writes both. A

@@ -55,8 +55,8 @@ func countCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterCounter counts the characters before positions in a text. It is fastest for ascending positions; for others
-// it starts from the nearest mark.
+// characterCounter counts the characters before positions in a text. It is fastest for ascending positions.
+// Otherwise it starts from the nearest mark.
 type characterCounter struct {
 	text  string
 	at    position
