@@ -69,6 +69,7 @@ func TestSizesByDefault(t *testing.T) {
 		"gemma":              decoder(28, 16, 16, 24576),
 		"gemma2":             decoder(26, 8, 4, 9216),
 		"gemma3_text":        decoder(26, 8, 4, 9216),
+		"gemma3n_text":       decoder(35, 8, 2, 16384),
 		"gemma4_text":        decoder(30, 8, 4, 9216),
 		"lfm2":               decoder(32, 32, 8, 12288),
 		"bamba":              {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "mamba_n_heads": 128},

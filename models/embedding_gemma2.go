@@ -55,7 +55,7 @@ func newEmbeddingGemma2(c *Checkpoint) (*Model, error) {
 	}
 	body, d := c.llamaEnds(config.ends())
 	d.Tokens.Scale = float32(math.Sqrt(float64(config.Dim)))
-	d.Beside = config.perLayer(body.At("ple."))
+	d.Beside = loadPerLayer(body.At("ple."), config.Dim, config.Layers, config.PerLayer, config.Eps)
 	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("layers.%d.", i)
 		d.Add(config.layer(l, l.At("ple_block."), layers[kinds[i]]), config.window(kinds[i]))

@@ -1,9 +1,12 @@
 package models
 
 import (
-	"fmt"
 	"math"
+<<<<<<< HEAD
 	"slices"
+=======
+	"strings"
+>>>>>>> cb6f5c8a (models: gemma3n and gemma3n_text (text), in folders and GGUF files; streams of rows, of which a layer computes one)
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -67,7 +70,7 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := config.sources(c.doc, kinds)
+	sources, err := keySources(c.doc, kinds, config.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +87,7 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 	body, d := c.llamaEnds(config.ends())
 	d.Tokens.Scale, d.Cap, d.Kept = float32(math.Sqrt(float64(config.Dim))), config.LogitCap, 2
 	if config.PerLayer > 0 {
-		d.Beside = config.perLayer(body)
+		d.Beside = loadPerLayer(body, config.Dim, config.Layers, config.PerLayer, config.Eps)
 		d.Beside.Tokens = body.At("embed_tokens_per_layer.").Embedding(config.PerLayerVocab, config.Layers*config.PerLayer)
 		d.Beside.Tokens.Scale = float32(math.Sqrt(float64(config.PerLayer)))
 	}
@@ -128,25 +131,6 @@ func (config *gemma4Config) check(d configuration.Document) error {
 	return nil
 }
 
-// sources is, by kind, the layer whose keys and values those at the end take, if there are such layers.
-func (config *gemma4Config) sources(d configuration.Document, kinds []string) (map[string]int, error) {
-	const field = "num_kv_shared_layers"
-	own := config.Layers - config.Shared
-	if own < 1 {
-		return nil, d.Errorf(field, "want at most %d", config.Layers-1)
-	}
-	sources := map[string]int{}
-	for i, kind := range kinds[:own] {
-		sources[kind] = i
-	}
-	for _, kind := range kinds {
-		if _, ok := sources[kind]; !ok {
-			return nil, d.Errorf(field, "no layer of %s has keys and values of its own", kind)
-		}
-	}
-	return sources, nil
-}
-
 // load takes the tensors of layer i.
 func (config *gemma4Config) load(c *Checkpoint, l *transformer.Loader, layer transformer.LayerConfig, i int, kinds []string, sources map[string]int) *gemma4Layer {
 	own := config.Layers - config.Shared
@@ -167,20 +151,8 @@ func (config *gemma4Config) load(c *Checkpoint, l *transformer.Loader, layer tra
 		layer.Feed = func(l *transformer.Loader) transformer.Feed { return loadGemma4Feed(l, plain, experts) }
 	}
 	loaded := config.layer(l, l, layer)
-	if config.Shared > 0 && (i >= own || sources[kinds[i]] == i) {
-		loaded.Kept = 1 + slices.Index([]string{configuration.FullAttention, configuration.SlidingAttention}, kinds[i])
-	}
+	loaded.Kept = keptOf(kinds, i, config.Shared, sources)
 	return loaded
-}
-
-// ignoreKeys leaves alone what some checkpoints have of the keys and values of a layer that takes those of an earlier one.
-func (c *Checkpoint) ignoreKeys(layer int) {
-	for _, part := range []string{"k_proj", "v_proj", "k_norm", "v_norm"} {
-		c.Loader.Ignore(fmt.Sprintf("*layers.%d.self_attn.%s.*", layer, part))
-	}
-	for _, part := range []string{"attn_k", "attn_v", "attn_k_norm"} {
-		c.Loader.Ignore(fmt.Sprintf("blk.%d.%s.*", layer, part))
-	}
 }
 
 // seeBothWays has tokens see those after them too, in layers with windows as many as radius on each side.

@@ -82,12 +82,12 @@ func (f *gemma4Fields) layer(l, mix *transformer.Loader, c transformer.LayerConf
 	return layer
 }
 
-// perLayer is what makes the per-layer embeddings of a model, whose projection and normalization l has.
-func (f *gemma4Fields) perLayer(l *transformer.Loader) *block.PerLayer {
+// loadPerLayer loads the part that makes per-layer embeddings of a width, without their table.
+func loadPerLayer(l *transformer.Loader, dim, layers, width int, eps float32) *block.PerLayer {
 	return &block.PerLayer{
-		Layers: f.Layers, Width: f.PerLayer,
-		Project: l.At("per_layer_model_projection.").Linear(f.Dim, f.Layers*f.PerLayer, false),
-		Norm:    l.At("per_layer_projection_norm.").Norm(transformer.NormConfig{Shape: []int{f.PerLayer}, Eps: f.Eps, RMS: true}),
+		Layers: layers, Width: width,
+		Project: l.At("per_layer_model_projection.").Linear(dim, layers*width, false),
+		Norm:    l.At("per_layer_projection_norm.").Norm(transformer.NormConfig{Shape: []int{width}, Eps: eps, RMS: true}),
 	}
 }
 

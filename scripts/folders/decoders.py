@@ -213,6 +213,25 @@ def _(out, name):
     decoder(out, name, hf.Gemma4ForCausalLM(c), hf.Gemma4ForCausalLM, seed=3600, after=scalars, scale=[("embed_tokens.", 0.1)], config=config if name == "gemma4_text" else None)
 
 
+def gemma3n(**more):
+    """Layers of two kinds, of several widths, some with few activations; the last two attend to the keys of earlier ones. Per-layer embeddings lack the last tokens."""
+    types = ["sliding_attention", "full_attention"] * 2
+    return llama(hf.Gemma3nTextConfig, **(dict(head_dim=12, num_hidden_layers=4, sliding_window=6, layer_types=types, intermediate_size=[48, 40, 56, 48], activation_sparsity_pattern=[0.6, 0.0, 0.3, 0.0],
+                                              num_kv_shared_layers=2, hidden_size_per_layer_input=8, vocab_size_per_layer_input=92, laurel_rank=5, final_logit_softcapping=2.0, pad_token_id=0, tie_word_embeddings=True) | more))
+
+
+@folder("gemma3n_text", "gemma3n_text-streams")
+def _(out, name):
+    """gemma3n_text has the fields of the hub; of gemma3n_text-streams layers compute the second of three streams, and attention has biases."""
+    def config(c):
+        ropes = c.pop("rope_parameters")
+        c.update(rope_theta=ropes["full_attention"]["rope_theta"], rope_local_base_freq=ropes["sliding_attention"]["rope_theta"], rope_scaling=None)
+
+    more = dict(altup_num_inputs=3, altup_active_idx=1, altup_correct_scale=False, num_kv_shared_layers=0, intermediate_size=48, activation_sparsity_pattern=None, attention_bias=True, tie_word_embeddings=False)
+    c = gemma3n(rope_parameters={"full_attention": rope("default", 900.0), "sliding_attention": rope("default", 50.0)}) if name == "gemma3n_text" else gemma3n(**more)
+    decoder(out, name, hf.Gemma3nForCausalLM(c), hf.Gemma3nForCausalLM, seed=3680, scale=[("embed_tokens.", 0.1), ("modality_router", 8)], config=config if name == "gemma3n_text" else None)
+
+
 GEMMA4_IMAGES = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8, intermediate_size=24, patch_size=4, position_embedding_size=16)
 GEMMA4_SOUND = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, subsampling_conv_channels=[4, 4], output_proj_dims=16)
 

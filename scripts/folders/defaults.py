@@ -25,6 +25,7 @@ IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, interme
 
 GEMMA3 = SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8)
 GEMMA4 = SMALL | dict(num_hidden_layers=7, num_attention_heads=1, num_key_value_heads=1, head_dim=8, hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB)
+GEMMA3N = SMALL | dict(num_hidden_layers=20, num_key_value_heads=1, head_dim=8, hidden_size=8, intermediate_size=8, hidden_size_per_layer_input=4, vocab_size_per_layer_input=VOCAB)
 DELTA = SMALL | dict(num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=4, linear_value_head_dim=4)
 DELTA_SCALE = [("linear_attn.norm", 5)]
 SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
@@ -85,6 +86,7 @@ DECODERS = {
     "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
     "gemma3_text": (hf.Gemma3ForCausalLM, GEMMA3, 1e-4, []),
     "gemma3": (hf.Gemma3ForConditionalGeneration, dict(text_config=GEMMA3, vision_config=IMAGE, mm_tokens_per_image=4), 1e-4, []),
+    "gemma3n_text": (hf.Gemma3nForCausalLM, GEMMA3N, 1e-4, [("modality_router", 8)]),
     "gemma4_text": (hf.Gemma4ForCausalLM, GEMMA4, 1e-4, []),
     "gemma4": (hf.Gemma4ForConditionalGeneration, dict(text_config=GEMMA4), 1e-4, []),
     "bamba": (hf.BambaForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, hidden_size=64, mamba_d_state=8, attn_layer_indices=[1]), 1e-3, []),

@@ -15,13 +15,14 @@ import decoders
 import deltanet
 import experts
 from folder import BUILD, Folder, folder
+from gguf_architectures import MAMBA, altup_joined, altup_parted, folded, gemma3n, gemma4, llama3_factors, more, to_mamba, vocabulary
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma3n_text": gguf.MODEL_ARCH.GEMMA3N, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
                  "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
 # Tensors whose names lead nowhere in the gguf package, after those of their layer.
-GEMMA4 = {"layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
+RENAMED = {"altup.correct_output_scale": "altup_correct_scale.weight", "layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
 NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granitemoehybrid", "granite_swa")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3, gguf.MODEL_ARCH.GEMMA_EMBEDDING)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
@@ -85,7 +86,7 @@ def kind_of(name, w, types):
     down the last."""
     if w.ndim < 2:
         return TYPES.F32
-    if w.shape[-1] % 32 or "ffn_gate_inp" in name or "shortconv.conv" in name or "ssm_conv1d" in name or types[-1] == TYPES.MXFP4:
+    if w.shape[-1] % 32 or "ffn_gate_inp" in name or "shortconv.conv" in name or "ssm_conv1d" in name or "altup" in name or "laurel" in name or types[-1] == TYPES.MXFP4:
         return TYPES.F32
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
@@ -106,12 +107,13 @@ def convert(source, path, types, pooling=None, arch=None):
     w.add_context_length(c["max_position_embeddings"])
     w.add_embedding_length(c["hidden_size"])
     w.add_block_count(c["num_hidden_layers"])
-    if c["model_type"] == "gemma4_text":
-        gemma4(w, c)
+    own_metadata = {"gemma3n_text": gemma3n, "gemma4_text": gemma4}.get(c["model_type"])
+    if own_metadata:
+        own_metadata(w, c)
     else:
         w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
-    if c["model_type"] != "gemma4_text":
+    if not own_metadata:
         w.add_head_count_kv([0 if kind in ("conv", "linear_attention") else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") or c["model_type"] == "granitemoehybrid" else kv)
     if c["model_type"].startswith("lfm2"):
         w.add_layer_norm_rms_eps(c["norm_eps"])
@@ -135,7 +137,7 @@ def convert(source, path, types, pooling=None, arch=None):
     if c.get("head_dim") and c["model_type"] != "gemma4_text":
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
-    if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss", "gemma4_text"):
+    if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss", "gemma3n_text", "gemma4_text"):
         w.add_sliding_window(c.get("sliding_window") or 0)
     if c["model_type"] in ("olmo3", "exaone4", "granite_swa") and c.get("sliding_window"):
         w.add_sliding_window(c["sliding_window"])
@@ -174,13 +176,13 @@ def convert(source, path, types, pooling=None, arch=None):
             w.add_tensor(f"dense_{i}.weight", x)
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
-    weights = load_file(os.path.join(source, "model.safetensors"))
+    weights = altup_joined(load_file(os.path.join(source, "model.safetensors")))
     for hub, x in stacked(folded(weights, c) if c["model_type"] == "falcon_h1" else weights, c).items():
         x = x.float().numpy()
         if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
             hub = "model." + hub
         _, _, layer, part = (hub.split(".", 3) + [""] * 3)[:4]
-        own = hub if hub.startswith("blk.") else f"blk.{layer}.{GEMMA4[part]}" if part in GEMMA4 else names.get_name(hub.replace("dt_bias", "dt_proj.bias"), try_suffixes=(".weight", ".bias"))
+        own = hub if hub.startswith("blk.") else f"blk.{layer}.{RENAMED[part]}" if part in RENAMED else names.get_name(hub.replace("dt_bias", "dt_proj.bias"), try_suffixes=(".weight", ".bias"))
         assert own, hub
         if c["model_type"] in NEIGHBOURS and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
@@ -215,6 +217,7 @@ def convert(source, path, types, pooling=None, arch=None):
         if "query_key_value" in hub:
             x = x.reshape(3, heads, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
         back[hub] = torch.from_numpy(numpy.ascontiguousarray(x[None] if hub.endswith("shared_expert_gate.weight") else x[:, None] if "conv.conv" in hub else x))
+    altup_parted(back)
     if "linear_num_key_heads" in c:
         deltanet.join(back, c)
     for i in range(c["num_hidden_layers"]):  # as transformers has the experts in memory
@@ -224,96 +227,6 @@ def convert(source, path, types, pooling=None, arch=None):
             back[mlp + ".experts.gate_up_proj"] = torch.cat([gate, up], 1)
             back[mlp + ".experts.down_proj"] = back.pop(f"blk.{i}.ffn_down_exps.weight")
     return back
-
-
-def gemma4(w, c):
-    """What layers of Gemma 4 have, which differ from each other."""
-    types, shared, full = c["layer_types"], c["num_kv_shared_layers"], next(iter(c["per_layer_config"].values()))
-    n, layers, head_dim = c["intermediate_size"], len(types), full["head_dim"]
-    w.add_feed_forward_length([n if i < layers - shared else 2 * n for i in range(layers)] if c["use_double_wide_mlp"] else n)
-    kv = c["num_key_value_heads"]
-    w.add_head_count_kv([kv if t == "sliding_attention" else full["num_key_value_heads"] for t in types] if "num_key_value_heads" in full else kv)
-    w.add_shared_kv_layers(shared)
-    w.add_embedding_length_per_layer_input(c["hidden_size_per_layer_input"])
-    w.add_sliding_window_pattern([t == "sliding_attention" for t in types])
-    w.add_key_length(head_dim)
-    w.add_value_length(head_dim)
-    w.add_key_length_swa(c["head_dim"])
-    w.add_value_length_swa(c["head_dim"])
-    w.add_rope_dimension_count(head_dim)
-    w.add_rope_dimension_count_swa(c["head_dim"])
-    if c["final_logit_softcapping"]:
-        w.add_final_logit_softcapping(c["final_logit_softcapping"])
-    turned = int(head_dim * c["rope_parameters"]["full_attention"]["partial_rotary_factor"] / 2)
-    w.add_tensor("rope_freqs.weight", numpy.array([1] * turned + [1e30] * (head_dim // 2 - turned), numpy.float32))
-
-
-def more(w, c):
-    """What only some architectures have."""
-    kind = c["model_type"]
-    count = c.get("num_experts") or c.get("num_local_experts")
-    if count:
-        w.add_expert_count(count)
-        w.add_expert_used_count(c.get("top_k_experts") or c["num_experts_per_tok"])
-    if count and kind in ("gemma4_text", "qwen2_moe", "qwen3_moe", "gpt_oss", "lfm2_moe"):
-        w.add_expert_feed_forward_length(c.get("moe_intermediate_size") or c["intermediate_size"])
-    if kind in ("qwen2_moe", "qwen3_5_moe_text", "qwen3_next"):
-        w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
-    if kind.startswith("granite"):
-        w.add_embedding_scale(c["embedding_multiplier"])
-        w.add_residual_scale(c["residual_multiplier"])
-        w.add_attention_scale(c["attention_multiplier"])
-        w.add_logit_scale(c["logits_scaling"])
-    if kind == "granitemoehybrid":
-        w.add_expert_shared_feed_forward_length(c["shared_intermediate_size"])
-    if "mamba_d_conv" in c:
-        mamba(w, c)
-    if kind == "lfm2_moe":
-        w.add_leading_dense_block_count(c["num_dense_layers"])
-        w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
-    if kind == "granite_swa":
-        w.add_array("granite_swa.attention.rope_pattern", [theta != 0 for theta in c["layer_rope_theta"]])
-    if kind == "cohere2":
-        w.add_logit_scale(c["logit_scale"])
-    if kind == "gpt_neox":
-        w.add_parallel_residual(c["use_parallel_residual"])
-
-
-def mamba(w, c):
-    """The sizes of Mamba-2."""
-    w.add_ssm_conv_kernel(c["mamba_d_conv"])
-    w.add_ssm_state_size(c["mamba_d_state"])
-    w.add_ssm_group_count(c["mamba_n_groups"])
-    w.add_ssm_inner_size(c.get("mamba_d_ssm") or c["mamba_expand"] * c["hidden_size"])
-    w.add_ssm_time_step_rank(c["mamba_n_heads"])
-
-
-# By the ends of names: those of llama.cpp.
-MAMBA = {"mamba.dt_bias": "ssm_dt.bias", "mamba.A_log": "ssm_a", "mamba.D": "ssm_d"}
-
-
-def to_mamba(own, x, c):
-    """A tensor of Mamba-2 as llama.cpp has it."""
-    if own.endswith("ssm_a"):
-        return -numpy.exp(x)[:, None]
-    if own.endswith("ssm_d"):
-        return x[:, None]
-    if "ssm_conv1d.weight" in own:
-        return x[:, 0]
-    if "ssm_norm" in own:
-        return x.reshape(c["mamba_n_groups"], -1)
-    return x
-
-
-def folded(weights, c):
-    """The weights of Falcon-H1 times its multipliers, as llama.cpp has them."""
-    inner, bc = c["mamba_d_ssm"], c["mamba_n_groups"] * c["mamba_d_state"]
-    parts = torch.cat([torch.full((n,), m) for n, m in zip((inner, inner, bc, bc, c["mamba_n_heads"]), c["ssm_multipliers"])])
-    a = c["attention_in_multiplier"]
-    by = {"feed_forward.down_proj": c["mlp_multipliers"][1], "feed_forward.gate_proj": c["mlp_multipliers"][0], "k_proj": a * c["key_multiplier"], "q_proj": a, "v_proj": a,
-          "o_proj": c["attention_out_multiplier"], "mamba.out_proj": c["ssm_out_multiplier"], "mamba.in_proj": c["ssm_in_multiplier"] * parts[:, None],
-          "lm_head": c["lm_head_multiplier"], "embed_tokens": c["embedding_multiplier"]}
-    return {k: x.float() * next((m for part, m in by.items() if k.endswith(part + ".weight")), 1.0) for k, x in weights.items()}
 
 
 def stacked(weights, c):
@@ -358,27 +271,6 @@ def stacked(weights, c):
         else:
             new[k] = x
     return new | {k: torch.stack([of[i] for i in sorted(of)]) for k, of in experts.items()}
-
-
-def llama3_factors(rope, head_dim):
-    """What Llama 3's frequencies are divided by."""
-    f = rope["rope_theta"] ** (-numpy.arange(0, head_dim, 2) / head_dim)
-    turns = rope["original_max_position_embeddings"] * f / (2 * numpy.pi)
-    fast = numpy.clip((turns - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"]), 0, 1)
-    return (1 / ((1 - fast) / rope["factor"] + fast)).astype(numpy.float32)
-
-
-def vocabulary(w, c):
-    """A vocabulary of made-up tokens."""
-    n = c["vocab_size"]
-    w.add_tokenizer_model("llama")
-    w.add_tokenizer_pre("default")
-    w.add_token_list(["<unk>", "<s>", "</s>"] + [f"▁t{i}" for i in range(3, n)])
-    w.add_token_scores([float(-i) for i in range(n)])
-    w.add_token_types([gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.NORMAL] * (n - 3))
-    w.add_bos_token_id(1)
-    w.add_eos_token_id(c["eos_token_id"])
-    w.add_add_bos_token(True)
 
 
 def gguf_folder(out, name, config, cls, quantized, arch=None, **options):
@@ -588,6 +480,7 @@ GGUF = {
     "gguf-lfm2": lambda: (decoders.llama(hf.Lfm2Config, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False, **SIZES), hf.Lfm2ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
     "gguf-lfm2moe": lambda: (decoders.llama(hf.Lfm2MoeConfig, num_hidden_layers=3, num_dense_layers=1, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=32, layer_types=["conv", "full_attention", "conv"], **SIZES), hf.Lfm2MoeForCausalLM, {}, {}),
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
+    "gguf-gemma3n": lambda: (decoders.gemma3n(head_dim=32, num_attention_heads=2, num_key_value_heads=1, intermediate_size=[64, 32, 64, 96], hidden_size_per_layer_input=32, vocab_size_per_layer_input=decoders.VOCAB, laurel_rank=8), hf.Gemma3nForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-gemma4": lambda: (decoders.gemma4(hidden_size_per_layer_input=32, head_dim=32, global_head_dim=64, num_attention_heads=2, num_key_value_heads=1, intermediate_size=64, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-gemma4-moe": lambda: (decoders.gemma4(hidden_size_per_layer_input=0, num_hidden_layers=2, layer_types=["sliding_attention", "full_attention"], global_head_dim=32, intermediate_size=64, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=32), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-granitehybrid": lambda: (decoders.mamba(hf.GraniteMoeHybridConfig, **GRANITE4, layer_types=["linear_attention", "full_attention"], num_local_experts=0, intermediate_size=40, mamba_n_groups=1), hf.GraniteMoeHybridForCausalLM, {}, {}),

@@ -48,6 +48,8 @@ type Decoder struct {
 	Instead map[int]int
 	// Beside makes what each layer gets beside the rows; nil: nothing.
 	Beside *PerLayer
+	// Streams are what passes through the layers in the place of rows; nil: rows do.
+	Streams *Streams
 	// Kept is how many layers leave their keys and values to later ones.
 	Kept int
 	// Frequencies are those of the rotary positions where they depend on the length of
@@ -157,6 +159,14 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 			return err
 		}
 	}
+	x := dst
+	if d.Streams != nil {
+		x = ws.Alloc(d.Streams.Count() * len(dst)) // [streams, rows, D]
+		if err := d.Streams.Open(ws, x, dst); err != nil {
+			return err
+		}
+		in.X = x
+	}
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
 	}
@@ -167,11 +177,16 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 			size := len(tokens) * d.Beside.Width
 			in.Beside = beside[i*size : (i+1)*size] // [rows, P]
 		}
-		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil { // [rows, D]
+		if err := l.Forward(ws, x, in, cache.Layer(i)); err != nil { // [rows, D], or [streams, rows, D]
 			return err
 		}
 	}
 	cache.End(batch)
+	if d.Streams != nil {
+		if err := d.Streams.Close(ws, dst, x); err != nil { // [rows, D]
+			return err
+		}
+	}
 	if d.Norm == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ type PerLayer struct {
 	Project       *transformer.Linear    // from the vectors of the tokens to Layers*Width
 	Norm          *transformer.Norm      // of Width, of what Project gives
 	Tokens        *transformer.Embedding // [vocabulary, Layers*Width], added to that; nil: none
+	Padded        bool                   // a token beyond the table has the first vector of it; else it is an error
 }
 
 // Forward sets dst, [Layers, rows, Width], for tokens and their vectors x, [rows, D].
@@ -27,7 +28,7 @@ func (p *PerLayer) Forward(ws *transformer.Workspace, dst []float32, tokens []in
 		return err
 	}
 	if p.Tokens != nil {
-		if err := p.Tokens.Add(ws, y, tokens); err != nil { // y += vectors of the tokens  [rows, layers*P]
+		if err := p.Tokens.Add(ws, y, p.within(tokens)); err != nil { // y += vectors of the tokens  [rows, layers*P]
 			return err
 		}
 		ws.Threads.Scale(y, y, float32(1/math.Sqrt2))
@@ -38,4 +39,25 @@ func (p *PerLayer) Forward(ws *transformer.Workspace, dst []float32, tokens []in
 		}
 	}
 	return nil
+}
+
+// within is tokens, of which those beyond a padded table are token 0.
+func (p *PerLayer) within(tokens []int) []int {
+	if !p.Padded {
+		return tokens
+	}
+	var own []int
+	for i, t := range tokens {
+		if t < p.Tokens.Vocab {
+			continue
+		}
+		if own == nil {
+			own = append(own, tokens...)
+		}
+		own[i] = 0
+	}
+	if own == nil {
+		return tokens
+	}
+	return own
 }

@@ -123,8 +123,9 @@ func (q *Quantizer) warnOfFallbacks() {
 // format is the format that a tensor of two dimensions gets.
 func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
-	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
-	if router && !slices.ContainsFunc(q.Patterns, func(f Pattern) bool { return f.matches(name) }) {
+	// llama.cpp leaves these alone too: routers, and the small matrices of Gemma 3n's streams.
+	left := slices.ContainsFunc([]string{".ffn_gate_inp", "altup_", ".laurel_"}, func(part string) bool { return strings.Contains(name, part) })
+	if left && !slices.ContainsFunc(q.Patterns, func(f Pattern) bool { return f.matches(name) }) {
 		return stored
 	}
 	wanted := q.FormatOf(name, stored, table)
