@@ -228,6 +228,11 @@ compare-models: $(if $(PYTHON),,scripts/configs/.venv) ## every field of every c
 	$(GO) test -c -o scripts/configs/.server ./models
 	$(CONFIGS_PYTHON) scripts/configs/compare.py $(or $(FLAGS),-every 12) scripts/configs/.server
 
+.PHONY: compare-llama-cpp
+compare-llama-cpp: $(if $(PYTHON),,scripts/configs/.venv) ## log-probabilities of small GGUF files of every architecture beside those of llama.cpp, whose programs are in LLAMA_CPP=FOLDER (a minute)
+	folders=$$(mktemp -d) && trap 'rm -r $$folders' EXIT && $(CONFIGS_PYTHON) scripts/folders/generate.py $$folders full-gguf-gemma3n && \
+	AVOFORMER_LLAMA_CPP=$(abspath $(LLAMA_CPP)) AVOFORMER_LLAMA_FILES=$$folders $(GO) test ./models/internal/llamacpp -count=1 -v -run TestLlamaCpp
+
 .PHONY: compare-sentences
 compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ## every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
 	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .

@@ -15,6 +15,11 @@ def gemma3n(w, c):
     w.add_activation_sparsity_scale([torch.distributions.normal.Normal(0, 1).icdf(torch.tensor(s)).item() for s in c["activation_sparsity_pattern"]])
     w.add_sliding_window_pattern([t == "sliding_attention" for t in c["layer_types"]])
     w.add_final_logit_softcapping(c["final_logit_softcapping"])
+    layers, kv = c["num_hidden_layers"], c["num_key_value_heads"] * c["head_dim"]
+    for i in range(layers - c["num_kv_shared_layers"], layers):  # published files have these, which nothing reads
+        w.add_tensor(f"blk.{i}.attn_k.weight", numpy.zeros((kv, c["hidden_size"]), numpy.float32))
+        w.add_tensor(f"blk.{i}.attn_v.weight", numpy.zeros((kv, c["hidden_size"]), numpy.float32))
+        w.add_tensor(f"blk.{i}.attn_k_norm.weight", numpy.zeros(c["head_dim"], numpy.float32))
 
 
 ALTUP = ("altup_projections", "altup_unembed_projections")

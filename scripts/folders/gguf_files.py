@@ -501,3 +501,13 @@ GGUF = {
 def _(out, name):
     config, cls, quantized, options = GGUF[name]()
     gguf_folder(os.path.join(os.path.dirname(out.rstrip("/")), "gguf"), name.removeprefix("gguf-"), config, cls, quantized, seed=2000, **options)
+
+
+@folder("full-gguf-gemma3n")
+def _(out, name):
+    """A file that llama.cpp reads too: it has Gemma 3n's number of layers, of activations that pass, and of per-layer embeddings built in."""
+    layers, shared = 30, 10
+    c = decoders.gemma3n(head_dim=32, num_attention_heads=2, num_key_value_heads=1, hidden_size=64, intermediate_size=1024, num_hidden_layers=layers, num_kv_shared_layers=shared, hidden_size_per_layer_input=256,
+                         vocab_size_per_layer_input=decoders.VOCAB, laurel_rank=64, layer_types=(["sliding_attention"] * 4 + ["full_attention"]) * (layers // 5),
+                         activation_sparsity_pattern=[0.95] * 10 + [0.0] * (layers - 10), final_logit_softcapping=30.0)
+    gguf_folder(out, name.removeprefix("full-gguf-"), c, hf.Gemma3nForCausalLM, {}, seed=2000, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])
