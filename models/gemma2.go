@@ -169,7 +169,7 @@ func readGemmaGGUF(r *llamacpp.Reader) {
 	// Not among the metadata: of the published sizes, the largest of each version (46
 	// and 62 layers) alone scales queries by the width of a head's share of the rows.
 	scale, _ := r.Fields["head_dim"].(int64)
-	layers := r.IntegerOf("block_count")
+	layers := r.Layers()
 	if heads := r.IntegerOf("attention.head_count"); (layers == 46 || layers == 62) && heads > 0 {
 		scale = r.IntegerOf("embedding_length") / heads
 	}

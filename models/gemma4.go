@@ -2,11 +2,6 @@ package models
 
 import (
 	"math"
-<<<<<<< HEAD
-	"slices"
-=======
-	"strings"
->>>>>>> cb6f5c8a (models: gemma3n and gemma3n_text (text), in folders and GGUF files; streams of rows, of which a layer computes one)
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"

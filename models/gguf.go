@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/avoformer/avoformer/fault"
@@ -72,6 +73,8 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	if r.Pool != nil {
 		ignored = append(ignored, "output.weight")
 	}
+	further, warnings := r.Further()
+	ignored = append(ignored, further...)
 	m, err := c.build(build, lora.Base{Weights: r.Weights, Architecture: r.Architecture}, o, ignored...)
 	if err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	if r.Pool != nil {
 		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool, dense...)
 	}
-	m.Warnings = append(m.Warnings, o.warn(append(r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0)...)...)...)
+	m.Warnings = append(m.Warnings, o.warn(slices.Concat(warnings, r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0))...)...)
 	return m, nil
 }
 

@@ -61,8 +61,7 @@ func readGraniteHybridGGUF(r *llamacpp.Reader) {
 // otherwise. It returns the number of the first layer with attention, and of the first without; -1: there is none.
 func readHeadsByLayer(r *llamacpp.Reader, otherwise string) (attends, others int) {
 	key := r.Key("attention.head_count_kv")
-	heads, err := r.File.Ints(key)
-	r.Note(err)
+	heads := r.Integers("attention.head_count_kv")
 	kinds := make([]string, len(heads))
 	for i, n := range heads {
 		if kinds[i] = otherwise; n == 0 {

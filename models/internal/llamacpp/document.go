@@ -51,6 +51,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	r.Fields["vocab_size"] = embedding.Shape[0]
 	r.Integer("hidden_size", "embedding_length", true)
 	r.Integer("num_hidden_layers", "block_count", true)
+	r.further()
 	r.Integer("num_attention_heads", "attention.head_count", true)
 	if !r.own.Varying {
 		r.Integer("intermediate_size", "feed_forward_length", !r.own.Experts)

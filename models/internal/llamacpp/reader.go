@@ -67,6 +67,7 @@ func (r *Reader) Integer(field, key string, wanted bool) {
 	key = r.Key(key)
 	n, err := r.File.Int(key)
 	if list, listErr := r.File.Ints(key); listErr == nil && len(list) > 0 {
+		list = each(r, list)
 		n, err = list[0], nil
 		if len(slices.Compact(list)) > 1 {
 			err = errors.New("it differs from layer to layer: not supported")
@@ -90,7 +91,7 @@ func (r *Reader) Integers(key string) []int64 {
 	}
 	key = r.Key(key)
 	if n, err := r.File.Int(key); err == nil {
-		return slices.Repeat([]int64{n}, int(layers))
+		return each(r, slices.Repeat([]int64{n}, int(layers)))
 	}
 	list, err := r.File.Ints(key)
 	if err == nil && len(list) != int(layers) {
@@ -100,7 +101,7 @@ func (r *Reader) Integers(key string) []int64 {
 		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: key, Err: err})
 		return nil
 	}
-	return list
+	return each(r, list)
 }
 
 // Number takes a field from the architecture's key.
@@ -193,6 +194,7 @@ func (r *Reader) Windows(group int64) {
 			list[i] = (int64(i)+1)%group != 0
 		}
 	}
+	list = each(r, list)
 	kinds := make([]string, len(list))
 	for i, slides := range list {
 		if kinds[i] = configuration.FullAttention; slides {
