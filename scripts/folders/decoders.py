@@ -232,6 +232,23 @@ def _(out, name):
     decoder(out, name, hf.Gemma3nForCausalLM(c), hf.Gemma3nForCausalLM, seed=3680, scale=[("embed_tokens.", 0.1), ("modality_router", 8)], config=config if name == "gemma3n_text" else None)
 
 
+@folder("gemma3n")
+def _(out, name):
+    """gemma3n_text as published, within the model that reads images and hears sound too. Of the towers, which would need other packages, a tensor each is there."""
+    def config(c):
+        text = dict(c, model_type="gemma3n_text")
+        c.clear()
+        c.update(architectures=["Gemma3nForConditionalGeneration"], model_type="gemma3n", text_config=text, vision_config=dict(model_type="gemma3n_vision"), audio_config=dict(model_type="gemma3n_audio"), tie_word_embeddings=True,
+                 vision_soft_tokens_per_image=4, audio_soft_tokens_per_image=3, boi_token_id=94, eoi_token_id=101, image_token_id=102, boa_token_id=95, eoa_token_id=103, audio_token_id=104, eos_token_id=[EOS])
+
+    def rename(w):
+        towers = ("vision_tower.timm_model.conv_stem.conv", "audio_tower.conformer.0.norm", "embed_vision.embedding", "embed_audio.embedding")
+        return {k.replace("model.", "model.language_model.", 1): x for k, x in w.items()} | {f"model.{t}.weight": torch.ones(2) for t in towers}
+
+    c = gemma3n(vocab_size_per_layer_input=VOCAB)
+    decoder(out, name, hf.Gemma3nForCausalLM(c), hf.Gemma3nForCausalLM, seed=3690, scale=[("embed_tokens.", 0.1)], published=dict(config=config, rename=rename))
+
+
 GEMMA4_IMAGES = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8, intermediate_size=24, patch_size=4, position_embedding_size=16)
 GEMMA4_SOUND = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, subsampling_conv_channels=[4, 4], output_proj_dims=16)
 
