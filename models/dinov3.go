@@ -55,9 +55,7 @@ func newDINOv3(c *Checkpoint) (*Model, error) {
 	body := c.Loader.At("embeddings.")
 	body.Ignore("mask_token") // of training
 	class := body.Tensor("cls_token", 1, 1, config.Dim)
-	if config.Registers == 0 {
-		body.Ignore("register_tokens") // without elements
-	} else {
+	if config.Registers > 0 || body.Has("register_tokens") { // without registers it may be there without elements
 		class = append(class[:len(class):len(class)], body.Tensor("register_tokens", 1, config.Registers, config.Dim)...)
 	}
 	return &Model{
