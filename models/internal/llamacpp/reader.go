@@ -61,6 +61,22 @@ func (r *Reader) Note(err error) {
 	}
 }
 
+// furtherLayers is the key of how many of the last layers predict further tokens.
+const furtherLayers = "nextn_predict_layers"
+
+// Layers is the number of layers without those that predict further tokens.
+func (r *Reader) Layers() int64 {
+	return r.IntegerOf("block_count") - max(r.IntegerOf(furtherLayers), 0)
+}
+
+// each is a list with a value for each layer, without those for layers that predict further tokens.
+func each[T any](r *Reader, list []T) []T {
+	if n := r.Layers(); int64(len(list)) == r.IntegerOf("block_count") && n > 0 {
+		return list[:n]
+	}
+	return list
+}
+
 // Integer takes a field from the architecture's key. A list of equal numbers, one for
 // each layer, counts as one.
 func (r *Reader) Integer(field, key string, wanted bool) {
