@@ -31,7 +31,7 @@ var attentionKernels = []Kernel{
 		},
 		Params: []Param{update("s", "rows", "cols", "ld"), turn("rows", 0, "1", "2", "3", "4", "7", "9"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			update("max", "1", "rows", ""), update("sum", "1", "rows", ""), out("factor", "1", "rows", "")},
-		Close: Closeness{Relative: true},
+		Close: Closeness{Exact: true},
 		Body:  kernel.AttnSoftmax,
 	},
 	{
@@ -39,12 +39,12 @@ var attentionKernels = []Kernel{
 		Doc: []string{
 			"computes, panel by panel of nr rows, the tier's NR, a transpose:",
 			"",
-			"\tdst[i/nr*nr*cols+j*nr+i%nr] = alpha * x[i*ldx+j]",
+			"\tdst[i/nr*nr*cols+j*nr+i%nr] = x[i*ldx+j]",
 			"",
 			"for i < rows, a multiple of nr, and j < cols, a multiple of 16.",
 		},
 		Params: []Param{out("dst", "rows", "cols", ""), in("x", "rows", "cols", "ldx"), each("rows", 0, "0", "nr", "2*nr"),
-			each("cols", 1, "16", "32", "48"), Stride("ldx"), scalar("alpha", 1.25), turn("nr", 1, "nr")},
+			each("cols", 1, "16", "32", "48"), Stride("ldx"), turn("nr", 1, "nr")},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX512"}},
 		Body:  kernel.AttnKeys,
@@ -75,25 +75,12 @@ var attentionKernels = []Kernel{
 			in("factor", "1", "rows", "")},
 		Body: kernel.AttnScaleRows,
 	},
-	{
-		File: "attention", Source: "attention.go", Name: "attnDot",
-		Doc: []string{
-			"computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]",
-			"for i < rows, j < n and d < dim.",
-		},
-		Params: []Param{turn("rows", 0, "0", "1", "2"), turn("n", 0, "0", "6", "12", "18", "24", "5", "1", "7", "8", "14", "20", "27"),
-			lengths("dim", 1, "vectorLengths"), scalar("alpha", 1.25),
-			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
-			out("s", "rows", "n", "lds"), Stride("lds")},
-		Close: Closeness{Sums: 256},
-		Body:  kernel.AttnDot,
-	},
 	wholeHeads("attnShort", kernel.AttnShort, []string{
-		fmt.Sprintf("is attention of one head with at most %d queries and keys:", kernel.ShortQueries),
+		fmt.Sprintf("is attention of one head with at most %d queries and keys, whose scores are in s, a key in each row of %d elements:", kernel.ShortQueries, kernel.ShortQueries),
 		"",
 		"\tfor r := range rows {",
 		"\t\tfor j := range n {",
-		"\t\t\tscore[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]",
+		fmt.Sprintf("\t\t\tscore[j] = s[j*%d+r] + bias[j*ldb+r]", kernel.ShortQueries),
 		"\t\t}",
 		"\t\tp := weight * softmax(score)",
 		"\t\tfor c := range cols {",
@@ -102,14 +89,13 @@ var attentionKernels = []Kernel{
 		"\t}",
 		"",
 		"The elements of a row of bias from the number of rows on do not matter. A bias of -Inf",
-		"hides the key, whatever the product; a query that sees none has zeros. There is no bias",
-		"where that is empty.",
+		"hides the key, whatever the score; a query that sees none has zeros. There is no bias",
+		"where that is empty. It leaves anything in s.",
 	}, Operand{Name: "bias", Elem: Float32, Rows: "n", Cols: expr(kernel.ShortQueries), Stride: "ldb", OneRow: true, Access: Read, MayBeEmpty: true},
 		Operand{Name: "s", Elem: Float32, Rows: expr(kernel.ShortRows), Cols: expr(kernel.ShortQueries), Access: Scratch}),
 	wholeHeads("attnFew", kernel.AttnFew, []string{
-		fmt.Sprintf("is attnShort for fewer queries and up to %d keys, or one query and any number, with", kernel.FewKeys),
+		fmt.Sprintf("is attnShort for fewer queries and up to %d keys, with s[r*%d+j] for s[j*%d+r] and", kernel.FewKeys, kernel.FewRow, kernel.ShortQueries),
 		"bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.",
-		"For a single query s may have n+1 elements, rounded up to a multiple of 16.",
 	}, Operand{Name: "bias", Elem: Float32, Rows: "rows", Cols: "(n+15)&^15", Stride: "ldb", OneRow: true, Access: Read},
 		Operand{Name: "s", Elem: Float32, Rows: "rows", Cols: expr(kernel.FewRow), Access: Scratch}),
 	{
@@ -118,7 +104,7 @@ var attentionKernels = []Kernel{
 		Sizes: []Size{lengths("cols", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7")},
 		Params: []Param{update("o", "1", "cols", ""), in("p", "1", "n", ""),
 			in("v", "n", "cols", "ldv"), Stride("ldv")},
-		Close: sums,
+		Close: Closeness{Exact: true},
 		Body:  kernel.AttnAccumulate,
 	},
 	{
@@ -178,24 +164,24 @@ var attentionKernels = []Kernel{
 		On: []On{
 			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.WordPanel(kernel.WordDots)},
 			{Tier: "AVX512", Body: kernel.WordPanel(kernel.WordPairs)}, {Tier: "AVX2", Body: kernel.WordPanel(kernel.WordPairs)},
+			{Tier: "NEON", Body: kernel.WordPanel(kernel.WordHalves)},
 		},
 	},
 }
 
-// wordTiers are those that multiply words faster than floats.
-var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}}
+// wordTiers are those that multiply words at least as fast as floats.
+var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}, {Tier: "NEON"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 
-// wholeHeads returns a kernel that is all of attention for a head. The tests have their own list of sizes for it.
+// wholeHeads returns a kernel that is all of attention for a head whose scores are there. The tests have their own list of sizes for it.
 func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch Operand) Kernel {
 	return Kernel{
 		File: "attention", Source: "attention.go", Name: name, Doc: doc,
-		Params: []Param{turn("rows", 0, "1"), turn("n", 1, "1"), turn("dim", 1, "1"), scalar("alpha", 1.25),
-			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
+		Params: []Param{turn("rows", 0, "1"), turn("n", 1, "1"),
 			bias, Stride("ldb"), scratch, scalar("weight", 0.75), turn("cols", 1, "1"),
 			in("v", "n", "cols", "ldv"), Stride("ldv"), out("o", "rows", "cols", "ldo"), Stride("ldo")},
-		Close: Closeness{Sums: 256},
+		Close: Closeness{Exact: true},
 		Body:  emit,
 	}
 }

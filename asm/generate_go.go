@@ -148,8 +148,7 @@ const (
 	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most. Their
 	// scores need ShortRows rows of as many elements.
 	ShortQueries, ShortRows = %d, %d
-	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
-	// scores of a query need FewRow elements.
+	// FewKeys is the number of keys that AttnFew takes at most. The scores of a query need FewRow elements.
 	FewKeys, FewRow = %d, %d
 	// FetchedPiece is how many bytes AttnPanels fetches at a time.
 	FetchedPiece = %d

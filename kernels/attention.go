@@ -88,7 +88,7 @@ type AttentionParams struct {
 	// of it, and computes masked keys too: it skips no tiles.
 	Weights []float32
 	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products of queries and keys in int8,
-	// with a scale for each row of a head. On x86, attention weights become integers of 14 bits and values integers of 10 bits,
+	// with a scale for each row of a head. Attention weights become integers of 14 bits and values integers of 10 bits,
 	// with a scale for each column of a head and some keys. This applies to heads of 32, 64 or 128 elements, more than 12
 	// queries and more than 64 keys, in K and V, without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a
 	// query or key then gives NaN, and one in a value NaN or an infinity. Values of hidden keys should not be far larger than
@@ -104,7 +104,7 @@ type AttentionParams struct {
 // (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022, "FlashAttention"). The memory that
 // it needs in addition to its arguments does not depend on the lengths. It skips tiles that the mask hides completely.
 //
-// Q, K and V are not copied. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Values of hidden
+// K and V are not copied as a whole. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Values of hidden
 // keys must be finite if a nearby query sees keys close to them: such values are multiplied by zero. See doc/numerics.md for the
 // error.
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/attend"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
@@ -90,12 +91,12 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 // smallBlocks makes the tiles small, so that short sequences have many.
 func smallBlocks(t *testing.T) {
 	t.Helper()
-	old := attend.Size
-	t.Cleanup(func() { attend.Size = old })
+	size, sizes := attend.Size, order.Attention
+	t.Cleanup(func() { attend.Size, order.Attention = size, sizes })
 	attend.Size = attend.Sizes{
-		UnitRows: 5, TileKeys: 7, WindowKeys: 4, RelativeRows: 4, RelativeKeys: 6, SplitKeys: 8, FoldKeys: 2, FoldQueries: 64,
-		DotRows: 1, DotKeys: 3, DotTail: 16, AccumulateRows: 1, CrowdedRows: 3,
+		UnitRows: 5, RelativeRows: 4, FoldKeys: 2, FoldQueries: 64, InPlaceRows: 1, AccumulateRows: 1, CrowdedRows: 3,
 	}
+	order.Attention = order.AttentionSizes{Block: 7, WindowBlock: 4, RelativeBlock: 6, Stretch: 8}
 }
 
 func randomBools(r *rand.Rand, n int, p float64) []bool {

@@ -21,12 +21,6 @@ const float32Bits = "testdata/float32_bits.txt"
 
 var updateFloat32 = flag.Bool("update-float32", false, "write "+float32Bits+" anew")
 
-// notYetEqual are the functions whose bits differ between tiers, and why. It is to become empty: one that no longer
-// differs fails TestFloat32Bits, and then belongs into the table.
-var notYetEqual = map[string]string{
-	"Attention": "strategy and tiles depend on the tier",
-}
-
 // bitCase is a call whose bits are looked at.
 type bitCase struct {
 	function, name string
@@ -104,6 +98,7 @@ func float32Cases() (all []bitCase) {
 	longCases(add)
 	productCases(add)
 	recurrenceCases(add)
+	attentionBitCases(add)
 	return all
 }
 
@@ -231,20 +226,56 @@ func productCases(add func(function, name string, result func() []float32)) {
 			add("Gemm", name+" transposed", func() []float32 { c := c(); Gemm(NoTrans, Trans, m, n, k, 1.1, a, k, b, k, 0, c, n); return c })
 		}
 	}
-	for _, s := range [][3]int{{1, 70, 64}, {12, 12, 64}, {70, 70, 40}, {7, 200, 33}} {
-		lenQ, lenK, dim := s[0], s[1], s[2]
-		add("Attention", fmt.Sprintf("%dx%dx%d", lenQ, lenK, dim), func() []float32 {
-			dst := make([]float32, 2*lenQ*dim)
-			Attention(AttentionParams{Batch: 1, Heads: 2, LenQ: lenQ, LenK: lenK, HeadDim: dim, Dst: dst, Q: drawn("plain", 1, 2*lenQ*dim),
-				K: drawn("plain", 2, 2*lenK*dim), V: drawn("plain", 3, 2*lenK*dim), Past: lenK - lenQ, Mask: []MaskTerm{CausalMask()},
-				DstStrides: BLHD(lenQ, 2*dim, dim), QStrides: BLHD(lenQ, 2*dim, dim), KStrides: BLHD(lenK, 2*dim, dim), VStrides: BLHD(lenK, 2*dim, dim)})
-			return dst
+}
+
+func attentionBitCases(add func(function, name string, result func() []float32)) {
+	call := func(name string, p AttentionParams) {
+		add("Attention", name, func() []float32 {
+			Attention(p)
+			return append(p.Dst, p.Weights...)
 		})
+	}
+	for _, s := range attentionSetups {
+		kinds := []string{"plain", "ties"}
+		if s.lenQ*s.lenK < 10000 {
+			kinds = append(kinds, "wide", "denormal", "special")
+		}
+		for _, kind := range kinds {
+			p := s.params(kind)
+			if s.pages {
+				p.K, p.V = nil, nil
+			}
+			call(s.name+" "+kind, p)
+			if s.pages || s.lenQ*s.lenK > 100000 {
+				continue
+			}
+			p = s.params(kind)
+			p.Weights = make([]float32, p.Heads*p.LenQ*p.LenK)
+			call(s.name+" "+kind+" weights", p)
+			p = s.params(kind)
+			p.Relative, p.RelativeKeys = drawn("plain", 5, (2*p.LenK-1)*p.HeadDim), true
+			call(s.name+" "+kind+" relative", p)
+		}
+	}
+	for _, s := range int8Setups {
+		for _, kind := range []string{"plain", "wide", "ties"} {
+			p := s.params(kind)
+			p.Int8 = true
+			call("int8 "+s.name+" "+kind, p)
+		}
 	}
 }
 
-// TestFloat32Bits wants the bits of one committed table on every tier. Of the functions that differ yet, it wants a
-// difference, where the machine has several tiers.
+// int8Setups are calls that are computed with integers if Int8 says so.
+var int8Setups = []attentionSetup{
+	{name: "whole", lenQ: 30, lenK: 70, dim: 32},
+	{name: "tails", lenQ: 75, lenK: 301, dim: 64, bias: true},
+	{name: "causal", lenQ: 90, lenK: 303, dim: 64, causal: true, kvHeads: 1},
+	{name: "window", lenQ: 200, lenK: 280, dim: 32, causal: true, window: 41, alibi: true},
+	{name: "lengths", lenQ: 33, lenK: 1200, dim: 128, lengths: 1111},
+}
+
+// TestFloat32Bits wants the bits of one committed table on every tier.
 func TestFloat32Bits(t *testing.T) {
 	want := map[string]string{}
 	written, err := os.ReadFile(float32Bits)
@@ -261,37 +292,22 @@ func TestFloat32Bits(t *testing.T) {
 		writeFloat32Bits(t, cases)
 		return
 	}
-	first, differs, tiers, equal := map[string]string{}, map[string]bool{}, 0, 0
+	if len(cases) != len(want) {
+		t.Errorf("%d cases for %d lines of %s", len(cases), len(want), float32Bits)
+	}
 	eachISA(t, func(t *testing.T) {
-		tiers++
 		for _, c := range cases {
-			sum := checksum(c.result())
-			if _, ok := notYetEqual[c.function]; ok {
-				if first[c.name] == "" {
-					first[c.name] = sum
-				}
-				differs[c.function] = differs[c.function] || first[c.name] != sum
-			} else if equal++; sum != want[c.name] {
+			if sum := checksum(c.result()); sum != want[c.name] {
 				t.Errorf("%s: checksum %s, want %s", c.name, sum, want[c.name])
 			}
 		}
 	})
-	if equal != tiers*len(want) {
-		t.Errorf("%d cases for %d lines of %s", equal/max(tiers, 1), len(want), float32Bits)
-	}
-	for f := range notYetEqual {
-		if tiers > 1 && !differs[f] {
-			t.Errorf("%s is equal on all %d tiers of this machine: take it from the list, and add it to the table", f, tiers)
-		}
-	}
 }
 
 func writeFloat32Bits(t *testing.T, cases []bitCase) {
 	var lines []string
 	for _, c := range cases {
-		if _, ok := notYetEqual[c.function]; !ok {
-			lines = append(lines, checksum(c.result())+" "+c.name+"\n")
-		}
+		lines = append(lines, checksum(c.result())+" "+c.name+"\n")
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[17:], b[17:]) })
 	if err := os.WriteFile(float32Bits, []byte(strings.Join(lines, "")), 0o644); err != nil {

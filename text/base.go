@@ -59,7 +59,7 @@ func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model
 func (f *base) MaxTokens() int { return f.limit }
 
 // Fingerprint is a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
-// 3b6a27bcceb6a42d62a3-int8-4.avx2: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
+// 3b6a27bcceb6a42d62a3-int8-5: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
 // the weights, followed by a checksum of everything else that changes results; and the version of the numerics.
 // Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
 //

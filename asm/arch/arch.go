@@ -72,8 +72,6 @@ type Tile struct{ MR, NR int }
 
 // Blocking is how much kernels keep in registers at once. It was measured on AVX2 and AVX-512. NEON has the values of AVX2.
 type Blocking struct {
-	// Held is the number of vectors of one operand that dot products of attention keep in registers.
-	Held int
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
 	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
@@ -133,7 +131,7 @@ func (t Tier) Check() error {
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
 	case !slices.Contains(ofTiers, t.State):
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
-	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
+	case min(t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)
 	case t.Integers.Rows < 1:
 		return fmt.Errorf("arch: tier %s: Integers has no rows", t.Name)

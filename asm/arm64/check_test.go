@@ -174,6 +174,8 @@ func everything(f *Function) {
 	for _, op := range []func(m, n, d Arranged){f.VSMULL2, f.VSMLAL2} {
 		op(v.B16(), w.B16(), x.H8())
 	}
+	f.VSMLAL(v.H4(), w.H4(), x.S4())
+	f.VSMLAL2(v.H8(), w.H8(), x.S4())
 	f.VSDOT(v.S(3), w.B16(), x.S4())
 	f.VSMMLA(v.B16(), w.B16(), x.S4())
 	f.MOVHULoad(At(p, 8190), d)

@@ -90,6 +90,8 @@ var words = []word{
 	{op: "VSMULL2", form: widening, arr: H8, from: B16, base: 0x4e20c000, gnu: "smull2"},
 	{op: "VSMLAL", form: widening, arr: H8, from: B8, base: 0x0e208000, gnu: "smlal"},
 	{op: "VSMLAL2", form: widening, arr: H8, from: B16, base: 0x4e208000, gnu: "smlal2"},
+	{op: "VSMLAL", form: widening, arr: S4, from: H4, base: 0x0e608000, gnu: "smlal"},
+	{op: "VSMLAL2", form: widening, arr: S4, from: H8, base: 0x4e608000, gnu: "smlal2"},
 	{op: "VSADALP", form: convert, arr: S4, from: H8, base: 0x4e606800, gnu: "sadalp"},
 	{op: "VSDOT", form: dotElement, arr: S4, from: B16, base: 0x4f80e000, gnu: "sdot", extension: "dotprod"},
 	{op: "VSMMLA", form: widening, arr: S4, from: B16, base: 0x4e80a400, gnu: "smmla", extension: "i8mm"},
@@ -325,12 +327,12 @@ func (f *Function) VSMULL2(m, n, d Arranged) {
 	f.word("VSMULL2", widening, false, []VecOperand{m, n}, d, 0)
 }
 
-// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits.
+// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits, or of the lower four words of 16 bits, in 32.
 func (f *Function) VSMLAL(m, n, d Arranged) {
 	f.word("VSMLAL", widening, true, []VecOperand{m, n}, d, 0)
 }
 
-// VSMLAL2 is VSMLAL for the upper eight bytes.
+// VSMLAL2 is VSMLAL for the upper eight bytes, or four words.
 func (f *Function) VSMLAL2(m, n, d Arranged) {
 	f.word("VSMLAL2", widening, true, []VecOperand{m, n}, d, 0)
 }

@@ -5,12 +5,12 @@ import "github.com/avoformer/avoformer/asm/vec"
 // AttnSoftmax is one step of the online softmax over a tile of scores, in three
 // passes over the rows: the maximum of each; for all rows together, the new
 // running maximum and the factor that the old sum shrinks by; the exponentials
-// and their sum. Several rows are taken at once, whose maxima and sums over the
-// lanes are then formed together.
+// and their sum in vec.DotLanes lanes. Several rows are taken at once, so that their maxima and sums over the
+// lanes are formed together.
 func AttnSoftmax(m vec.Machine) {
 	cols := m.IntParam("cols")
 	tail, together := m.Tail(cols), m.Tier().Blocking.SoftmaxRows
-	sums, maxima := m.Sums(), m.Maxima()
+	maxima := m.Maxima()
 	// eachRow runs step for all rows, some at once; walk are streams with an element a row.
 	eachRow := func(step func(rows []vec.Ptr), walk ...vec.Ptr) {
 		first, left := m.SlicePtr("s"), m.IntParam("rows")
@@ -66,20 +66,22 @@ func AttnSoftmax(m vec.Machine) {
 
 	max, sum = m.SlicePtr("max"), m.SlicePtr("sum")
 	eachRow(func(rows []vec.Ptr) {
-		ref, total := make([]vec.V, len(rows)), make([]vec.V, len(rows))
+		ref, total := make([]vec.V, len(rows)), make([][]vec.V, len(rows))
 		for r := range rows {
-			ref[r], total[r] = m.Max(m.LoadScalar(max, 4*r), least), m.Zero()
+			ref[r], total[r] = m.Max(m.LoadScalar(max, 4*r), least), zeroLanes(m)
 		}
-		vectors(rows, func(span vec.Span, r, i int) {
-			e := exp(span.Load(r, i, negInf), ref[r])
-			m.AddTo(total[r], span.Keep(e, 0))
-			span.Store(r, i, e)
+		inDotLanes(m, cols, tail, rows, func(step laneStep) {
+			for r, row := range rows {
+				e := exp(step.load(row, negInf), ref[r])
+				m.AddTo(total[r][step.chain], step.keep(e))
+				step.store(row, e)
+			}
 		})
 		if len(rows) == 1 {
-			m.StoreScalar(sum, 0, m.Add(m.ReduceAdd(total[0]), m.LoadScalar(sum, 0)))
+			m.StoreScalar(sum, 0, m.Add(m.DotSums(total), m.LoadScalar(sum, 0)))
 			return
 		}
-		m.StoreLanes(sum, m.Add(sums(total), loadFirst(m, sum, len(rows))), 0, len(rows))
+		m.StoreLanes(sum, m.Add(m.DotSums(total), loadFirst(m, sum, len(rows))), 0, len(rows))
 	}, max, sum)
 }
 

@@ -10,28 +10,27 @@ import (
 // scores are ShortRows rows of that many elements.
 const ShortQueries, ShortRows = 64, 64 + 5
 
-// AttnShort is all of attention for a head with few keys: scores, softmax and
-// product with the values, on a scratch of scores that stays in the first-level
-// cache. There is a row for each key, and the queries are side by side in its vectors: so
+// AttnShort is the softmax of a head with few keys, and its product with the values, from a scratch of scores that stays in
+// the first-level cache. There is a row for each key, and the queries are side by side in its vectors: so
 // the softmax needs no reductions over lanes, which would take most of its time.
 // What lanes without a query hold is never looked at.
 //
-// The last elements of queries, keys and values, where they would fill no more than a
+// The last elements of values, where they would fill no more than a
 // quarter of a vector, are taken one by one, for a vector of queries each: they cost
 // an operation for each key then, and not for each key and query. Four rows after those
 // of all keys and one more are for them.
 func AttnShort(m vec.Machine) {
 	a := shortHead{m}
-	a.eachLast("q", "dim", m.SlicePtr("s"), func(column, lanes vec.Ptr) {
-		a.eachQuery(column, "ldq", lanes, func(q, lane vec.Ptr) { m.StoreScalar(lane, 0, m.LoadScalar(q, 0)) })
-	})
-	dim, _ := wholeVectors(m, "dim")
-	dots(m, keys, queries, dim, max(4, m.Width()/2), 2, func(s vec.Ptr) { m.Bump(s, shortBytes) })
 	a.softmax()
 	cols, _ := wholeVectors(m, "cols")
 	weightValues(m, cols, 4, shortBytes)
-	a.eachLast("o", "cols", m.SlicePtr("s"), func(column, lanes vec.Ptr) {
-		a.eachQuery(column, "ldo", lanes, func(o, lane vec.Ptr) { m.StoreScalar(o, 0, m.LoadScalar(lane, 0)) })
+	a.eachLast("o", m.SlicePtr("s"), func(column, lanes vec.Ptr) {
+		o, lane, left := m.CopyPtr(column), m.CopyPtr(lanes), m.IntParam("rows")
+		m.Loop(left, 1, func() {
+			m.StoreScalar(o, 0, m.LoadScalar(lane, 0))
+			m.BumpBy(o, m.IntParam("ldo"))
+			m.Bump(lane, 4)
+		})
 	})
 }
 
@@ -41,11 +40,11 @@ const shortBytes = 4 * ShortQueries
 // shortHead is what the parts of AttnShort share.
 type shortHead struct{ vec.Machine }
 
-// eachLast runs f for each of the last elements that are taken one by one: column is where
+// eachLast runs f for each of the last columns that are taken one by one: column is where
 // it is in the first row of a matrix, and lanes a row for it.
-func (m shortHead) eachLast(matrix, cols string, s vec.Ptr, f func(column, lanes vec.Ptr)) {
+func (m shortHead) eachLast(matrix string, s vec.Ptr, f func(column, lanes vec.Ptr)) {
 	column, lanes := m.SlicePtr(matrix), m.CopyPtr(s)
-	whole, last := wholeVectors(m, cols)
+	whole, last := wholeVectors(m, "cols")
 	m.If(last, func() {
 		m.BumpBy(column, whole)
 		m.Bump(lanes, ShortQueries*shortBytes)
@@ -55,16 +54,6 @@ func (m shortHead) eachLast(matrix, cols string, s vec.Ptr, f func(column, lanes
 			m.Bump(column, 4)
 			m.Bump(lanes, shortBytes)
 		})
-	})
-}
-
-// eachQuery runs f for an element of each query.
-func (m shortHead) eachQuery(column vec.Ptr, ld string, lanes vec.Ptr, f func(column, lane vec.Ptr)) {
-	column, lane, left := m.CopyPtr(column), m.CopyPtr(lanes), m.IntParam("rows")
-	m.Loop(left, 1, func() {
-		f(column, lane)
-		m.BumpBy(column, m.IntParam(ld))
-		m.Bump(lane, 4)
 	})
 }
 
@@ -85,24 +74,11 @@ func (m shortHead) softmax() {
 	exp := expDiff(m)
 	m.Raise(lanes, m.Width()-1) // the last vector need not be full
 	m.Loop(lanes, m.Width(), func() {
-		m.eachLast("k", "dim", s, func(column, lanes vec.Ptr) {
-			q, k, ldk := m.Mul(m.Load(lanes, 0), m.FloatParam("alpha")), m.CopyPtr(column), m.IntParam("ldk")
-			m.eachKey(s, func(row vec.Ptr) {
-				x := m.Load(row, 0)
-				m.FMATo(x, q, m.LoadScalar(k, 0))
-				m.Store(row, 0, x)
-				m.BumpBy(k, ldk)
-			})
-		})
-		top, total := m.biasAndTop(s, bias), m.Zero()
-		end := m.eachKey(s, func(row vec.Ptr) {
-			e := exp(m.Load(row, 0), top)
-			m.AddTo(total, e)
-			m.Store(row, 0, e)
-		})
-		inv := inverse(m, total)
+		top := m.biasAndTop(s, bias)
+		end := m.eachKey(s, func(row vec.Ptr) { m.Store(row, 0, exp(m.Load(row, 0), top)) })
+		inv := inverse(m, m.total(s, end))
 		m.Store(end, 0, inv)
-		m.eachLast("v", "cols", s, func(column, lanes vec.Ptr) {
+		m.eachLast("v", s, func(column, lanes vec.Ptr) {
 			sum, v, ldv := m.Zero(), m.CopyPtr(column), m.IntParam("ldv")
 			m.eachKey(s, func(row vec.Ptr) {
 				m.FMATo(sum, m.Load(row, 0), m.LoadScalar(v, 0))
@@ -113,6 +89,40 @@ func (m shortHead) softmax() {
 		m.Bump(s, 4*m.Width())
 		m.Bump(bias, 4*m.Width())
 	})
+}
+
+// total adds up the exponentials, which begin at s and end at end: key i in lane i modulo vec.DotLanes, and the lanes as DotSums
+// does, four of them at a time.
+func (m shortHead) total(s, end vec.Ptr) vec.V {
+	last, missing, zero := m.IntParam("n"), m.IntParam("n"), m.Zero()
+	m.Loop(last, vec.DotLanes, func() {})
+	m.If(last, func() {
+		m.SubtractInt(missing, missing)
+		m.Raise(missing, vec.DotLanes)
+		m.SubtractInt(missing, last)
+		row := m.CopyPtr(end)
+		m.Loop(missing, 1, func() {
+			m.Store(row, 0, zero)
+			m.Bump(row, shortBytes)
+		})
+	})
+	var fours [4]vec.V
+	for i := range fours {
+		var lanes [4]vec.V
+		for l := range lanes {
+			lanes[l] = m.Zero()
+		}
+		row, left := m.CopyPtr(s), m.IntParam("n")
+		m.Raise(left, vec.DotLanes-1)
+		m.Loop(left, vec.DotLanes, func() {
+			for l, key := range []int{2 * i, 2*i + vec.DotLanes/2, 2*i + 1, 2*i + 1 + vec.DotLanes/2} {
+				m.AddTo(lanes[l], m.Load(row, key*shortBytes))
+			}
+			m.Bump(row, vec.DotLanes*shortBytes)
+		})
+		fours[i] = m.Add(m.Add(lanes[0], lanes[1]), m.Add(lanes[2], lanes[3]))
+	}
+	return m.Add(m.Add(fours[0], fours[1]), m.Add(fours[2], fours[3]))
 }
 
 // biasAndTop adds the bias, if there is one, and finds the greatest score of each query.
@@ -148,49 +158,63 @@ func biased(m vec.Machine, s, b vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(lowest), b), m.Splat(negInf), m.Add(b, s))
 }
 
-// FewKeys is the number of keys that AttnFew takes at most for more than one query: its
-// scores are rows of FewRow elements.
+// FewKeys is the number of keys that AttnFew takes at most: its scores are rows of FewRow elements.
 const FewKeys, FewRow = 256, 256 + 16
 
 // AttnFew is AttnShort for few queries, which would not fill vectors: there is a row of
-// scores for each of them. Only whole vectors of it are used, since what is stored
-// in part cannot be loaded again at once.
+// scores for each of them, whose exponentials are added up in vec.DotLanes lanes. Only as many whole vectors of a row are used,
+// since what is stored in part cannot be loaded again at once.
 func AttnFew(m vec.Machine) {
 	const ld = 4 * FewRow
-	dots(m, queries, keys, m.IntParam("dim"), max(4, m.Width()/2), 2, func(s vec.Ptr) { m.Bump(s, ld) })
-
 	s, bias, rows, n := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows"), m.IntParam("n")
-	m.Raise(n, m.Width()-1)
-	exp := expDiff(m)
+	m.Raise(n, vec.DotLanes-1)
+	exp, lanes := expDiff(m), vec.DotLanes/m.Width()
 	m.Loop(rows, 1, func() {
 		end := m.CopyPtr(s)
 		m.BumpBy(end, m.IntParam("n"))
-		m.IfLE(n, 2*m.Width()-1, func() {
-			x := biased(m, m.Load(s, 0), m.Load(bias, 0))
-			e := exp(x, m.ReduceMax(m.Max(x, m.Splat(lowest))))
-			m.Store(s, 0, e)
-			m.StoreScalar(end, 0, inverse(m, m.ReduceAdd(e)))
+		m.IfLE(n, 2*vec.DotLanes-1, func() {
+			var e []vec.V
+			top := m.Splat(lowest)
+			for i := range lanes {
+				off := 4 * i * m.Width()
+				e = append(e, biased(m, m.Load(s, off), m.Load(bias, off)))
+				m.MaxTo(top, e[i])
+			}
+			top = m.ReduceMax(top)
+			for i := range e {
+				m.CopyTo(e[i], exp(e[i], top))
+				m.Store(s, 4*i*m.Width(), e[i])
+			}
+			m.StoreScalar(end, 0, inverse(m, m.DotSums([][]vec.V{e})))
 		}, func() {
-			each := func(ptrs []vec.Ptr, body func(span vec.Span, i int)) {
-				vec.Each(m, n, vec.Tail{}, 2, ptrs, func(span vec.Span) {
-					for i := range span.Vectors {
-						body(span, i)
+			each := func(ptrs []vec.Ptr, body func(ptrs []vec.Ptr, i, off int)) {
+				var at []vec.Ptr
+				for _, p := range ptrs {
+					at = append(at, m.CopyPtr(p))
+				}
+				left := m.CopyInt(n)
+				m.Loop(left, vec.DotLanes, func() {
+					for i := range lanes {
+						body(at, i, 4*i*m.Width())
+					}
+					for _, p := range at {
+						m.Bump(p, 4*vec.DotLanes)
 					}
 				})
 			}
-			top := [2]vec.V{m.Splat(lowest), m.Splat(lowest)}
-			each([]vec.Ptr{s, bias}, func(span vec.Span, i int) {
-				x := biased(m, span.Load(0, i, 0), span.Load(1, i, 0))
-				m.MaxTo(top[i], x)
-				span.Store(0, i, x)
+			top := m.Splat(lowest)
+			each([]vec.Ptr{s, bias}, func(at []vec.Ptr, _, off int) {
+				x := biased(m, m.Load(at[0], off), m.Load(at[1], off))
+				m.MaxTo(top, x)
+				m.Store(at[0], off, x)
 			})
-			max, total := m.ReduceMax(m.Max(top[0], top[1])), zeros(m)
-			each([]vec.Ptr{s}, func(span vec.Span, i int) {
-				e := exp(span.Load(0, i, 0), max)
+			max, total := m.ReduceMax(top), zeroLanes(m)
+			each([]vec.Ptr{s}, func(at []vec.Ptr, i, off int) {
+				e := exp(m.Load(at[0], off), max)
 				m.AddTo(total[i], e)
-				span.Store(0, i, e)
+				m.Store(at[0], off, e)
 			})
-			m.StoreScalar(end, 0, inverse(m, m.ReduceAdd(m.Add(total[0], total[1]))))
+			m.StoreScalar(end, 0, inverse(m, m.DotSums([][]vec.V{total})))
 		})
 		m.Bump(s, ld)
 		m.BumpBy(bias, m.IntParam("ldb"))

@@ -32,8 +32,14 @@ func WordColumns(m vec.Machine) {
 			do(v, 4*v*width)
 		}
 	}
+	none := func() (all []vec.V) {
+		for range vectors {
+			all = append(all, m.Zero())
+		}
+		return all
+	}
 	m.Loop(m.IntParam("cols"), nr, func() {
-		largest, inverse := zeros(m), zeros(m)
+		largest, inverse := none(), none()
 		row := m.CopyPtr(x)
 		m.Loop(m.IntParam("rows"), 1, func() {
 			each(func(v, off int) { m.MaxMagnitudeTo(largest[v], m.And(m.Load(row, off), magnitude)) })
@@ -54,7 +60,7 @@ func WordColumns(m vec.Machine) {
 			return m.And(m.Horner(m.Load(row, off), inverse[v], roundBias), vec.Const(0xffff))
 		}
 		m.Loop(left, 2, func() {
-			lows := zeros(m)
+			lows := none()
 			each(func(v, off int) { m.CopyTo(lows[v], low(v, off)) })
 			m.BumpBy(row, m.IntParam("ldx"))
 			next(func(v, off int) {
@@ -82,6 +88,9 @@ func WordPanel(dot func() intDot) func(vec.Machine) {
 		t.panel(d.rows(m.Tier()), func() {
 			a := t.rowsOfA()
 			b, k := t.SlicePtr("b"), t.IntParam("k")
+			if t.first > 0 {
+				t.Bump(b, 4*t.first)
+			}
 			n, bytes := d.elements()
 			d.start(t, nil)
 			t.Label(t.label("loop"))
@@ -96,17 +105,18 @@ func WordPanel(dot func() intDot) func(vec.Machine) {
 
 // finishWhole makes floats of the sums, multiplies them with the columns' weights, adds what is in C if it is to, and stores.
 func (t *intTile) finishWhole() {
-	weights := make([]vec.V, t.vectors)
+	weights, sums := make([]vec.V, t.vectors), make([][]vec.V, t.h)
 	for v := range weights {
-		weights[v] = t.Load(t.SlicePtr("weight"), 4*v*t.Width())
+		weights[v] = t.Load(t.SlicePtr("weight"), 4*(t.first+v*t.Width()))
 	}
 	c := t.rowsOfC()
 	t.each(c, func(i, v int, _ vec.Ptr, _ int) {
-		t.IntToFloat(t.dot.sum(i, v))
-		t.MulTo(t.dot.sum(i, v), weights[v])
+		sums[i] = append(sums[i], t.dot.sum(i, v))
+		t.IntToFloat(sums[i][v])
+		t.MulTo(sums[i][v], weights[v])
 	})
 	t.BranchIfParam("add", true, t.label("stored"))
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddLoad(t.dot.sum(i, v), p, off) })
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddLoad(sums[i][v], p, off) })
 	t.Label(t.label("stored"))
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, t.dot.sum(i, v)) })
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
 }

@@ -32,15 +32,15 @@ func gemmDot(m vec.Machine) {
 				acc[i] = append(acc[i], zeroLanes(m))
 			}
 		}
-		inDotLanes(m, m.IntParam("k"), tail, append(as[:rows:rows], bs...), func(chain int, load func(vec.Ptr) vec.V) {
+		inDotLanes(m, m.IntParam("k"), tail, append(as[:rows:rows], bs...), func(s laneStep) {
 			var av []vec.V
 			for _, p := range as {
-				av = append(av, load(p))
+				av = append(av, s.load(p, 0))
 			}
 			for j, p := range bs {
-				bv := load(p)
+				bv := s.load(p, 0)
 				for i := range av {
-					m.FMATo(acc[i][j][chain], av[i], bv)
+					m.FMATo(acc[i][j][s.chain], av[i], bv)
 				}
 			}
 		})
@@ -78,9 +78,41 @@ func zeroLanes(m vec.Machine) (lanes []vec.V) {
 	return lanes
 }
 
-// inDotLanes goes through n elements of rows, whose pointers move: step takes a vector of each row, which load reads, and
-// which belongs to a vector of the lanes.
-func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step func(chain int, load func(vec.Ptr) vec.V)) {
+// laneStep is one vector of each row, and the vector of the lanes that it belongs to.
+type laneStep struct {
+	m     vec.Machine
+	chain int
+	off   int       // bytes from a row's pointer
+	tail  *vec.Tail // nil for a whole vector
+}
+
+// load reads the vector of a row; lanes past the end hold fill.
+func (s laneStep) load(p vec.Ptr, fill vec.Const) vec.V {
+	if s.tail != nil {
+		return s.m.LoadTail(p, *s.tail, fill)
+	}
+	return s.m.Load(p, s.off)
+}
+
+// store writes the vector of a row, without the lanes past the end.
+func (s laneStep) store(p vec.Ptr, v vec.V) {
+	if s.tail != nil {
+		s.m.StoreTail(p, *s.tail, v)
+		return
+	}
+	s.m.Store(p, s.off, v)
+}
+
+// keep is v with zeros in the lanes past the end.
+func (s laneStep) keep(v vec.V) vec.V {
+	if s.tail != nil {
+		return s.m.KeepTail(*s.tail, v, 0)
+	}
+	return v
+}
+
+// inDotLanes calls step for each vector of n elements of rows. The rows' pointers move.
+func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step func(s laneStep)) {
 	width, left := m.Width(), m.CopyInt(n)
 	chains := vec.DotLanes / width
 	bump := func(vectors int) {
@@ -90,21 +122,21 @@ func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step fu
 	}
 	m.Loop(left, vec.DotLanes, func() {
 		for chain := range chains {
-			step(chain, func(p vec.Ptr) vec.V { return m.Load(p, 4*chain*width) })
+			step(laneStep{m: m, chain: chain, off: 4 * chain * width})
 		}
 		bump(chains)
 	})
 	var rest func(chain int)
 	rest = func(chain int) {
 		part := func() {
-			m.If(left, func() { step(chain, func(p vec.Ptr) vec.V { return m.LoadTail(p, tail, 0) }) })
+			m.If(left, func() { step(laneStep{m: m, chain: chain, tail: &tail}) })
 		}
 		if chain+1 == chains {
 			part()
 			return
 		}
 		m.IfLE(left, width-1, part, func() {
-			step(chain, func(p vec.Ptr) vec.V { return m.Load(p, 0) })
+			step(laneStep{m: m, chain: chain})
 			bump(1)
 			m.Subtract(left, width)
 			rest(chain + 1)

@@ -221,11 +221,11 @@ func GemvDot(m vec.Machine) {
 			m.BumpBy(b, ldb)
 			sums[r] = zeroLanes(m)
 		}
-		inDotLanes(m, m.SliceLen("a"), t, streams, func(chain int, load func(vec.Ptr) vec.V) {
-			x := load(streams[0])
+		inDotLanes(m, m.SliceLen("a"), t, streams, func(s laneStep) {
+			x := s.load(streams[0], 0)
 			for r, p := range streams[1:] {
-				m.FMATo(sums[r][chain], x, load(p))
-				if fetch && chain == 0 {
+				m.FMATo(sums[r][s.chain], x, s.load(p, 0))
+				if fetch && s.chain == 0 {
 					m.PrefetchFar(p, 0, ahead, 4)
 				}
 			}

@@ -10,14 +10,15 @@ import (
 // The ways to multiply integers. That of quads is any machine's that has the instruction.
 
 // Quads, Pairs, Words and Octets are the ways of Int8Panel; WordPairs, and WordDots by an instruction of their own, those of
-// WordPanel.
+// WordPanel on x86; WordHalves is that of NEON.
 func Quads() intDot  { return &quads{} }
 func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
 func Octets() intDot { return &octets{} }
 
-func WordPairs() intDot { return &pairs{words: true} }
-func WordDots() intDot  { return &pairs{words: true, dots: true} }
+func WordPairs() intDot  { return &pairs{words: true} }
+func WordDots() intDot   { return &pairs{words: true, dots: true} }
+func WordHalves() intDot { return &wordHalves{} }
 
 // quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
 type quads struct{ sums [][]vec.V }
@@ -145,6 +146,24 @@ func (d *words) twoQuads(t *intTile, a vec.Lanes, j0, j1, v int, b0, b1 vec.V) {
 func (d *words) sum(i, v int) vec.V {
 	s := d.sums[i][2*v:]
 	return d.x.AddPairs(s[0], s[1])
+}
+
+// wordHalves, on NEON, adds the products of words with the lower half of a vector of columns to one sum, and with the upper half to
+// another, whose pairs belong to a column each.
+type wordHalves struct{ words }
+
+func (d *wordHalves) elements() (n, bytes int) { return 8, 2 }
+
+func (d *wordHalves) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+	a.Load(0, 4)
+	for s := range 4 {
+		for v := range t.vectors {
+			columns := t.Load(b, 4*(s*t.Tier().Gemm.NR+v*t.Width()))
+			for i := range t.h {
+				d.x.DotWords([2]vec.V(d.sums[i][2*v:]), a.Lane(i, s), columns)
+			}
+		}
+	}
 }
 
 // octets, on NEON, adds eight products to the sums of two rows and two columns: SMMLA.

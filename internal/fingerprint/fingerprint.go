@@ -1,10 +1,9 @@
 // Package fingerprint composes and compares the short strings that stand for everything that a result depends on
-// beside its input: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-4.avx2.
+// beside its input: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
 package fingerprint
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -15,19 +14,7 @@ const digits = 20
 
 // New is the fingerprint of a model whose files have a digest, in a format. Its version of the numerics is this program's.
 func New(digest, format string) string {
-	return fmt.Sprintf("%s-%s-%s", digest[:digits], format, Numerics())
-}
-
-// Numerics is the version of the numerics, and the tier, as long as attention differs between tiers.
-func Numerics() string { return fmt.Sprintf("%d.%s", kernels.Numerics, Tier()) }
-
-// Tier names the active tier, and without assembly the processor too: compilers fuse multiplications and additions on some.
-func Tier() string {
-	tier := kernels.Active().String()
-	if kernels.Active() == kernels.Generic {
-		tier += "/" + runtime.GOARCH
-	}
-	return tier
+	return fmt.Sprintf("%s-%s-%d", digest[:digits], format, kernels.Numerics)
 }
 
 // Difference says in words how two fingerprints differ, "" if they do not. The first one is that of stored results.

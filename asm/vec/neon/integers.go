@@ -159,6 +159,14 @@ func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x.VSADALP(high.H8(), vector(sums[1]).S4())
 }
 
+// DotWords adds the products of two words of l and each pair of words of b to two sums, whose pairs add up.
+func (x *Machine) DotWords(sums [2]vec.V, l vec.Lane, b vec.V) {
+	both := x.V()
+	x.VDUP(lane(l), both.S4())
+	x.VSMLAL(vector(b).H4(), both.H4(), vector(sums[0]).S4())
+	x.VSMLAL2(vector(b).H8(), both.H8(), vector(sums[1]).S4())
+}
+
 // AddPairs returns the sums of pairs of a, and then of b, in a.
 func (x *Machine) AddPairs(a, b vec.V) vec.V {
 	x.VADDP(vector(b).S4(), vector(a).S4(), vector(a).S4())

@@ -115,16 +115,15 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 	}
 }
 
-// TransposeScaled writes the transpose of Width x Width elements, times a factor: row c of the
+// TransposeWhole writes the transpose of Width x Width elements: row c of the
 // result is bytes*c after dst. Its loads take either port of the arithmetic, its shuffles one.
-func (x *Machine) TransposeScaled(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int, factor vec.V) {
+func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int) {
 	from := x.rowsFrom(src, ldSrc, x.Width())
 	for part := range x.Width() / 4 {
 		var in [4]reg.VecVirtual
 		var to []operand.Mem
 		for i := range in {
 			in[i] = x.quarters(from, i, part)
-			x.VMULPS(vector(factor), in[i], in[i])
 			to = append(to, at(dst, bytes*(4*part+i)))
 		}
 		x.transposeQuarters(in, to)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/kv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
@@ -81,9 +82,9 @@ const (
 // The work is cut into units: the queries [i, i+rows) of one head. Where each head has
 // but one query, or few on keys in pages, a unit is those of all heads that share a key head:
 // the first query of each, then the second. Where there
-// are few queries and few heads, the keys of each unit are cut into splits, whose results
-// are merged at the end. One split of one unit is a piece. How the work is cut depends
-// on the arguments only, never on the number of threads.
+// are few queries and few heads, each stretch of the keys is a split, and the results of the splits
+// are merged at the end. One split of one unit is a piece. How the work is cut does not show in results:
+// what they are, package order says.
 type Call struct {
 	P      Params
 	isa    simd.ISA
@@ -106,8 +107,9 @@ type group struct {
 	rows    int  // query rows of a unit, except the last of a head
 	chunks  int  // units of a head
 	units   int  // of all heads and sequences
-	tile    int  // keys of a tile
-	splits  int  // of a unit
+	tile    int  // keys of a tile: a block
+	stretch int  // keys of a stretch
+	splits  int  // of a unit: 1, or as many as there are stretches
 	split   int  // keys of a split
 	perPart int  // pieces in one part of the parallel loop
 	ints    bool // products are of integers
@@ -119,6 +121,9 @@ type group struct {
 
 // interleaved reports whether the rows of a unit are several queries of several heads, which are brought together.
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
+
+// dots reports whether scores are dot products.
+func (g *group) dots() bool { return order.ScoresAreDots(g.lenQ) }
 
 // partsEnd is the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }

@@ -19,11 +19,11 @@ func (u *unit) fetchAhead(from, to, j int, values bool) {
 		if j == u.lo {
 			u.fetchRows(to, values)
 		}
-	} else if j+u.g.tile >= u.hi && w.next.rows > 0 && !u.g.interleaved() {
+	} else if u.after(j) >= u.hi && w.next.rows > 0 && !u.g.interleaved() {
 		w.next.fetchRows(0, values)
 	}
-	if j+u.g.tile < u.hi {
-		u.fetchKeys(j+u.g.tile, u.hi, from, to, u.rows, values)
+	if u.after(j) < u.hi {
+		u.fetchKeys(u.after(j), u.hi, from, to, u.rows, values)
 	} else if w.next.rows > 0 {
 		w.next.fetchKeys(0, u.g.lenK, from, to, u.rows, values)
 	}
@@ -43,8 +43,8 @@ func (u *unit) fetchRows(r int, output bool) {
 // of the next unit; 0 if there are none.
 func (u *unit) afterValues(j int) uintptr {
 	switch next := &u.w.next; {
-	case j+u.g.tile < u.hi:
-		return u.k.address(j + u.g.tile)
+	case u.after(j) < u.hi:
+		return u.k.address(u.after(j))
 	case next.rows > 0:
 		return next.k.address(u.lo)
 	}

@@ -14,6 +14,22 @@ const wordStep = 16
 // wordValues reports whether values become words: where words are multiplied faster than floats, or as fast.
 func (c *Call) wordValues() bool { return simd.KernelWordPanel.On(c.isa).ISA == c.isa }
 
+// ofHead is the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the
+// head is cut into units.
+func (u *unit) ofHead() (lo, hi int) {
+	lo = u.g.lenK
+	for q := range u.g.lenQ {
+		from, to := 0, u.g.lenK
+		for i := range u.c.P.Mask {
+			from, to = u.c.P.Mask[i].Interval(u.seq, q, u.g.lenQ, u.g.past, from, to)
+		}
+		if from < to {
+			lo, hi = min(lo, from), max(hi, to)
+		}
+	}
+	return min(lo, hi), hi
+}
+
 // packIntegers prepares the keys and the values [j, j+n).
 func (u *unit) packIntegers(j, n int) {
 	c, p, w := u.c, &u.c.P, &u.w.integers

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -12,27 +13,17 @@ import (
 
 // How a call of attention is cut into pieces, and which strategy computes them.
 
-// Sizes is the sizes of the work. They decide in what order numbers are summed
-// up, so none depends on the number of threads or is a matter of tuning.
+// Sizes is the sizes of the work, a matter of speed alone: the order in which numbers are summed up is that of package order.
 type Sizes struct {
-	// A unit has up to unitRows query rows, which share each tile of tileKeys keys.
-	// Windows hide whole tiles, so their tiles are smaller; relative terms need room for
+	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room for
 	// two more products of a tile.
-	UnitRows, TileKeys         int
-	WindowKeys                 int
-	RelativeRows, RelativeKeys int
-	// Keys are cut into splits of splitKeys at least.
-	SplitKeys int
+	UnitRows, RelativeRows int
 	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has fewer than
 	// FoldQueries queries. Separate units would widen the same keys once per head, which takes as long as so few queries do.
 	// With more queries the widening costs little, and longer units are harder to share among threads.
 	FoldKeys, FoldQueries int
-	// Up to DotRows query rows, or DotKeys keys, scores are dot products of queries and keys in place, and keys are not transposed
-	// for the micro-kernel. The last keys of a tile are computed in the same way if they fill at most one in DotTail columns of
-	// the micro-kernel.
-	DotRows, DotKeys, DotTail int
-	// One query takes keys one after the other if they have at least wideDim elements, and more than AttnDot takes at a time.
-	wideDim int
+	// Up to InPlaceRows query rows take keys in place, which are not transposed for the micro-kernel.
+	InPlaceRows int
 	// Up to AccumulateRows query rows add up the values in place.
 	AccumulateRows int
 	// From CrowdedRows query rows on, queries and values are copied if they crowd the cache.
@@ -40,22 +31,21 @@ type Sizes struct {
 }
 
 var Size = Sizes{
-	UnitRows: 256, TileKeys: 256, WindowKeys: 128, RelativeRows: 64, RelativeKeys: 64, SplitKeys: 1024, FoldKeys: 1024, FoldQueries: 24,
-	DotRows: 12, DotKeys: 32, DotTail: 4, wideDim: 64, AccumulateRows: 1, CrowdedRows: 32,
+	UnitRows: 256, RelativeRows: 64, FoldKeys: 1024, FoldQueries: 24, InPlaceRows: 12, AccumulateRows: 1, CrowdedRows: 32,
 }
 
 const (
-	// A unit has at most unitElements elements of queries and a tile tileElements of
-	// keys, which bounds one call of the micro-kernel.
-	unitElements, tileElements = 1 << 16, 1 << 18
+	// A unit has at most unitElements elements of queries, which bounds one call of the micro-kernel.
+	unitElements = 1 << 16
 	// A call is cut into minUnits units at least, as long as that leaves each more than
 	// minRows rows: few units would leave threads waiting for the last of them.
 	minUnits, minRows = 32, 64
 	// Neighbouring units that are computed as one have joinedRows rows at most.
 	joinedRows = 512
-	// Units of up to splitRows rows have their keys cut into splits. maxSplits bounds the
-	// splits of all units together, and so the memory for their results.
-	splitRows, maxSplits = 8, 64
+	// Units of up to splitRows rows have their keys cut into splits, where there are at most splitUnits units.
+	splitRows, splitUnits = 8, 32
+	// The last strip has up to lastRows rows more than the others.
+	lastRows = 12
 	// partElements bounds the scores of the pieces that make one part of a call.
 	partElements = 1 << 11
 	// crowdedElements bounds a copy of queries or values.
@@ -101,31 +91,27 @@ func (c *Call) add(g group, sequences int) {
 	c.groups = append(c.groups, g)
 }
 
-// byIntegers reports whether the units of a group are computed with integers. The answer is the same on every tier.
-// Shorter heads are not, since attendShort takes them on some tiers.
+// byIntegers reports whether the units of a group are computed with integers. The answer is the same on every tier: heads with few
+// queries or keys are not, since some tiers compute them whole.
 func (c *Call) byIntegers(g *group) bool {
 	p := &c.P
-	return p.Int8 && g.way == attendTiles && g.splits == 1 && g.fold == 1 && g.rows > Size.DotRows && g.lenK > simd.ShortQueries &&
-		g.tile%c.nr == 0 && g.tile <= simd.MostWordKeys &&
+	const queries, strip = 12, 32
+	return p.Int8 && g.way == attendTiles && g.fold == 1 && g.lenQ > queries && g.lenK > simd.ShortQueries &&
+		g.tile%strip == 0 && g.tile <= simd.MostWordKeys &&
 		weights.IntegerHead(p.HeadDim) && weights.IntegerHead(p.ValueDim) && p.KPages == nil && p.Relative == nil && p.Sinks == nil
 }
 
-// planUnits chooses the rows of a unit and the keys of a tile.
+// planUnits chooses the rows of a unit; the keys of a tile are a block of package order.
 func (c *Call) planUnits(g *group, sequences int) {
 	p := &c.P
 	limit := Size.UnitRows
-	g.tile = Size.TileKeys
-	for i := range p.Mask {
-		if p.Mask[i].Kind == mask.Window {
-			g.tile = Size.WindowKeys
-		}
-	}
 	if p.Relative != nil {
-		limit, g.tile = Size.RelativeRows, Size.RelativeKeys
+		limit = Size.RelativeRows
 	}
 	dim := max(p.HeadDim, p.ValueDim, 1)
 	limit = max(1, min(limit, unitElements/dim))
-	g.tile = c.evenTile(max(1, min(g.tile, tileElements/dim)), g.lenK)
+	window := slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.Window })
+	g.tile, g.stretch = order.Attention.Of(dim, window, p.Relative != nil)
 	c.cut(g, sequences, 1, limit)
 	if shared := p.Heads / p.KVHeads; g.lenQ == 1 && p.Relative == nil {
 		c.cut(g, sequences, shared, limit)
@@ -162,49 +148,36 @@ func (c *Call) cut(g *group, sequences, fold, limit int) {
 	if strip := c.stripRows(); g.chunks > 1 && limit >= strip && g.fold == 1 && p.Relative == nil {
 		// Whole strips, so that these are the same where units are computed as one. The last one
 		// takes a few rows more, and so does the last unit.
-		strips := (rows - Size.DotRows + strip - 1) / strip
+		strips := (rows - lastRows + strip - 1) / strip
 		g.rows = (strips + g.chunks - 1) / g.chunks * strip
 		g.chunks = (strips*strip + g.rows - 1) / g.rows
 	}
 	g.units = heads * g.chunks
 }
 
-// evenTile is the keys of a tile where limit is what it is to have: up to a quarter more rather than one
-// more tile for a few keys, each of which costs a pass of the online softmax and a short product with
-// the values. Tiles that are smaller for another reason stay as they are.
-func (c *Call) evenTile(limit, keys int) int {
-	if keys <= limit || limit < Size.TileKeys || limit < 2*c.nr {
-		return limit
-	}
-	tiles := (keys - limit/4 + limit - 1) / limit
-	return ((keys+tiles-1)/tiles + c.nr - 1) / c.nr * c.nr
-}
-
-// planSplits cuts the keys of a unit.
+// planSplits cuts the keys of a unit into stretches, where threads would be idle otherwise.
 func (c *Call) planSplits(g *group) {
 	g.splits, g.split = 1, g.lenK
-	most := maxSplits / g.units
+	units := splitUnits
 	switch {
 	case g.way != attendTiles:
 		return
 	case g.interleaved():
-		most = min(most, minUnits/g.units)
+		units = minUnits / 2
 	case g.lenQ*g.fold > splitRows:
 		return
 	}
-	g.splits = max(1, min(most, g.lenK/Size.SplitKeys))
-	g.split = (g.lenK + g.splits - 1) / g.splits
-	g.split = (g.split + g.tile - 1) / g.tile * g.tile
-	g.splits = max(1, (g.lenK+g.split-1)/max(g.split, 1))
+	if n := (g.lenK + g.stretch - 1) / g.stretch; n > 1 && g.units <= units {
+		g.splits, g.split = n, g.stretch
+	}
 }
 
 const (
 	// Up to shortKeys queries and keys, attendShort takes any head. Where vectors have 16
 	// elements it takes heads of roomyKeys, and wide heads of up to simd.ShortQueries.
 	shortKeys, roomyKeys = 32, 40
-	// attendFew takes fewQueries queries with up to simd.FewKeys keys, and one query with
-	// oneKeys.
-	fewQueries, oneKeys = 7, 1024
+	// attendFew takes fewQueries queries with up to simd.FewKeys keys.
+	fewQueries = 7
 	// A head is at most WholeHeadDim wide, and makes at most wholeHeadSteps steps of a product,
 	// which bounds the call.
 	WholeHeadDim, wholeHeadSteps = 1 << 11, 1 << 21
@@ -218,7 +191,7 @@ func (c *Call) chooseStrategy(g *group) strategy {
 		return attendWeights
 	}
 	if g.lenK == 0 || p.KPages != nil || max(p.HeadDim, p.ValueDim) > min(WholeHeadDim, wholeHeadSteps/(g.lenQ*g.lenK)) || g.fold > 1 || g.chunks > 1 ||
-		p.Relative != nil || p.Sinks != nil || len(p.Mask) > 0 && p.Empty != EmptyZero {
+		p.Relative != nil || p.Sinks != nil || len(p.Mask) > 0 && p.Empty != EmptyZero || g.lenK > g.tile || c.biases() > 1 {
 		return attendTiles
 	}
 	most := c.mostShortKeys()
@@ -226,15 +199,25 @@ func (c *Call) chooseStrategy(g *group) strategy {
 	switch {
 	case !few && g.lenQ <= most:
 		return attendShort
-	case few && (g.lenQ <= fewQueries && g.lenK <= simd.FewKeys || g.lenQ == 1 && g.lenK <= oneKeys):
+	case few && g.lenQ <= fewQueries && g.lenK <= simd.FewKeys:
 		return attendFew
 	}
 	return attendTiles
 }
 
+// biases is the number of terms that add something to scores. The strategies for whole heads add it up first, which would be
+// another result if there were several.
+func (c *Call) biases() (n int) {
+	for i := range c.P.Mask {
+		if k := c.P.Mask[i].Kind; k == mask.Bias || k == mask.ALiBi {
+			n++
+		}
+	}
+	return n
+}
+
 // mostShortKeys is the number of queries and of keys up to which attendShort takes a
-// head. The sums over lanes at the end of the dot products weigh less the wider a head
-// is. Vectors of 8, and rows that crowd the cache, are no match for the micro-kernel
+// head. Vectors of 8, and rows that crowd the cache, are no match for the micro-kernel
 // from shortKeys on.
 func (c *Call) mostShortKeys() int {
 	if simd.KernelAttnShort.On(c.isa).Width < 16 || tune.Crowd(c.P.KStrides.Row, 16) {

@@ -17,25 +17,25 @@ func (u *unit) crowded(ld, rows, dim int) bool {
 	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
-// packQueries copies the queries of the unit if they crowd the cache, or are those of several heads.
+// packQueries copies the queries of the unit, times the scale.
 func (u *unit) packQueries() {
-	p, w := &u.c.P, u.w
-	if fold := u.g.fold; u.g.interleaved() {
-		ld := pack.PaddedRow(p.HeadDim)
-		w.queries = mem.Grow(w.queries, u.rows*ld)
-		for h := range fold {
-			simd.CopyRows(u.c.isa, w.queries[h*ld:], u.q[h*p.QStrides.Head:], u.rows/fold, p.HeadDim, fold*ld, p.QStrides.Row)
-		}
-		u.q, u.ldq = w.queries, ld
-		return
-	}
-	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
-		return
+	p, w, fold := &u.c.P, u.w, 1
+	if u.g.interleaved() {
+		fold = u.g.fold
 	}
 	ld := pack.PaddedRow(p.HeadDim)
 	w.queries = mem.Grow(w.queries, u.rows*ld)
-	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
+	for h := range fold {
+		scaleRows(u.c.isa, w.queries[h*ld:], fold*ld, u.q[h*p.QStrides.Head:], u.ldq, u.rows/fold, p.HeadDim, p.Scale)
+	}
 	u.q, u.ldq = w.queries, ld
+}
+
+// scaleRows is dst = alpha*x.
+func scaleRows(isa simd.ISA, dst []float32, lddst int, x []float32, ldx, rows, cols int, alpha float32) {
+	for r := range rows {
+		simd.ScaleVec(isa, dst[r*lddst:][:cols], x[r*ldx:][:cols], alpha)
+	}
 }
 
 // ownOutput is memory for the outputs of an interleaved unit, [rows, ValueDim].
@@ -57,56 +57,64 @@ func (u *unit) spread() {
 	}
 }
 
-// packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and returns
-// how many of them. The keys after these are taken in place, as dot products with the
-// queries. Where the transpose has room for the scale, the first u.scaled keys are scaled.
-func (u *unit) packKeys(j, n int) (packed int) {
+// packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and reports whether it did: scores that are dot
+// products take them in place.
+func (u *unit) packKeys(j, n int) bool {
 	c, p, w := u.c, &u.c.P, u.w
-	inPlace := u.g.rows <= Size.DotRows || n <= Size.DotKeys
-	u.k.load(c.isa, &w.wideKeys, j, n, !inPlace || p.Relative != nil, u.v.address(j))
-	if inPlace {
-		return 0
-	}
-	if tail := n % c.nr; tail*Size.DotTail <= c.nr {
-		n -= tail
+	packs := !u.g.dots()
+	u.k.load(c.isa, &w.wideKeys, j, n, packs || p.Relative != nil, u.v.address(j))
+	if !packs {
+		return false
 	}
 	w.keys = mem.Grow(w.keys, (u.g.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
-	u.scaled = 0
+	at := 0
 	if simd.KernelAttnKeys.InAssembly(c.isa) && p.HeadDim%16 == 0 {
-		u.scaled = n / c.nr * c.nr
-		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
+		at = n / c.nr * c.nr
+		simd.AttnKeys(c.isa, w.keys[:at*p.HeadDim], u.k.from(j), at, p.HeadDim, u.k.ld, c.nr)
 	}
-	for at := u.scaled; at < n; at += c.nr {
+	for ; at < n; at += c.nr {
 		pack.Transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
 	}
-	return n
+	return true
 }
 
 // scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
-// element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
+// element 0 is its first: with the biases, -Inf where hidden. packed is what
 // packKeys returned, for n keys or more.
-func (u *unit) scores(s []float32, lds, ra, rb, j, n, packed int) {
+func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
 	c, p, w := u.c, &u.c.P, u.w
 	q := u.q[ra*u.ldq:]
-	packed = min(packed, n)
-	scaled := min(u.scaled, packed)
-	u.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
-	u.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
-	// One row of wide keys as one stream, while AttnDot takes four vectors of several keys before the next four.
-	stream := u.g.rows == 1 && p.HeadDim >= Size.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width
-	for packed < n {
-		keys, some := u.k.piece(j+packed, n-packed)
-		if stream {
-			simd.GemvDot(c.isa, p.Scale, s[packed:packed+some], q[:p.HeadDim], keys, u.k.ld, 0)
-		} else {
-			simd.AttnDot(c.isa, rb-ra, some, p.HeadDim, p.Scale, q, u.ldq, keys, u.k.ld, s[packed:], lds)
-		}
-		packed += some
+	if packed {
+		u.panels(rb-ra, n, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
+	}
+	for at := 0; at < n && !packed; {
+		keys, some := u.k.piece(j+at, n-at)
+		w.inPlace(c, true, rb-ra, some, q, u.ldq, keys, u.k.ld, s[at:], lds)
+		at += some
 	}
 	if p.Relative != nil {
 		u.addRelative(s, lds, ra, rb, j, n)
 	}
 	u.mask(s, lds, ra, rb, j, n)
+}
+
+// inPlace is the products of rows of two matrices, dot products or chains: s[i*lds+j] is that of row i of a and row j of b.
+func (w *scratch) inPlace(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
+	dim := c.P.HeadDim
+	switch {
+	case dots && rows == 1:
+		simd.GemvDot(c.isa, 1, s[:n], a[:dim], b, ldb, 0)
+		return
+	case dots:
+		simd.GemmDot(c.isa, rows, n, dim, 1, a, lda, b, ldb, s, lds)
+		return
+	}
+	w.panel = mem.Grow(w.panel, c.nr*dim)
+	for at := 0; at < n; at += c.nr {
+		some := min(c.nr, n-at)
+		pack.Transpose(c.isa, w.panel, b[at*ldb:], some, dim, c.nr, ldb)
+		simd.Panel(c.isa, rows, some, dim, 1, a, lda, w.panel, c.nr, 0, s[at:], lds)
+	}
 }
 
 // panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches what
@@ -134,10 +142,10 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
 	wide := &w.wideValues
-	if u.g.rows <= Size.DotRows { // piece by piece, after the keys
+	if u.g.rows <= Size.InPlaceRows { // piece by piece, after the keys
 		wide = &w.wideKeys
 	}
-	u.v.load(c.isa, wide, j, n, u.g.rows > Size.DotRows, u.afterValues(j))
+	u.v.load(c.isa, wide, j, n, u.g.rows > Size.InPlaceRows, u.afterValues(j))
 	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr, keys: n}
 	if u.v.apart {
 		return
@@ -153,33 +161,33 @@ func (u *unit) packValues(j, n int) {
 }
 
 // values is o = beta*o + the tile s times the first n of the prepared values, for the
-// rows [ra, rb).
+// rows [ra, rb); beta is 0 or 1. The products are one chain.
 func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
-	v := &u.tile
-	if !u.v.apart {
-		u.addValues(s, lds, ra, rb, n, v.data, beta)
+	c, w, v, dim := u.c, u.w, &u.tile, u.c.P.ValueDim
+	o, rows := u.o[ra*u.ldo:], rb-ra
+	if !u.v.apart && (v.copied || u.g.rows > Size.AccumulateRows) {
+		u.panels(rows, dim, n, 1, s, lds, v.data, v.ld, v.panel, beta, o, u.ldo)
 		return
 	}
-	for at := 0; at < n; beta = 1 {
-		data, some := u.v.piece(v.first+at, n-at)
-		u.addValues(s[at:], lds, ra, rb, some, data, beta)
+	sums, ld := o, u.ldo
+	if beta != 0 {
+		w.chains = mem.Grow(w.chains, rows*dim)
+		sums, ld = w.chains, dim
+	}
+	for r := range rows {
+		clear(sums[r*ld:][:dim])
+	}
+	for at := 0; at < n; {
+		data, some := v.data, n
+		if u.v.apart {
+			data, some = u.v.piece(v.first+at, n-at)
+		}
+		for r := range rows {
+			simd.AttnAccumulate(c.isa, sums[r*ld:][:dim], s[r*lds+at:][:some], data, v.ld)
+		}
 		at += some
 	}
-}
-
-// addValues is o = beta*o + s times n values.
-func (u *unit) addValues(s []float32, lds, ra, rb, n int, data []float32, beta float32) {
-	c, v, dim := u.c, &u.tile, u.c.P.ValueDim
-	o, rows := u.o[ra*u.ldo:], rb-ra
-	if u.g.rows <= Size.AccumulateRows && !v.copied {
-		for r := range rows {
-			row := o[r*u.ldo:][:dim]
-			if beta == 0 {
-				clear(row)
-			}
-			simd.AttnAccumulate(c.isa, row, s[r*lds:][:n], data, v.ld)
-		}
-		return
+	if beta != 0 {
+		simd.AddRows(c.isa, o, sums, rows, dim, u.ldo, ld)
 	}
-	u.panels(rows, dim, n, 1, s, lds, data, v.ld, v.panel, beta, o, u.ldo)
 }

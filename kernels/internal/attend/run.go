@@ -72,6 +72,9 @@ func (c *Call) piece(w *scratch, g *group, i, units int) {
 	}
 	from := i % g.splits * g.split
 	u.visible(from, min(from+g.split, g.lenK))
+	if g.ints {
+		u.lo, u.hi = u.ofHead()
+	}
 	switch {
 	case g.way == attendWeights:
 		u.withWeights()

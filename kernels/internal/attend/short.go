@@ -3,10 +3,12 @@ package attend
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Attention of whole heads, one call of the assembly each: those with few queries and
+// Attention of whole heads, all of whose scores are there before the softmax: those with few queries and
 // keys (attendShort), and those with very few queries (attendFew).
 
 // headElements is the room that a head needs for scores, and for what is added to them.
@@ -56,13 +58,19 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	}
 	kv := head / (p.Heads / p.KVHeads)
 	q := p.Q[c.row(p.QStrides, seq, head, 0):]
-	keys, values := c.keysOf(p.K, nil, p.KStrides, seq, kv), c.keysOf(p.V, nil, p.VStrides, seq, kv)
-	kernel := simd.AttnShort
-	if g.way == attendFew {
-		kernel = simd.AttnFew
+	k, v := c.keysOf(p.K, nil, p.KStrides, seq, kv), c.keysOf(p.V, nil, p.VStrides, seq, kv)
+	keys, values, ldk := k.from(sees.lo), v.from(sees.lo), k.ld
+	ld := pack.PaddedRow(p.HeadDim)
+	w.queries = mem.Grow(w.queries, g.lenQ*ld)
+	scaleRows(c.isa, w.queries, ld, q, p.QStrides.Row, g.lenQ, p.HeadDim, p.Scale)
+	scores := w.scores[:headElements]
+	if g.way == attendShort { // a product is the same the other way round
+		w.inPlace(c, g.dots(), sees.n, g.lenQ, keys, ldk, w.queries, ld, scores, simd.ShortQueries)
+		simd.AttnShort(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
+		return
 	}
-	kernel(c.isa, g.lenQ, sees.n, p.HeadDim, p.Scale, q, p.QStrides.Row, keys.from(sees.lo), p.KStrides.Row, sees.bias, sees.ldb,
-		w.scores[:headElements], weight, p.ValueDim, values.from(sees.lo), p.VStrides.Row, o, p.DstStrides.Row)
+	w.inPlace(c, g.dots(), g.lenQ, sees.n, w.queries, ld, keys, ldk, scores, simd.FewRow)
+	simd.AttnFew(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 }
 
 // allKeys is what a head sees without a mask. attendFew needs a bias even so, which
@@ -82,18 +90,22 @@ func (c *Call) allKeys(w *scratch, g *group) headMask {
 func (c *Call) maskedKeys(w *scratch, g *group, head int) headMask {
 	u := c.start(w, g, head, 1)
 	u.visible(0, g.lenK)
-	n, ld := u.hi-u.lo, (g.lenK+15)&^15
+	lo := u.lo / order.DotLanes * order.DotLanes // where the lanes of the sum of weights begin
+	n, ld := u.hi-lo, (g.lenK+15)&^15
+	if u.hi <= u.lo {
+		n = 0
+	}
 	bias := w.scores[2*headElements:]
 	for r := range g.lenQ {
 		row := bias[r*ld:][:ld]
 		clear(row[:n])
 		mem.Fill(row[n:], mem.NegInf)
 	}
-	u.mask(bias, ld, 0, g.lenQ, u.lo, n)
+	u.mask(bias, ld, 0, g.lenQ, lo, n)
 	if g.way == attendFew {
-		return headMask{lo: u.lo, n: n, bias: bias, ldb: ld}
+		return headMask{lo: lo, n: n, bias: bias, ldb: ld}
 	}
 	byKey := w.scores[headElements : 2*headElements]
 	simd.TransposeRows(c.isa, byKey, bias, (g.lenQ+7)&^7, (n+7)&^7, simd.ShortQueries, ld)
-	return headMask{lo: u.lo, n: n, bias: byKey, ldb: simd.ShortQueries}
+	return headMask{lo: lo, n: n, bias: byKey, ldb: simd.ShortQueries}
 }

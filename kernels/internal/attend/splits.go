@@ -1,12 +1,12 @@
 package attend
 
 import (
-	"math"
-
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Splits of the keys of a unit, and how their results are merged.
+// Stretches of the keys of a unit, which may be splits that several threads compute, and how their results are merged.
 
 // partialOf is the memory for the result of a piece of g: the output before the
 // division by the sum, and the rows' maxima and sums.
@@ -20,7 +20,7 @@ func (c *Call) partialOf(g *group, piece, rows int) (o, state []float32) {
 func (u *unit) tilesOfSplit(piece int) {
 	o, state := u.c.partialOf(u.g, piece, u.rows)
 	u.o, u.ldo = o, u.c.P.ValueDim
-	u.tiles()
+	u.tilesOf(u.lo, u.hi, false)
 	copy(state[:u.rows], u.w.max)
 	copy(state[u.rows:], u.w.sum)
 }
@@ -42,42 +42,52 @@ func (m *merges) Do(from, to int) {
 	scratches.Put(w)
 }
 
-// merge brings the splits of the unit to a common maximum and adds them up, in
-// order.
+// merge adds up the splits of the unit, in order.
 func (u *unit) merge() {
-	c, g, w, dim := u.c, u.g, u.w, u.c.P.ValueDim
+	c, g, dim := u.c, u.g, u.c.P.ValueDim
 	if g.interleaved() {
 		u.o, u.ldo = u.ownOutput(), dim
 	}
 	u.visible(0, g.lenK)
-	mem.Fill(w.max[:u.rows], mem.NegInf)
-	clear(w.sum[:u.rows])
+	u.w.all.begin(u.rows)
 	u.clearOutput(0, u.rows)
 	for split := range g.splits {
 		o, state := c.partialOf(g, u.number*g.splits+split, u.rows)
-		for r := range u.rows {
-			m, sum := state[r], state[u.rows+r]
-			if sum == 0 {
-				continue // this split shows the row nothing
-			}
-			top := max(w.max[r], m)
-			old, add := expFactor(w.max[r], top), expFactor(m, top)
-			w.max[r], w.sum[r] = top, w.sum[r]*old+sum*add
-			dst, src := u.o[r*u.ldo:][:dim], o[r*dim:][:dim]
-			for i := range dst {
-				dst[i] = dst[i]*old + src[i]*add
-			}
-		}
+		u.add(o, dim, state[:u.rows], state[u.rows:])
 	}
-	u.finish(0, u.rows)
-	u.emptyRows()
+	u.end()
 	u.spread()
 }
 
-// expFactor is exp(m-top), 0 where m is -Inf.
-func expFactor(m, top float32) float32 {
-	if m == mem.NegInf {
-		return 0
+// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and of the next one.
+type stretches struct {
+	max, sum, factor []float32
+}
+
+// begin is for rows without any.
+func (s *stretches) begin(rows int) {
+	s.max, s.sum, s.factor = mem.Grow(s.max, rows), mem.Grow(s.sum, rows), mem.Grow(s.factor, rows)
+	mem.Fill(s.max[:rows], mem.NegInf)
+	clear(s.sum[:rows])
+}
+
+// add adds the rows of another stretch, which it overwrites, to the unit's output: both are brought to a common maximum.
+func (u *unit) add(o []float32, ldo int, max, sum []float32) {
+	isa, all, old, dim := u.c.isa, &u.w.all, u.w.factor, u.c.P.ValueDim
+	for r := range u.rows {
+		f := order.MergeFactors(&all.max[r], max[r])
+		all.sum[r] = float32(all.sum[r]*f.Old) + float32(sum[r]*f.New)
+		old[r], all.factor[r] = f.Old, f.New
 	}
-	return float32(math.Exp(float64(m) - float64(top)))
+	simd.AttnScaleRows(isa, u.o, u.rows, dim, u.ldo, old[:u.rows])
+	simd.AttnScaleRows(isa, o, u.rows, dim, ldo, all.factor[:u.rows])
+	simd.AddRows(isa, u.o, o, u.rows, dim, u.ldo, ldo)
+}
+
+// end finishes the output, to which all stretches are added.
+func (u *unit) end() {
+	copy(u.w.max, u.w.all.max[:u.rows])
+	copy(u.w.sum, u.w.all.sum[:u.rows])
+	u.finish(0, u.rows)
+	u.emptyRows()
 }

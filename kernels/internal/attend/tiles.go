@@ -4,21 +4,50 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Attention tile by tile of keys, with a running maximum and sum for each row.
 
-// tiles computes the unit. Where it is one of several splits, it leaves in o the sum of
+// tiles computes the unit, which is not split, stretch by stretch of the keys.
+func (u *unit) tiles() {
+	w, length := u.w, u.g.stretch
+	if u.hi <= (u.lo/length+1)*length {
+		u.tilesOf(u.lo, u.hi, true)
+		u.emptyRows()
+		return
+	}
+	o, ldo := u.o, u.ldo
+	w.all.begin(u.rows)
+	for from, to := u.lo, 0; from < u.hi; from = to {
+		to = min(u.hi, (from/length+1)*length)
+		if from > u.lo {
+			w.stretch = mem.Grow(w.stretch, u.rows*u.c.P.ValueDim)
+			u.o, u.ldo = w.stretch, u.c.P.ValueDim
+		}
+		u.tilesOf(from, to, false)
+		u.o, u.ldo = o, ldo
+		if from == u.lo {
+			copy(w.all.max, w.max[:u.rows])
+			copy(w.all.sum, w.sum[:u.rows])
+			continue
+		}
+		u.add(w.stretch, u.c.P.ValueDim, w.max, w.sum)
+	}
+	u.end()
+}
+
+// tilesOf computes the keys [lo, hi) of a stretch. If there are more, it leaves in o the sum of
 // exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of
 // the exponentials. The rows take their turn strip by strip: a strip's scores stay in the
 // first-level cache from the product to the values, and at the end its output for the
 // division; the tile's keys and values stay in the second.
-func (u *unit) tiles() {
+func (u *unit) tilesOf(lo, hi int, only bool) {
 	c, w := u.c, u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+Size.DotRows)*u.g.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+lastRows)*u.g.tile)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}
@@ -26,9 +55,9 @@ func (u *unit) tiles() {
 	for r := range w.fresh {
 		w.fresh[r] = true
 	}
-	for j, last := u.lo, false; !last; j += u.g.tile {
-		n, packed := min(u.g.tile, u.hi-j), -1
-		last = j+n == u.hi
+	for j, last := lo, false; !last; j = u.after(j) {
+		n, prepared, packed := min(u.after(j), hi)-j, false, false
+		last = j+n == hi
 		for from, to := 0, 0; from < u.rows; from = to {
 			to = u.stripEnd(from)
 			ra, rb := u.hull(from, to, j, j+n)
@@ -37,27 +66,24 @@ func (u *unit) tiles() {
 				w.fresh[from] = false
 			}
 			if ra < rb {
-				if packed < 0 { // nothing is prepared of a tile that no row sees
-					packed = u.prepare(j, n)
+				if !prepared { // nothing is prepared of a tile that no row sees
+					prepared, packed = true, u.prepare(j, n)
 				}
 				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
 				w.fresh[from] = false
 			}
-			if last && u.g.splits == 1 {
+			if last && only {
 				u.finish(from, to)
 			}
 		}
 	}
-	if u.g.splits == 1 {
-		u.emptyRows()
-	}
 }
 
 // prepare packs the keys and the values [j, j+n), and returns what packKeys does.
-func (u *unit) prepare(j, n int) (packed int) {
+func (u *unit) prepare(j, n int) (packed bool) {
 	if u.g.ints {
 		u.packIntegers(j, n)
-		return n
+		return true
 	}
 	packed = u.packKeys(j, n)
 	u.packValues(j, n)
@@ -65,25 +91,32 @@ func (u *unit) prepare(j, n int) (packed int) {
 }
 
 // strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these
-// are the first.
-func (u *unit) strip(ra, rb, j, n, packed int, first bool) {
-	c, w := u.c, u.w
+// are the first. The scores begin at a multiple of the lanes in which the weights are summed up, with what is hidden.
+func (u *unit) strip(ra, rb, j, n int, packed, first bool) {
+	c, w, lds := u.c, u.w, u.g.tile
+	hidden := j % u.g.tile % order.DotLanes
+	s := w.scores[hidden:]
+	if hidden > 0 {
+		for r := range rb - ra {
+			mem.Fill(w.scores[r*lds:][:hidden], mem.NegInf)
+		}
+	}
 	if u.g.ints {
-		u.integerScores(w.scores, u.g.tile, ra, rb, j, n)
+		u.integerScores(s, lds, ra, rb, j, n)
 	} else {
 		u.fetchAhead(ra, rb, j, false)
-		u.scores(w.scores, u.g.tile, ra, rb, j, n, packed)
+		u.scores(s, lds, ra, rb, j, n, packed)
 	}
-	simd.AttnSoftmax(c.isa, w.scores, rb-ra, n, u.g.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+	simd.AttnSoftmax(c.isa, w.scores, rb-ra, hidden+n, lds, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)
 	if !first {
 		beta = 1
 		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
 	}
 	if u.g.ints {
-		u.integerValues(w.scores, u.g.tile, ra, rb, n, beta)
+		u.integerValues(s, lds, ra, rb, n, beta)
 		return
 	}
 	u.fetchAhead(ra, rb, j, true)
-	u.values(w.scores, u.g.tile, ra, rb, n, beta)
+	u.values(s, lds, ra, rb, n, beta)
 }

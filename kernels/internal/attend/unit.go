@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
@@ -17,7 +18,9 @@ import (
 // scratch is the memory of one goroutine.
 type scratch struct {
 	scores               []float32 // strip: rows x tile keys
-	queries, output      []float32 // the unit's, if they are copied
+	queries              []float32 // the unit's, times the scale
+	output               []float32 // the unit's, if it is apart
+	chains               []float32 // the products of a strip with values
 	keys                 []float32 // the tile's keys: panels of NR, transposed
 	values               []float32 // the tile's values, if they are copied: panels of NR
 	panel                []float32 // NR relative embeddings, transposed
@@ -26,6 +29,8 @@ type scratch struct {
 	ramp                 []float32 // the bias of ALiBi
 	max, sum             []float32 // per row: the running maximum and sum
 	factor               []float32 // per row: what multiplies its output
+	all                  stretches
+	stretch              []float32 // the unit's output for the stretch at hand, if there are several
 	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
 	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
 	integers             integers
@@ -59,7 +64,6 @@ type unit struct {
 	ldq, ldo int
 	k, v     keyRows   // of the key head
 	weights  []float32 // rows LenK apart, or nil
-	scaled   int       // how many of the tile's keys are scaled
 	tile     valueTile // the values at hand
 	lo, hi   int       // the hull of the rows' intervals
 	alike    bool      // which are the same for all rows
@@ -140,6 +144,9 @@ func (u *unit) visible(from, to int) {
 	u.hi = max(u.hi, u.lo)
 }
 
+// after is the first key of the tile after that of key j.
+func (u *unit) after(j int) int { return (j/u.g.tile + 1) * u.g.tile }
+
 // hull is the range of the rows [ra, rb) that see any of the keys [from, to).
 func (u *unit) hull(ra, rb, from, to int) (int, int) {
 	for ra < rb && !u.sees(ra, from, to) {
@@ -173,29 +180,25 @@ func (u *unit) clearOutput(ra, rb int) {
 	}
 }
 
-// finish divides the output of the rows [ra, rb) by the sums and applies the head mask.
+// finish multiplies the output of the rows [ra, rb) with the weight of the head, divided by the sums.
 func (u *unit) finish(ra, rb int) {
 	p, factor := &u.c.P, u.w.factor[ra:rb]
 	for r, sum := range u.w.sum[ra:rb] {
-		factor[r] = 1 / u.withSink(ra+r, sum)
-		if sum == 0 {
-			factor[r] = 0
+		weight := float32(1)
+		if p.HeadMask != nil {
+			weight = p.HeadMask[u.headOf(ra+r)]
 		}
-	}
-	if p.HeadMask != nil {
-		for r := range factor {
-			factor[r] *= p.HeadMask[u.headOf(ra+r)]
-		}
+		factor[r] = order.AttentionFactor(weight, u.withSink(ra+r, sum))
 	}
 	simd.AttnScaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
-// withSink is the sum of a row with what its sink adds to it.
+// withSink is the sum of a row with what its sink adds to it, if it sees a key.
 func (u *unit) withSink(r int, sum float32) float32 {
-	if u.c.P.Sinks == nil {
+	if u.c.P.Sinks == nil || sum == 0 {
 		return sum
 	}
-	return sum + float32(math.Exp(float64(u.c.P.Sinks[u.headOf(r)])-float64(u.w.max[r])))
+	return order.WithSink(sum, u.c.P.Sinks[u.headOf(r)], u.w.max[r])
 }
 
 // emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0 already.
@@ -258,10 +261,10 @@ type valueTile struct {
 }
 
 // stripEnd is where the strip that begins at row from ends. The last strip takes up to
-// dotRows rows more rather than leave them by themselves.
+// lastRows rows more rather than leave them by themselves.
 func (u *unit) stripEnd(from int) int {
 	to := from + u.c.stripRows()
-	if u.rows-to <= Size.DotRows {
+	if u.rows-to <= lastRows {
 		return u.rows
 	}
 	return to

@@ -2,6 +2,7 @@ package attend
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -19,14 +20,14 @@ func (u *unit) withWeights() {
 		clear(row[:u.lo])
 		clear(row[u.hi:])
 	}
-	for j := u.lo; j < u.hi; j += u.g.tile {
-		n := min(u.g.tile, u.hi-j)
+	for j := u.lo; j < u.hi; j = u.after(j) {
+		n := min(u.after(j), u.hi) - j
 		u.scores(u.weights[j:], u.g.lenK, 0, u.rows, j, n, u.packKeys(j, n))
 	}
 	u.softmaxWeights()
 	beta := float32(0)
-	for j := u.lo; j < u.hi; j += u.g.tile {
-		n := min(u.g.tile, u.hi-j)
+	for j := u.lo; j < u.hi; j = u.after(j) {
+		n := min(u.after(j), u.hi) - j
 		u.packValues(j, n)
 		u.values(u.weights[j:], u.g.lenK, 0, u.rows, n, beta)
 		beta = 1
@@ -43,21 +44,26 @@ func (u *unit) withWeights() {
 	u.emptyRows()
 }
 
-// softmaxWeights turns the scores in the caller's memory into weights.
+// softmaxWeights turns the scores in the caller's memory into weights. A row begins at a multiple of its lanes, with what is hidden.
 func (u *unit) softmaxWeights() {
-	c, w, ld, n := u.c, u.w, u.g.lenK, u.hi-u.lo
-	if n <= 0 {
+	c, w, ld := u.c, u.w, u.g.lenK
+	if u.hi <= u.lo {
 		return
 	}
+	lo := u.lo / order.DotLanes * order.DotLanes
+	n := u.hi - lo
+	for r := range u.rows {
+		mem.Fill(u.weights[r*ld:][lo:u.lo], mem.NegInf)
+	}
 	for from, to := range row.BudgetOf(simd.KernelAttnSoftmax, c.isa).Rows(0, u.rows, n) {
-		rows := u.weights[from*ld+u.lo:]
+		rows := u.weights[from*ld+lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {
-			w.factor[r] = 1 / u.withSink(r, w.sum[r])
-			if w.sum[r] == 0 {
-				w.factor[r] = 0
-			}
+			w.factor[r] = order.AttentionFactor(1, u.withSink(r, w.sum[r]))
 		}
 		simd.AttnScaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
+		for r := from; r < to; r++ {
+			clear(u.weights[r*ld:][lo:u.lo])
+		}
 	}
 }

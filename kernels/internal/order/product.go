@@ -76,6 +76,11 @@ func DotOf(x, y []float32) float32 {
 	for i, v := range x[whole:] {
 		s[i] = FMA(v, y[whole+i], s[i])
 	}
+	return total(&s)
+}
+
+// total adds up the lanes of a dot product.
+func total(s *[DotLanes]float32) float32 {
 	for i := range DotLanes / 2 {
 		s[i] += s[i+DotLanes/2]
 	}

@@ -21,15 +21,15 @@ func attnSoftmaxGeneric(s []float32, rows, cols, ld int, max, sum, factor []floa
 		}
 		factor[r] = order.ExpDifference(max[r], ref)
 		max[r] = m
-		sum[r] = sum[r]*factor[r] + expSumVecGeneric(row, row, ref)
+		sum[r] = float32(sum[r]*factor[r]) + order.ExpSum(row, row, ref)
 	}
 }
 
-func attnKeysGeneric(dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
+func attnKeysGeneric(dst, x []float32, rows, cols, ldx, nr int) {
 	for i := range rows {
 		to := dst[i/nr*nr*cols:]
 		for j, v := range x[i*ldx:][:cols] {
-			to[j*nr+i%nr] = alpha * v
+			to[j*nr+i%nr] = v
 		}
 	}
 }
@@ -47,70 +47,64 @@ func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDotGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func attnScoresGeneric(rows, n, dim int, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	for i := range rows {
-		query := q[i*ldq:][:dim]
 		for j := range n {
-			row := k[j*ldk:][:dim]
-			var sum0, sum1, sum2, sum3 float32
-			d := 0
-			for ; d+4 <= dim; d += 4 {
-				sum0 += query[d] * row[d]
-				sum1 += query[d+1] * row[d+1]
-				sum2 += query[d+2] * row[d+2]
-				sum3 += query[d+3] * row[d+3]
-			}
-			for ; d < dim; d++ {
-				sum0 += query[d] * row[d]
-			}
-			s[i*lds+j] = alpha * ((sum0 + sum1) + (sum2 + sum3))
+			s[i*lds+j] = order.Score(q[i*ldq:][:dim], k[j*ldk:][:dim])
 		}
 	}
 }
 
 func attnAccumulateGeneric(o, p, v []float32, ldv int) {
 	for j, w := range p {
-		row := v[j*ldv:][:len(o)]
-		for i := range o {
-			o[i] += w * row[i]
-		}
+		order.AddProducts(o, w, v[j*ldv:][:len(o)])
 	}
 }
 
-func attnShortGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
-	b := s[n:][:n]
-	clear(b)
+func attnShortGeneric(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	var row [ShortQueries]float32
 	for r := range rows {
-		if len(bias) > 0 {
-			for j := range b {
-				b[j] = bias[j*ldb+r]
+		for j := range n {
+			row[j] = s[j*ShortQueries+r]
+			if len(bias) > 0 {
+				row[j] = biased(row[j], bias[j*ldb+r])
 			}
 		}
-		attnFewGeneric(1, n, dim, alpha, q[r*ldq:], 0, k, ldk, b, 0, s, weight, cols, v, ldv, o[r*ldo:], 0)
+		attendRow(row[:n], weight, v, ldv, o[r*ldo:][:cols])
 	}
 }
 
-func attnFewGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func attnFewGeneric(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	for r := range rows {
-		row := s[:n]
-		attnDotGeneric(1, n, dim, alpha, q[r*ldq:], 0, k, ldk, row, 0)
-		top := float32(-math.MaxFloat32)
+		row := s[r*FewRow:][:n]
 		for j, b := range bias[r*ldb:][:n] {
-			row[j] += b
-			if b < -math.MaxFloat32 {
-				row[j] = b
-			}
-			if row[j] > top {
-				top = row[j]
-			}
+			row[j] = biased(row[j], b)
 		}
-		sum := expSumVecGeneric(row, row, top)
-		if sum < 0x1p-126 {
-			sum = 0x1p-126
-		}
-		scaleVecGeneric(row, row, weight/sum)
-		out := o[r*ldo:][:cols]
-		clear(out)
-		attnAccumulateGeneric(out, row, v, ldv)
+		attendRow(row, weight, v, ldv, o[r*ldo:][:cols])
 	}
+}
+
+// biased is score + bias, and -Inf where the bias is.
+func biased(score, bias float32) float32 {
+	if bias < -math.MaxFloat32 {
+		return bias
+	}
+	return score + bias
+}
+
+// attendRow is the softmax of scores, which it overwrites, times weight, times the values.
+func attendRow(scores []float32, weight float32, v []float32, ldv int, out []float32) {
+	top := float32(-math.MaxFloat32)
+	for _, x := range scores {
+		if x > top {
+			top = x
+		}
+	}
+	sum := order.ExpSum(scores, scores, top)
+	if sum < 0x1p-126 {
+		sum = 0x1p-126
+	}
+	clear(out)
+	attnAccumulateGeneric(out, scores, v, ldv)
+	scaleVecGeneric(out, out, weight/sum)
 }

@@ -6,209 +6,168 @@
 
 // func attnSoftmaxNEON(s []float32, rows int, cols int, ld int, max []float32, sum []float32, factor []float32)
 TEXT ·attnSoftmaxNEON(SB), NOSPLIT, $0-120
-	MOVD   $constants<>(SB), R8
-	FMOVQ  16(R8), F6
-	FMOVQ  208(R8), F7
-	FMOVQ  224(R8), F8
-	FMOVQ  240(R8), F9
-	MOVD   cols+32(FP), R4
-	AND    $3, R4, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F5
-	VDUP   V5.S[0], V5.S4
-	FMOVQ  (R8), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	MOVD   factor_base+96(FP), R9
-	MOVD   s_base+0(FP), R10
-	MOVD   rows+24(FP), R11
-	CMP    $4, R11
+	MOVD   $constants<>(SB), R10
+	FMOVQ  16(R10), F4
+	FMOVQ  208(R10), F5
+	FMOVQ  224(R10), F6
+	FMOVQ  240(R10), F7
+	MOVD   cols+32(FP), R7
+	AND    $3, R7, R0
+	MOVD   $4, R8
+	CMP    $1, R0
+	CSEL   GT, R8, ZR, R8
+	MOVD   $8, R9
+	CMP    $2, R0
+	CSEL   GT, R9, R8, R9
+	SCVTFS R0, F3
+	VDUP   V3.S[0], V3.S4
+	FMOVQ  (R10), F0
+	WORD   $0x6ea0e463 // fcmgt v3.4s, v3.4s, v0.4s
+	MOVD   factor_base+96(FP), R1
+	MOVD   s_base+0(FP), R2
+	MOVD   rows+24(FP), R3
+	CMP    $2, R3
 	BLT    end2
 
 loop1:
-	MOVD  R10, R12
-	MOVD  ld+40(FP), R0
-	ADD   R0<<2, R10, R10
-	MOVD  R10, R0
-	MOVD  ld+40(FP), R1
-	ADD   R1<<2, R10, R10
-	MOVD  R10, R1
-	MOVD  ld+40(FP), R2
-	ADD   R2<<2, R10, R10
-	MOVD  R10, R2
-	MOVD  ld+40(FP), R3
-	ADD   R3<<2, R10, R10
-	FMOVQ 16(R8), F0
-	FMOVQ 16(R8), F1
-	FMOVQ 16(R8), F2
-	FMOVQ 16(R8), F3
-	MOVD  R4, R3
-	CMP   $8, R3
+	MOVD  R2, R4
+	MOVD  ld+40(FP), R5
+	ADD   R5<<2, R2, R2
+	MOVD  R2, R5
+	MOVD  ld+40(FP), R6
+	ADD   R6<<2, R2, R2
+	FMOVQ 16(R10), F0
+	FMOVQ 16(R10), F1
+	MOVD  R7, R6
+	CMP   $8, R6
 	BLT   end4
 
 loop3:
-	FMOVQ (R12), F4
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVQ (R0), F4
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ (R1), F4
-	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVQ (R2), F4
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	FMOVQ 16(R12), F4
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 16(R1), F4
-	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVQ 16(R2), F4
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	ADD   $32, R12, R12
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	SUB   $8, R3, R3
-	CMP   $8, R3
+	FMOVQ (R4), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ (R5), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R5), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
 	BGE   loop3
 
 end4:
-	CMP $4, R3
+	CMP $4, R6
 	BLT end6
 
 loop5:
-	FMOVQ (R12), F4
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVQ (R0), F4
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ (R1), F4
-	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVQ (R2), F4
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	ADD   $16, R12, R12
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	FMOVQ (R4), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ (R5), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	SUB   $4, R6, R6
+	CMP   $4, R6
 	BGE   loop5
 
 end6:
-	CBZ   R5, end7
-	FMOVS (R12), F4
-	ADD   R6, R12, R3
-	VLD1  (R3), V4.S[1]
-	ADD   R7, R12, R3
-	VLD1  (R3), V4.S[2]
-	VBIF  V5.B16, V6.B16, V4.B16
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVS (R0), F4
-	ADD   R6, R0, R3
-	VLD1  (R3), V4.S[1]
-	ADD   R7, R0, R3
-	VLD1  (R3), V4.S[2]
-	VBIF  V5.B16, V6.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVS (R1), F4
-	ADD   R6, R1, R3
-	VLD1  (R3), V4.S[1]
-	ADD   R7, R1, R3
-	VLD1  (R3), V4.S[2]
-	VBIF  V5.B16, V6.B16, V4.B16
-	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVS (R2), F4
-	ADD   R6, R2, R3
-	VLD1  (R3), V4.S[1]
-	ADD   R7, R2, R3
-	VLD1  (R3), V4.S[2]
-	VBIF  V5.B16, V6.B16, V4.B16
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R0, R0
-	ADD   R5<<2, R1, R1
-	ADD   R5<<2, R2, R2
+	CBZ   R0, end7
+	FMOVS (R4), F2
+	ADD   R8, R4, R6
+	VLD1  (R6), V2.S[1]
+	ADD   R9, R4, R6
+	VLD1  (R6), V2.S[2]
+	VBIF  V3.B16, V4.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVS (R5), F2
+	ADD   R8, R5, R6
+	VLD1  (R6), V2.S[1]
+	ADD   R9, R5, R6
+	VLD1  (R6), V2.S[2]
+	VBIF  V3.B16, V4.B16, V2.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R5, R5
 
 end7:
 	WORD  $0x6e21f400 // fmaxp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e23f441 // fmaxp v1.4s, v2.4s, v3.4s
-	WORD  $0x6e21f400 // fmaxp v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R9)
-	ADD   $16, R9, R9
-	SUB   $4, R11, R11
-	CMP   $4, R11
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	FMOVD F0, (R1)
+	ADD   $8, R1, R1
+	SUB   $2, R3, R3
+	CMP   $2, R3
 	BGE   loop1
 
 end2:
-	CMP $1, R11
+	CMP $1, R3
 	BLT end9
 
 loop8:
-	MOVD  R10, R0
-	MOVD  ld+40(FP), R1
-	ADD   R1<<2, R10, R10
-	FMOVQ 16(R8), F0
-	MOVD  R4, R1
-	CMP   $8, R1
+	MOVD  R2, R4
+	MOVD  ld+40(FP), R5
+	ADD   R5<<2, R2, R2
+	FMOVQ 16(R10), F0
+	MOVD  R7, R5
+	CMP   $8, R5
 	BLT   end11
 
 loop10:
-	FMOVQ (R0), F1
+	FMOVQ (R4), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R0), F1
+	FMOVQ 16(R4), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	ADD   $32, R4, R4
+	SUB   $8, R5, R5
+	CMP   $8, R5
 	BGE   loop10
 
 end11:
-	CMP $4, R1
+	CMP $4, R5
 	BLT end13
 
 loop12:
-	FMOVQ (R0), F1
+	FMOVQ (R4), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop12
 
 end13:
-	CBZ   R5, end14
-	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[2]
-	VBIF  V5.B16, V6.B16, V1.B16
+	CBZ   R0, end14
+	FMOVS (R4), F1
+	ADD   R8, R4, R5
+	VLD1  (R5), V1.S[1]
+	ADD   R9, R4, R5
+	VLD1  (R5), V1.S[2]
+	VBIF  V3.B16, V4.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   R5<<2, R0, R0
+	ADD   R0<<2, R4, R4
 
 end14:
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVS F0, (R9)
-	ADD   $4, R9, R9
-	SUB   $1, R11, R11
-	CMP   $1, R11
+	FMOVS F0, (R1)
+	ADD   $4, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
 	BGE   loop8
 
 end9:
-	FMOVQ  32(R8), F10
-	FMOVQ  48(R8), F30
-	FMOVQ  64(R8), F31
-	FMOVQ  80(R8), F11
-	FMOVQ  96(R8), F12
-	FMOVQ  112(R8), F13
-	MOVD   rows+24(FP), R11
+	FMOVQ  32(R10), F10
+	FMOVQ  48(R10), F30
+	FMOVQ  64(R10), F31
+	FMOVQ  80(R10), F11
+	FMOVQ  96(R10), F12
+	FMOVQ  112(R10), F13
+	MOVD   rows+24(FP), R6
 	MOVD   max_base+48(FP), R3
-	MOVD   sum_base+72(FP), R9
-	MOVD   factor_base+96(FP), R10
-	AND    $3, R11, R0
+	MOVD   sum_base+72(FP), R4
+	MOVD   factor_base+96(FP), R5
+	AND    $3, R6, R0
 	MOVD   $4, R1
 	CMP    $1, R0
 	CSEL   GT, R1, ZR, R1
@@ -217,46 +176,46 @@ end9:
 	CSEL   GT, R2, R1, R2
 	SCVTFS R0, F14
 	VDUP   V14.S[0], V14.S4
-	FMOVQ  (R8), F0
+	FMOVQ  (R10), F0
 	WORD   $0x6ea0e5ce // fcmgt v14.4s, v14.4s, v0.4s
-	CMP    $4, R11
+	CMP    $4, R6
 	BLT    end16
 
 loop15:
 	FMOVQ (R3), F0
-	FMOVQ (R10), F1
+	FMOVQ (R5), F1
 	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
 	WORD  $0x4e2af422 // fmax v2.4s, v1.4s, v10.4s
 	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V2.B16
 	VFMLA V12.S4, V0.S4, V2.S4
-	WORD  $0x4ea2d563 // fsub v3.4s, v11.4s, v2.4s
-	VFMLA V12.S4, V0.S4, V3.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 160(R8), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 176(R8), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	VTBL  V7.B16, [V2.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V3.B16
+	WORD  $0x4ea2d568 // fsub v8.4s, v11.4s, v2.4s
+	VFMLA V12.S4, V0.S4, V8.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	FMOVQ 160(R10), F0
+	VFMLA V8.S4, V9.S4, V0.S4
+	FMOVQ 176(R10), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	VTBL  V5.B16, [V2.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V8.B16
 	VSHL  $20, V2.S4, V0.S4
-	VADD  V0.S4, V3.S4, V3.S4
-	WORD  $0x6e23dc80 // fmul v0.4s, v4.4s, v3.4s
+	VADD  V0.S4, V8.S4, V8.S4
+	WORD  $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
 	FMOVQ F1, (R3)
-	FMOVQ (R9), F1
+	FMOVQ (R4), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R9)
-	FMOVQ F0, (R10)
+	FMOVQ F1, (R4)
+	FMOVQ F0, (R5)
 	ADD   $16, R3, R3
-	ADD   $16, R9, R9
-	ADD   $16, R10, R10
-	SUB   $4, R11, R11
-	CMP   $4, R11
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	SUB   $4, R6, R6
+	CMP   $4, R6
 	BGE   loop15
 
 end16:
@@ -266,707 +225,1152 @@ end16:
 	VLD1  (R0), V0.S[1]
 	ADD   R2, R3, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V14.B16, V6.B16, V0.B16
-	FMOVS (R10), F1
-	ADD   R1, R10, R0
+	VBIF  V14.B16, V4.B16, V0.B16
+	FMOVS (R5), F1
+	ADD   R1, R5, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R2, R10, R0
+	ADD   R2, R5, R0
 	VLD1  (R0), V1.S[2]
-	VBIF  V14.B16, V6.B16, V1.B16
+	VBIF  V14.B16, V4.B16, V1.B16
 	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
 	WORD  $0x4e2af422 // fmax v2.4s, v1.4s, v10.4s
 	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V2.B16
 	VFMLA V12.S4, V0.S4, V2.S4
-	WORD  $0x4ea2d563 // fsub v3.4s, v11.4s, v2.4s
-	VFMLA V12.S4, V0.S4, V3.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 160(R8), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 176(R8), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	VTBL  V7.B16, [V2.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V3.B16
+	WORD  $0x4ea2d568 // fsub v8.4s, v11.4s, v2.4s
+	VFMLA V12.S4, V0.S4, V8.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	FMOVQ 160(R10), F0
+	VFMLA V8.S4, V9.S4, V0.S4
+	FMOVQ 176(R10), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	VTBL  V5.B16, [V2.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V8.B16
 	VSHL  $20, V2.S4, V0.S4
-	VADD  V0.S4, V3.S4, V3.S4
-	WORD  $0x6e23dc80 // fmul v0.4s, v4.4s, v3.4s
+	VADD  V0.S4, V8.S4, V8.S4
+	WORD  $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
 	ADD   R2, R3, R0
 	VST1  V1.S[2], (R0)
 	ADD   R1, R3, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R3)
-	FMOVS (R9), F1
-	ADD   R1, R9, R0
+	FMOVS (R4), F1
+	ADD   R1, R4, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R2, R9, R0
+	ADD   R2, R4, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V14.B16, V1.B16, V1.B16
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	ADD   R2, R9, R0
+	ADD   R2, R4, R0
 	VST1  V1.S[2], (R0)
-	ADD   R1, R9, R0
+	ADD   R1, R4, R0
 	VST1  V1.S[1], (R0)
-	FMOVS F1, (R9)
-	ADD   R2, R10, R0
+	FMOVS F1, (R4)
+	ADD   R2, R5, R0
 	VST1  V0.S[2], (R0)
-	ADD   R1, R10, R0
+	ADD   R1, R5, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
+	FMOVS F0, (R5)
 
 end17:
 	MOVD max_base+48(FP), R2
 	MOVD sum_base+72(FP), R3
 	MOVD s_base+0(FP), R1
-	MOVD rows+24(FP), R9
-	CMP  $4, R9
+	MOVD rows+24(FP), R4
+	CMP  $2, R4
 	BLT  end19
 
 loop18:
-	MOVD  R1, R10
+	MOVD  R1, R6
 	MOVD  ld+40(FP), R0
 	ADD   R0<<2, R1, R1
-	MOVD  R1, R11
-	MOVD  ld+40(FP), R0
-	ADD   R0<<2, R1, R1
-	MOVD  R1, R12
-	MOVD  ld+40(FP), R0
-	ADD   R0<<2, R1, R1
-	MOVD  R1, R13
+	MOVD  R1, R5
 	MOVD  ld+40(FP), R0
 	ADD   R0<<2, R1, R1
 	FMOVS (R2), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x4e2af410 // fmax v16.4s, v0.4s, v10.4s
-	VMOVI $0, V17.B16
+	WORD  $0x4e2af411 // fmax v17.4s, v0.4s, v10.4s
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
 	FMOVS 4(R2), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x4e2af40f // fmax v15.4s, v0.4s, v10.4s
-	VMOVI $0, V18.B16
-	FMOVS 8(R2), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x4e2af40e // fmax v14.4s, v0.4s, v10.4s
-	VMOVI $0, V19.B16
-	FMOVS 12(R2), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x4e2af404 // fmax v4.4s, v0.4s, v10.4s
-	VMOVI $0, V20.B16
-	MOVD  R4, R0
-	CMP   $8, R0
+	WORD  $0x4e2af409 // fmax v9.4s, v0.4s, v10.4s
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V22.B16
+	MOVD  R7, R0
+	CMP   $16, R0
 	BLT   end21
 
 loop20:
-	FMOVQ (R10), F0
-	WORD  $0x4eb0d400 // fsub v0.4s, v0.4s, v16.4s
+	FMOVQ (R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, (R10)
-	FMOVQ (R11), F0
-	WORD  $0x4eafd400 // fsub v0.4s, v0.4s, v15.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, (R11)
-	FMOVQ (R12), F0
-	WORD  $0x4eaed400 // fsub v0.4s, v0.4s, v14.4s
+	FMOVQ F0, (R6)
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, (R5)
+	FMOVQ 16(R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, (R12)
-	FMOVQ (R13), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	FMOVQ F0, 16(R6)
+	FMOVQ 16(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, 16(R5)
+	FMOVQ 32(R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, (R13)
-	FMOVQ 16(R10), F0
-	WORD  $0x4eb0d400 // fsub v0.4s, v0.4s, v16.4s
+	FMOVQ F0, 32(R6)
+	FMOVQ 32(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 16(R10)
-	FMOVQ 16(R11), F0
-	WORD  $0x4eafd400 // fsub v0.4s, v0.4s, v15.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R5)
+	FMOVQ 48(R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 16(R11)
-	FMOVQ 16(R12), F0
-	WORD  $0x4eaed400 // fsub v0.4s, v0.4s, v14.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ F0, 48(R6)
+	FMOVQ 48(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 16(R12)
-	FMOVQ 16(R13), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 16(R13)
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	ADD   $32, R13, R13
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	FMOVQ F0, 48(R5)
+	ADD   $64, R6, R6
+	ADD   $64, R5, R5
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop20
 
 end21:
-	CMP $4, R0
-	BLT end23
-
-loop22:
-	FMOVQ (R10), F0
-	WORD  $0x4eb0d400 // fsub v0.4s, v0.4s, v16.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, (R10)
-	FMOVQ (R11), F0
-	WORD  $0x4eafd400 // fsub v0.4s, v0.4s, v15.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, (R11)
-	FMOVQ (R12), F0
-	WORD  $0x4eaed400 // fsub v0.4s, v0.4s, v14.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, (R12)
-	FMOVQ (R13), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, (R13)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop22
-
-end23:
-	CBZ   R5, end24
-	FMOVS (R10), F0
-	ADD   R6, R10, R0
+	CMP   $3, R0
+	BGT   else22
+	CBZ   R0, end24
+	FMOVS (R6), F0
+	ADD   R8, R6, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R10, R0
+	ADD   R9, R6, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V5.B16, V6.B16, V0.B16
-	WORD  $0x4eb0d400 // fsub v0.4s, v0.4s, v16.4s
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	ADD   R7, R10, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R10, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V5.B16, V6.B16, V0.B16
-	WORD  $0x4eafd400 // fsub v0.4s, v0.4s, v15.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V5.B16, V1.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
 	WORD  $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	ADD   R7, R11, R0
+	ADD   R9, R6, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R11, R0
+	ADD   R8, R6, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R11)
-	FMOVS (R12), F0
-	ADD   R6, R12, R0
+	FMOVS F0, (R6)
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R12, R0
+	ADD   R9, R5, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V5.B16, V6.B16, V0.B16
-	WORD  $0x4eaed400 // fsub v0.4s, v0.4s, v14.4s
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	ADD   R7, R12, R0
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	ADD   R9, R5, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R12, R0
+	ADD   R8, R5, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R12)
-	FMOVS (R13), F0
-	ADD   R6, R13, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V5.B16, V6.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
-	VMOV  V11.B16, V1.B16
-	VFMLA V12.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
-	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	ADD   R7, R13, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R13, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R13, R13
+	FMOVS F0, (R5)
 
 end24:
-	WORD  $0x6e32d620 // faddp v0.4s, v17.4s, v18.4s
-	WORD  $0x6e34d661 // faddp v1.4s, v19.4s, v20.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	FMOVQ (R3), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop18
+	B end23
 
-end19:
-	CMP $1, R9
-	BLT end26
-
-loop25:
-	MOVD  R1, R0
-	MOVD  ld+40(FP), R10
-	ADD   R10<<2, R1, R1
-	FMOVS (R2), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x4e2af404 // fmax v4.4s, v0.4s, v10.4s
-	VMOVI $0, V14.B16
-	MOVD  R4, R10
-	CMP   $8, R10
-	BLT   end28
-
-loop27:
-	FMOVQ (R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+else22:
+	FMOVQ (R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, (R6)
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	ADD   $32, R0, R0
-	SUB   $8, R10, R10
-	CMP   $8, R10
-	BGE   loop27
-
-end28:
-	CMP $4, R10
-	BLT end30
-
-loop29:
-	FMOVQ (R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R6, R6
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CMP   $3, R0
+	BGT   else25
+	CBZ   R0, end27
+	FMOVS (R6), F0
+	ADD   R8, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R6, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop29
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	ADD   R9, R6, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R6, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R6)
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
+
+end27:
+	B end26
+
+else25:
+	FMOVQ (R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, (R6)
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R6, R6
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CMP   $3, R0
+	BGT   else28
+	CBZ   R0, end30
+	FMOVS (R6), F0
+	ADD   R8, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R6, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	ADD   R9, R6, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R6, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R6)
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
 
 end30:
-	CBZ   R5, end31
-	FMOVS (R0), F0
-	ADD   R6, R0, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R7, R0, R10
-	VLD1  (R10), V0.S[2]
-	VBIF  V5.B16, V6.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	B end29
+
+else28:
+	FMOVQ (R6), F0
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
 	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
 	VMOV  V11.B16, V1.B16
 	VFMLA V12.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
 	VFMLA V12.S4, V0.S4, V2.S4
-	FMOVQ 128(R8), F0
-	FMOVQ 144(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V7.B16, [V1.B16], V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	VORR  V9.B16, V0.B16, V0.B16
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
 	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
 	VSHL  $20, V1.S4, V0.S4
 	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, (R6)
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R6, R6
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CBZ   R0, end31
+	FMOVS (R6), F0
+	ADD   R8, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R6, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4eb1d400 // fsub v0.4s, v0.4s, v17.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	ADD   R7, R0, R10
-	VST1  V0.S[2], (R10)
-	ADD   R6, R0, R10
-	VST1  V0.S[1], (R10)
-	FMOVS F0, (R0)
-	ADD   R5<<2, R0, R0
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	ADD   R9, R6, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R6, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R6)
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
 
 end31:
-	VEXT  $8, V14.B16, V14.B16, V0.B16
-	WORD  $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+
+end29:
+
+end26:
+
+end23:
+	WORD   $0x4e34d640 // fadd v0.4s, v18.4s, v20.4s
+	WORD   $0x4e35d661 // fadd v1.4s, v19.4s, v21.4s
+	WORD   $0x4e30d5c2 // fadd v2.4s, v14.4s, v16.4s
+	WORD   $0x4e36d5e8 // fadd v8.4s, v15.4s, v22.4s
+	WORD   $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e28d421 // faddp v1.4s, v1.4s, v8.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	MOVD   rows+24(FP), R0
+	SUB    R0, R0, R0
+	ADD    $2, R0, R0
+	AND    $3, R0, R0
+	MOVD   $4, R5
+	CMP    $1, R0
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R0
+	CSEL   GT, R6, R5, R6
+	SCVTFS R0, F1
+	VDUP   V1.S[0], V1.S4
+	FMOVQ  (R10), F2
+	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
+	FMOVS  (R3), F2
+	ADD    R5, R3, R0
+	VLD1   (R0), V2.S[1]
+	ADD    R6, R3, R0
+	VLD1   (R0), V2.S[2]
+	VAND   V1.B16, V2.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVD  F0, (R3)
+	ADD    $8, R2, R2
+	ADD    $8, R3, R3
+	SUB    $2, R4, R4
+	CMP    $2, R4
+	BGE    loop18
+
+end19:
+	CMP $1, R4
+	BLT end33
+
+loop32:
+	MOVD  R1, R5
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R1, R1
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x4e2af409 // fmax v9.4s, v0.4s, v10.4s
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD  R7, R0
+	CMP   $16, R0
+	BLT   end35
+
+loop34:
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, (R5)
+	FMOVQ 16(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, 16(R5)
+	FMOVQ 32(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R5)
+	FMOVQ 48(R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 48(R5)
+	ADD   $64, R5, R5
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop34
+
+end35:
+	CMP   $3, R0
+	BGT   else36
+	CBZ   R0, end38
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
+
+end38:
+	B end37
+
+else36:
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CMP   $3, R0
+	BGT   else39
+	CBZ   R0, end41
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
+
+end41:
+	B end40
+
+else39:
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CMP   $3, R0
+	BGT   else42
+	CBZ   R0, end44
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
+
+end44:
+	B end43
+
+else42:
+	FMOVQ (R5), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	SUB   $4, R0, R0
+	CBZ   R0, end45
+	FMOVS (R5), F0
+	ADD   R8, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R5, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V3.B16, V4.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 144(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	FMOVQ 160(R10), F0
+	VFMLA V2.S4, V8.S4, V0.S4
+	FMOVQ 176(R10), F8
+	VFMLA V2.S4, V0.S4, V8.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V3.B16, V1.B16, V1.B16
+	WORD  $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	ADD   R9, R5, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R5)
+
+end45:
+
+end43:
+
+end40:
+
+end37:
+	WORD  $0x4e30d5c0 // fadd v0.4s, v14.4s, v16.4s
+	WORD  $0x4e31d5e1 // fadd v1.4s, v15.4s, v17.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R3)
 	ADD   $4, R2, R2
 	ADD   $4, R3, R3
-	SUB   $1, R9, R9
-	CMP   $1, R9
-	BGE   loop25
+	SUB   $1, R4, R4
+	CMP   $1, R4
+	BGE   loop32
 
-end26:
+end33:
 	RET
 
 // func attnScaleRowsNEON(x []float32, rows int, cols int, ld int, factor []float32)
@@ -1055,1976 +1459,54 @@ end7:
 end2:
 	RET
 
-// func attnDotNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
-TEXT ·attnDotNEON(SB), NOSPLIT, $0-128
-	MOVD   $constants<>(SB), R1
-	MOVD   dim+16(FP), R6
-	MOVD   s_base+96(FP), R7
-	MOVD   k_base+64(FP), R8
-	MOVD   n+8(FP), R9
-	AND    $3, R6, R0
-	MOVD   $4, R10
-	CMP    $1, R0
-	CSEL   GT, R10, ZR, R10
-	MOVD   $8, R11
-	CMP    $2, R0
-	CSEL   GT, R11, R10, R11
-	SCVTFS R0, F9
-	VDUP   V9.S[0], V9.S4
-	FMOVQ  (R1), F0
-	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
-	FMOVS  alpha+24(FP), F5
-	VDUP   V5.S[0], V5.S4
-	CMP    $4, R9
-	BLT    end2
+// func attnShortNEON(rows int, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+TEXT ·attnShortNEON(SB), NOSPLIT, $0-152
+	MOVD  $constants<>(SB), R7
+	FMOVQ 208(R7), F5
+	FMOVQ 224(R7), F6
+	FMOVQ 240(R7), F7
+	MOVD  s_base+48(FP), R4
+	MOVD  bias_base+16(FP), R5
+	MOVD  rows+0(FP), R6
+	FMOVQ 48(R7), F30
+	FMOVQ 64(R7), F31
+	FMOVQ 80(R7), F8
+	FMOVQ 96(R7), F9
+	FMOVQ 112(R7), F10
+	ADD   $3, R6, R6
+	CMP   $4, R6
+	BLT   end2
 
 loop1:
-	MOVD q_base+32(FP), R4
-	MOVD R7, R5
-	MOVD rows+0(FP), R12
-	CMP  $1, R12
-	BLT  end4
-
-loop3:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	MOVD  R4, R3
-	MOVD  R8, R13
-	MOVD  R6, R0
-	CMP   $16, R0
+	FMOVQ 32(R7), F0
+	MOVD  bias_len+24(FP), R0
+	CMP   $0, R0
+	BGT   else3
+	MOVD  R4, R0
+	MOVD  n+8(FP), R1
+	CMP   $1, R1
 	BLT   end6
 
 loop5:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V7.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V8.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V8.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V8.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V10.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V10.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V10.S4
-	ADD   $64, R3, R3
-	ADD   $64, R13, R13
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop5
-
-end6:
-	CMP $4, R0
-	BLT end8
-
-loop7:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   $16, R3, R3
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop7
-
-end8:
-	CBZ   R0, end9
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F0
-	ADD   R10, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R11, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V10.S4
-
-end9:
-	WORD  $0x6e27d4c0 // faddp v0.4s, v6.4s, v7.4s
-	WORD  $0x6e2ad501 // faddp v1.4s, v8.4s, v10.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVQ F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	SUB   $1, R12, R12
-	CMP   $1, R12
-	BGE   loop3
-
-end4:
-	ADD  $16, R7, R7
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R8, R8
-	ADD  R0<<2, R8, R8
-	ADD  R0<<2, R8, R8
-	ADD  R0<<2, R8, R8
-	SUB  $4, R9, R9
-	CMP  $4, R9
-	BGE  loop1
-
-end2:
-	CMP $2, R9
-	BLT end11
-
-loop10:
-	MOVD q_base+32(FP), R4
-	MOVD R7, R5
-	MOVD rows+0(FP), R12
-	CMP  $2, R12
-	BLT  end13
-
-loop12:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R4, R3
-	MOVD  R8, R13
-	MOVD  R6, R0
-	CMP   $8, R0
-	BLT   end15
-
-loop14:
-	MOVD  R3, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	FMOVQ 16(R1), F6
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F7
-	FMOVQ 16(R1), F8
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V4.S4, V0.S4
-	VFMLA V10.S4, V7.S4, V2.S4
-	FMOVQ 16(R1), F10
-	VFMLA V10.S4, V6.S4, V0.S4
-	VFMLA V10.S4, V8.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V4.S4, V1.S4
-	VFMLA V10.S4, V7.S4, V3.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V6.S4, V1.S4
-	VFMLA V4.S4, V8.S4, V3.S4
-	ADD   $32, R3, R3
-	ADD   $32, R13, R13
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop14
-
-end15:
-	CMP $4, R0
-	BLT end17
-
-loop16:
-	MOVD  R3, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F6
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	VFMLA V7.S4, V6.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V4.S4, V1.S4
-	VFMLA V7.S4, V6.S4, V3.S4
-	ADD   $16, R3, R3
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop16
-
-end17:
-	CBZ   R0, end18
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F4
-	ADD   R10, R3, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R11, R3, R1
-	VLD1  (R1), V4.S[2]
-	VAND  V9.B16, V4.B16, V4.B16
-	ADD   R0<<2, R3, R3
-	FMOVS (R3), F6
-	ADD   R10, R3, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V9.B16, V6.B16, V6.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R13), F7
-	ADD   R10, R13, R1
-	VLD1  (R1), V7.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V7.S[2]
-	VAND  V9.B16, V7.B16, V7.B16
-	VFMLA V7.S4, V4.S4, V0.S4
-	VFMLA V7.S4, V6.S4, V2.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F7
-	ADD   R10, R13, R0
-	VLD1  (R0), V7.S[1]
-	ADD   R11, R13, R0
-	VLD1  (R0), V7.S[2]
-	VAND  V9.B16, V7.B16, V7.B16
-	VFMLA V7.S4, V4.S4, V1.S4
-	VFMLA V7.S4, V6.S4, V3.S4
-
-end18:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVD F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	VST1  V0.D[1], (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $2, R12, R12
-	CMP   $2, R12
-	BGE   loop12
-
-end13:
-	CMP $1, R12
-	BLT end20
-
-loop19:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R4, R3
-	MOVD  R8, R13
-	MOVD  R6, R0
-	CMP   $16, R0
-	BLT   end22
-
-loop21:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F2
-	FMOVQ 16(R3), F3
-	FMOVQ 32(R3), F4
-	FMOVQ 48(R3), F6
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	FMOVQ 16(R1), F7
-	VFMLA V7.S4, V3.S4, V0.S4
-	FMOVQ 32(R1), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 48(R1), F7
-	VFMLA V7.S4, V6.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V2.S4, V1.S4
-	FMOVQ 16(R1), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	FMOVQ 32(R1), F2
-	VFMLA V2.S4, V4.S4, V1.S4
-	FMOVQ 48(R1), F2
-	VFMLA V2.S4, V6.S4, V1.S4
-	ADD   $64, R3, R3
-	ADD   $64, R13, R13
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
-
-loop23:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F2
-	MOVD  R13, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R3, R3
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop23
-
-end24:
-	CBZ   R0, end25
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F2
-	ADD   R10, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V9.B16, V2.B16, V2.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R13), F3
-	ADD   R10, R13, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F3
-	ADD   R10, R13, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R11, R13, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end25:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVD F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	SUB   $1, R12, R12
-	CMP   $1, R12
-	BGE   loop19
-
-end20:
-	ADD  $8, R7, R7
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R8, R8
-	ADD  R0<<2, R8, R8
-	SUB  $2, R9, R9
-	CMP  $2, R9
-	BGE  loop10
-
-end11:
-	CMP $1, R9
-	BLT end27
-
-loop26:
-	MOVD q_base+32(FP), R4
-	MOVD R7, R5
-	MOVD rows+0(FP), R12
-	CMP  $4, R12
-	BLT  end29
-
-loop28:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	MOVD  R4, R13
-	MOVD  R8, R3
-	MOVD  R6, R0
-	CMP   $16, R0
-	BLT   end31
-
-loop30:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	MOVD  R13, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V7.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V8.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V8.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V8.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V10.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V10.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V10.S4
-	ADD   $64, R3, R3
-	ADD   $64, R13, R13
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop30
-
-end31:
-	CMP $4, R0
-	BLT end33
-
-loop32:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R13, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   $16, R3, R3
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop32
-
-end33:
-	CBZ   R0, end34
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F0
-	ADD   R10, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F1
-	ADD   R10, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R11, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V10.S4
-
-end34:
-	WORD  $0x6e27d4c0 // faddp v0.4s, v6.4s, v7.4s
-	WORD  $0x6e2ad501 // faddp v1.4s, v8.4s, v10.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	VST1  V0.S[1], (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	VST1  V0.S[2], (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	VST1  V0.S[3], (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $4, R12, R12
-	CMP   $4, R12
-	BGE   loop28
-
-end29:
-	CMP $2, R12
-	BLT end36
-
-loop35:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R4, R13
-	MOVD  R8, R3
-	MOVD  R6, R0
-	CMP   $16, R0
-	BLT   end38
-
-loop37:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F2
-	FMOVQ 16(R3), F3
-	FMOVQ 32(R3), F4
-	FMOVQ 48(R3), F6
-	MOVD  R13, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	FMOVQ 16(R1), F7
-	VFMLA V7.S4, V3.S4, V0.S4
-	FMOVQ 32(R1), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 48(R1), F7
-	VFMLA V7.S4, V6.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F7
-	VFMLA V7.S4, V2.S4, V1.S4
-	FMOVQ 16(R1), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	FMOVQ 32(R1), F2
-	VFMLA V2.S4, V4.S4, V1.S4
-	FMOVQ 48(R1), F2
-	VFMLA V2.S4, V6.S4, V1.S4
-	ADD   $64, R3, R3
-	ADD   $64, R13, R13
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop37
-
-end38:
-	CMP $4, R0
-	BLT end40
-
-loop39:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F2
-	MOVD  R13, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R3, R3
-	ADD   $16, R13, R13
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop39
-
-end40:
-	CBZ   R0, end41
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F2
-	ADD   R10, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V9.B16, V2.B16, V2.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R13), F3
-	ADD   R10, R13, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R11, R13, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R13, R13
-	FMOVS (R13), F3
-	ADD   R10, R13, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R11, R13, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end41:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	VST1  V0.S[1], (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $2, R12, R12
-	CMP   $2, R12
-	BGE   loop35
-
-end36:
-	CMP $1, R12
-	BLT end43
-
-loop42:
-	VMOVI $0, V0.B16
-	MOVD  R4, R2
-	MOVD  R8, R3
-	MOVD  R6, R0
-	CMP   $4, R0
-	BLT   end45
-
-loop44:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R2), F1
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F2
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop44
-
-end45:
-	CBZ   R0, end46
-	MOVD  ldq+56(FP), R0
-	FMOVS (R2), F1
-	ADD   R10, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R11, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F2
-	ADD   R10, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R11, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V9.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V1.S4, V0.S4
-
-end46:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R5)
-	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	SUB   $1, R12, R12
-	CMP   $1, R12
-	BGE   loop42
-
-end43:
-	ADD  $4, R7, R7
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R8, R8
-	SUB  $1, R9, R9
-	CMP  $1, R9
-	BGE  loop26
-
-end27:
-	RET
-
-// func attnShortNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
-TEXT ·attnShortNEON(SB), NOSPLIT, $0-232
-	MOVD   $constants<>(SB), R7
-	FMOVQ  208(R7), F7
-	FMOVQ  224(R7), F8
-	FMOVQ  240(R7), F9
-	MOVD   s_base+128(FP), R1
-	MOVD   q_base+32(FP), R0
-	MOVD   dim+16(FP), R2
-	AND    $3, R2, R3
-	MOVD   $4, R4
-	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R5
-	CMP    $2, R3
-	CSEL   GT, R5, R4, R5
-	SCVTFS R3, F0
-	VDUP   V0.S[0], V0.S4
-	FMOVQ  (R7), F1
-	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	CMP    $1, R3
-	BGT    else1
-	SUB    R3, R2, R2
-	B      end2
-
-else1:
-	SUB R3, R3, R3
-
-end2:
-	CBZ R3, end3
-	ADD R2<<2, R0, R0
-	ADD $16384, R1, R1
-	ADD $256, R1, R1
-	CMP $1, R3
-	BLT end5
-
-loop4:
-	MOVD R0, R2
-	MOVD R1, R4
-	MOVD rows+0(FP), R5
-	CMP  $1, R5
-	BLT  end7
-
-loop6:
-	FMOVS (R2), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVS F0, (R4)
-	MOVD  ldq+56(FP), R6
-	ADD   R6<<2, R2, R2
-	ADD   $4, R4, R4
-	SUB   $1, R5, R5
-	CMP   $1, R5
-	BGE   loop6
-
-end7:
-	ADD $4, R0, R0
-	ADD $256, R1, R1
-	SUB $1, R3, R3
-	CMP $1, R3
-	BGE loop4
-
-end5:
-
-end3:
-	MOVD   dim+16(FP), R10
-	AND    $3, R10, R0
-	MOVD   $4, R1
-	CMP    $1, R0
-	CSEL   GT, R1, ZR, R1
-	MOVD   $8, R2
-	CMP    $2, R0
-	CSEL   GT, R2, R1, R2
-	SCVTFS R0, F0
-	VDUP   V0.S[0], V0.S4
-	FMOVQ  (R7), F1
-	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	CMP    $1, R0
-	BGT    else8
-	SUB    R0, R10, R10
-	B      end9
-
-else8:
-	SUB R0, R0, R0
-
-end9:
-	MOVD   s_base+128(FP), R8
-	MOVD   q_base+32(FP), R9
-	MOVD   rows+0(FP), R11
-	AND    $3, R10, R0
-	MOVD   $4, R12
-	CMP    $1, R0
-	CSEL   GT, R12, ZR, R12
-	MOVD   $8, R13
-	CMP    $2, R0
-	CSEL   GT, R13, R12, R13
-	SCVTFS R0, F16
-	VDUP   V16.S[0], V16.S4
-	FMOVQ  (R7), F0
-	WORD   $0x6ea0e610 // fcmgt v16.4s, v16.4s, v0.4s
-	FMOVS  alpha+24(FP), F15
-	VDUP   V15.S[0], V15.S4
-	CMP    $4, R11
-	BLT    end11
-
-loop10:
-	MOVD k_base+64(FP), R3
-	MOVD R8, R4
-	MOVD n+8(FP), R5
-	CMP  $2, R5
-	BLT  end13
-
-loop12:
-	VMOVI $0, V14.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V17.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R10, R0
-	CMP   $8, R0
-	BLT   end15
-
-loop14:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	FMOVQ 16(R1), F3
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V14.S4
-	VFMLA V4.S4, V2.S4, V13.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V14.S4
-	VFMLA V4.S4, V3.S4, V13.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V12.S4
-	VFMLA V4.S4, V2.S4, V11.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V12.S4
-	VFMLA V4.S4, V3.S4, V11.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V10.S4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V17.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V5.S4
-	VFMLA V0.S4, V3.S4, V17.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop14
-
-end15:
-	CMP $4, R0
-	BLT end17
-
-loop16:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F0
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V14.S4
-	VFMLA V2.S4, V1.S4, V13.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop16
-
-end17:
-	CBZ   R0, end18
-	MOVD  ldk+88(FP), R0
-	FMOVS (R6), F0
-	ADD   R12, R6, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R13, R6, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F1
-	ADD   R12, R6, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R13, R6, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V14.S4
-	VFMLA V2.S4, V1.S4, V13.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-
-end18:
-	WORD  $0x6e2cd5c0 // faddp v0.4s, v14.4s, v12.4s
-	WORD  $0x6e25d541 // faddp v1.4s, v10.4s, v5.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $256, R4, R4
-	WORD  $0x6e2bd5a0 // faddp v0.4s, v13.4s, v11.4s
-	WORD  $0x6e31d4c1 // faddp v1.4s, v6.4s, v17.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $256, R4, R4
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $2, R5, R5
-	CMP   $2, R5
-	BGE   loop12
-
-end13:
-	CMP $1, R5
-	BLT end20
-
-loop19:
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R10, R0
-	CMP   $16, R0
-	BLT   end22
-
-loop21:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V5.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V10.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V11.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V11.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V11.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V11.S4
-	ADD   $64, R6, R6
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
-
-loop23:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R6), F0
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V11.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop23
-
-end24:
-	CBZ   R0, end25
-	MOVD  ldk+88(FP), R0
-	FMOVS (R6), F0
-	ADD   R12, R6, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R13, R6, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V11.S4
-
-end25:
-	WORD  $0x6e26d4a0 // faddp v0.4s, v5.4s, v6.4s
-	WORD  $0x6e2bd541 // faddp v1.4s, v10.4s, v11.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $256, R4, R4
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R3, R3
-	SUB   $1, R5, R5
-	CMP   $1, R5
-	BGE   loop19
-
-end20:
-	ADD  $16, R8, R8
-	MOVD ldq+56(FP), R0
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	SUB  $4, R11, R11
-	CMP  $4, R11
-	BGE  loop10
-
-end11:
-	CMP $2, R11
-	BLT end27
-
-loop26:
-	MOVD k_base+64(FP), R3
-	MOVD R8, R4
-	MOVD n+8(FP), R5
-	CMP  $4, R5
-	BLT  end29
-
-loop28:
-	VMOVI $0, V14.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V17.B16
-	MOVD  R3, R14
-	MOVD  R9, R6
-	MOVD  R10, R0
-	CMP   $8, R0
-	BLT   end31
-
-loop30:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	FMOVQ 16(R1), F3
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V14.S4
-	VFMLA V4.S4, V2.S4, V13.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V14.S4
-	VFMLA V4.S4, V3.S4, V13.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V12.S4
-	VFMLA V4.S4, V2.S4, V11.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V12.S4
-	VFMLA V4.S4, V3.S4, V11.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V10.S4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V17.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V5.S4
-	VFMLA V0.S4, V3.S4, V17.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop30
-
-end31:
-	CMP $4, R0
-	BLT end33
-
-loop32:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F0
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V14.S4
-	VFMLA V2.S4, V1.S4, V13.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop32
-
-end33:
-	CBZ   R0, end34
-	MOVD  ldq+56(FP), R0
-	FMOVS (R6), F0
-	ADD   R12, R6, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R13, R6, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F1
-	ADD   R12, R6, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R13, R6, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V14.S4
-	VFMLA V2.S4, V1.S4, V13.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R12, R14, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-
-end34:
-	WORD  $0x6e2dd5c0 // faddp v0.4s, v14.4s, v13.4s
-	WORD  $0x6e2bd581 // faddp v1.4s, v12.4s, v11.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $256, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $256, R4, R4
-	WORD  $0x6e26d540 // faddp v0.4s, v10.4s, v6.4s
-	WORD  $0x6e31d4a1 // faddp v1.4s, v5.4s, v17.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $256, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $256, R4, R4
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop28
-
-end29:
-	CMP $2, R5
-	BLT end36
-
-loop35:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R10, R0
-	CMP   $8, R0
-	BLT   end38
-
-loop37:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	FMOVQ 16(R1), F5
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F6
-	FMOVQ 16(R1), F10
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F11
-	VFMLA V11.S4, V4.S4, V0.S4
-	VFMLA V11.S4, V6.S4, V2.S4
-	FMOVQ 16(R1), F11
-	VFMLA V11.S4, V5.S4, V0.S4
-	VFMLA V11.S4, V10.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F11
-	VFMLA V11.S4, V4.S4, V1.S4
-	VFMLA V11.S4, V6.S4, V3.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V5.S4, V1.S4
-	VFMLA V4.S4, V10.S4, V3.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop37
-
-end38:
-	CMP $4, R0
-	BLT end40
-
-loop39:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F5
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F6
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F6
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V3.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop39
-
-end40:
-	CBZ   R0, end41
-	MOVD  ldk+88(FP), R0
-	FMOVS (R6), F4
-	ADD   R12, R6, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R13, R6, R1
-	VLD1  (R1), V4.S[2]
-	VAND  V16.B16, V4.B16, V4.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F5
-	ADD   R12, R6, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R13, R6, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V16.B16, V5.B16, V5.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F6
-	ADD   R12, R14, R1
-	VLD1  (R1), V6.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V6.S[2]
-	VAND  V16.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F6
-	ADD   R12, R14, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V16.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V3.S4
-
-end41:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $256, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $256, R4, R4
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $2, R5, R5
-	CMP   $2, R5
-	BGE   loop35
-
-end36:
-	CMP $1, R5
-	BLT end43
-
-loop42:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R10, R0
-	CMP   $4, R0
-	BLT   end45
-
-loop44:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R6), F2
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop44
-
-end45:
-	CBZ   R0, end46
-	MOVD  ldk+88(FP), R0
-	FMOVS (R6), F2
-	ADD   R12, R6, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R13, R6, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F3
-	ADD   R12, R14, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F3
-	ADD   R12, R14, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end46:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $256, R4, R4
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R3, R3
-	SUB   $1, R5, R5
-	CMP   $1, R5
-	BGE   loop42
-
-end43:
-	ADD  $8, R8, R8
-	MOVD ldq+56(FP), R0
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	SUB  $2, R11, R11
-	CMP  $2, R11
-	BGE  loop26
-
-end27:
-	CMP $1, R11
-	BLT end48
-
-loop47:
-	MOVD k_base+64(FP), R4
-	MOVD R8, R5
-	MOVD n+8(FP), R6
-	CMP  $4, R6
-	BLT  end50
-
-loop49:
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R10, R0
-	CMP   $16, R0
-	BLT   end52
-
-loop51:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V5.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V10.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V10.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V11.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V11.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V11.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V11.S4
-	ADD   $64, R3, R3
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop51
-
-end52:
-	CMP $4, R0
-	BLT end54
-
-loop53:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V11.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop53
-
-end54:
-	CBZ   R0, end55
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F0
-	ADD   R12, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R13, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R12, R14, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V11.S4
-
-end55:
-	WORD  $0x6e26d4a0 // faddp v0.4s, v5.4s, v6.4s
-	WORD  $0x6e2bd541 // faddp v1.4s, v10.4s, v11.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $256, R5, R5
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop49
-
-end50:
-	CMP $2, R6
-	BLT end57
-
-loop56:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R10, R0
-	CMP   $4, R0
-	BLT   end59
-
-loop58:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F2
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop58
-
-end59:
-	CBZ   R0, end60
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F2
-	ADD   R12, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R13, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F3
-	ADD   R12, R14, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R13, R14, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F3
-	ADD   R12, R14, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end60:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $256, R5, R5
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $2, R6, R6
-	CMP   $2, R6
-	BGE   loop56
-
-end57:
-	CMP $1, R6
-	BLT end62
-
-loop61:
-	VMOVI $0, V0.B16
-	MOVD  R4, R2
-	MOVD  R9, R3
-	MOVD  R10, R0
-	CMP   $4, R0
-	BLT   end64
-
-loop63:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R2), F1
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F2
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop63
-
-end64:
-	CBZ   R0, end65
-	MOVD  ldk+88(FP), R0
-	FMOVS (R2), F1
-	ADD   R12, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R13, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F2
-	ADD   R12, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R13, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V1.S4, V0.S4
-
-end65:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $256, R5, R5
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R4, R4
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop61
-
-end62:
-	ADD  $4, R8, R8
-	MOVD ldq+56(FP), R0
-	ADD  R0<<2, R9, R9
-	SUB  $1, R11, R11
-	CMP  $1, R11
-	BGE  loop47
-
-end48:
-	MOVD  s_base+128(FP), R10
-	MOVD  bias_base+96(FP), R8
-	MOVD  rows+0(FP), R9
-	FMOVQ 48(R7), F30
-	FMOVQ 64(R7), F31
-	FMOVQ 80(R7), F6
-	FMOVQ 96(R7), F10
-	FMOVQ 112(R7), F11
-	ADD   $3, R9, R9
-	CMP   $4, R9
-	BLT   end67
-
-loop66:
-	MOVD   k_base+64(FP), R0
-	MOVD   R10, R1
-	MOVD   dim+16(FP), R2
-	AND    $3, R2, R3
-	MOVD   $4, R4
-	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R5
-	CMP    $2, R3
-	CSEL   GT, R5, R4, R5
-	SCVTFS R3, F0
-	VDUP   V0.S[0], V0.S4
-	FMOVQ  (R7), F1
-	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	CMP    $1, R3
-	BGT    else68
-	SUB    R3, R2, R2
-	B      end69
-
-else68:
-	SUB R3, R3, R3
-
-end69:
-	CBZ R3, end70
-	ADD R2<<2, R0, R0
-	ADD $16384, R1, R1
-	ADD $256, R1, R1
-	CMP $1, R3
-	BLT end72
-
-loop71:
-	FMOVQ (R1), F0
-	FMOVS alpha+24(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD  R0, R2
-	MOVD  ldk+88(FP), R4
-	MOVD  R10, R5
-	MOVD  n+8(FP), R6
-	CMP   $1, R6
-	BLT   end74
-
-loop73:
-	FMOVQ (R5), F1
-	FMOVS (R2), F2
-	VDUP  V2.S[0], V2.S4
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R5)
-	ADD   R4<<2, R2, R2
-	ADD   $256, R5, R5
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop73
-
-end74:
-	ADD $4, R0, R0
-	ADD $256, R1, R1
-	SUB $1, R3, R3
-	CMP $1, R3
-	BGE loop71
-
-end72:
-
-end70:
-	FMOVQ 32(R7), F0
-	MOVD  bias_len+104(FP), R0
-	CMP   $0, R0
-	BGT   else75
-	MOVD  R10, R0
-	MOVD  n+8(FP), R1
-	CMP   $1, R1
-	BLT   end78
-
-loop77:
 	FMOVQ (R0), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $256, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
-	BGE   loop77
+	BGE   loop5
 
-end78:
-	B end76
+end6:
+	B end4
 
-else75:
-	MOVD R8, R0
-	MOVD ldb+120(FP), R1
-	MOVD R10, R2
+else3:
+	MOVD R5, R0
+	MOVD ldb+40(FP), R1
+	MOVD R4, R2
 	MOVD n+8(FP), R3
 	CMP  $1, R3
-	BLT  end80
+	BLT  end8
 
-loop79:
+loop7:
 	FMOVQ (R2), F1
 	FMOVQ (R0), F2
 	FMOVQ 32(R7), F3
@@ -3038,123 +1520,266 @@ loop79:
 	ADD   $256, R2, R2
 	SUB   $1, R3, R3
 	CMP   $1, R3
-	BGE   loop79
+	BGE   loop7
 
-end80:
+end8:
 
-end76:
-	VMOVI $0, V1.B16
-	MOVD  R10, R0
-	MOVD  n+8(FP), R1
-	CMP   $1, R1
-	BLT   end82
+end4:
+	MOVD R4, R0
+	MOVD n+8(FP), R1
+	CMP  $1, R1
+	BLT  end10
 
-loop81:
-	FMOVQ (R0), F2
-	WORD  $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD  $0x4e22f562 // fmax v2.4s, v11.4s, v2.4s
-	VMOV  V6.B16, V3.B16
-	VFMLA V10.S4, V2.S4, V3.S4
-	WORD  $0x4ea3d4c4 // fsub v4.4s, v6.4s, v3.4s
-	VFMLA V10.S4, V2.S4, V4.S4
-	FMOVQ 128(R7), F2
-	FMOVQ 144(R7), F5
-	VFMLA V4.S4, V2.S4, V5.S4
-	FMOVQ 160(R7), F2
-	VFMLA V4.S4, V5.S4, V2.S4
-	FMOVQ 176(R7), F5
-	VFMLA V4.S4, V2.S4, V5.S4
-	VTBL  V7.B16, [V3.B16], V2.B16
-	VAND  V8.B16, V2.B16, V2.B16
-	VORR  V9.B16, V2.B16, V2.B16
-	VTBL  V2.B16, [V30.B16, V31.B16], V4.B16
-	VSHL  $20, V3.S4, V2.S4
-	VADD  V2.S4, V4.S4, V4.S4
-	WORD  $0x6e24dca2 // fmul v2.4s, v5.4s, v4.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F2, (R0)
+loop9:
+	FMOVQ (R0), F1
+	WORD  $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
+	WORD  $0x4e21f541 // fmax v1.4s, v10.4s, v1.4s
+	VMOV  V8.B16, V2.B16
+	VFMLA V9.S4, V1.S4, V2.S4
+	WORD  $0x4ea2d503 // fsub v3.4s, v8.4s, v2.4s
+	VFMLA V9.S4, V1.S4, V3.S4
+	FMOVQ 128(R7), F1
+	FMOVQ 144(R7), F4
+	VFMLA V3.S4, V1.S4, V4.S4
+	FMOVQ 160(R7), F1
+	VFMLA V3.S4, V4.S4, V1.S4
+	FMOVQ 176(R7), F4
+	VFMLA V3.S4, V1.S4, V4.S4
+	VTBL  V5.B16, [V2.B16], V1.B16
+	VAND  V6.B16, V1.B16, V1.B16
+	VORR  V7.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	WORD  $0x6e23dc81 // fmul v1.4s, v4.4s, v3.4s
+	FMOVQ F1, (R0)
 	ADD   $256, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
-	BGE   loop81
+	BGE   loop9
 
-end82:
-	FMOVS  weight+152(FP), F0
-	VDUP   V0.S[0], V0.S4
+end10:
+	MOVD  n+8(FP), R1
+	MOVD  n+8(FP), R2
+	VMOVI $0, V0.B16
+	CMP   $16, R1
+	BLT   end12
+
+loop11:
+	SUB $16, R1, R1
+	CMP $16, R1
+	BGE loop11
+
+end12:
+	CBZ  R1, end13
+	SUB  R2, R2, R2
+	ADD  $16, R2, R2
+	SUB  R1, R2, R2
+	MOVD R0, R1
+	CMP  $1, R2
+	BLT  end15
+
+loop14:
+	FMOVQ F0, (R1)
+	ADD   $256, R1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop14
+
+end15:
+
+end13:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R4, R1
+	MOVD  n+8(FP), R2
+	ADD   $15, R2, R2
+	CMP   $16, R2
+	BLT   end17
+
+loop16:
+	FMOVQ (R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 2048(R1), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 256(R1), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 2304(R1), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	ADD   $4096, R1, R1
+	SUB   $16, R2, R2
+	CMP   $16, R2
+	BGE   loop16
+
+end17:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD  $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R4, R1
+	MOVD  n+8(FP), R2
+	ADD   $15, R2, R2
+	CMP   $16, R2
+	BLT   end19
+
+loop18:
+	FMOVQ 512(R1), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 2560(R1), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 768(R1), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 2816(R1), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	ADD   $4096, R1, R1
+	SUB   $16, R2, R2
+	CMP   $16, R2
+	BGE   loop18
+
+end19:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	MOVD  R4, R1
+	MOVD  n+8(FP), R2
+	ADD   $15, R2, R2
+	CMP   $16, R2
+	BLT   end21
+
+loop20:
+	FMOVQ 1024(R1), F11
+	WORD  $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
+	FMOVQ 3072(R1), F11
+	WORD  $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
+	FMOVQ 1280(R1), F11
+	WORD  $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	FMOVQ 3328(R1), F11
+	WORD  $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
+	ADD   $4096, R1, R1
+	SUB   $16, R2, R2
+	CMP   $16, R2
+	BGE   loop20
+
+end21:
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V11.B16
+	MOVD  R4, R1
+	MOVD  n+8(FP), R2
+	ADD   $15, R2, R2
+	CMP   $16, R2
+	BLT   end23
+
+loop22:
+	FMOVQ 1536(R1), F13
+	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
+	FMOVQ 3584(R1), F13
+	WORD  $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	FMOVQ 1792(R1), F13
+	WORD  $0x4e2dd484 // fadd v4.4s, v4.4s, v13.4s
+	FMOVQ 3840(R1), F13
+	WORD  $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	ADD   $4096, R1, R1
+	SUB   $16, R2, R2
+	CMP   $16, R2
+	BGE   loop22
+
+end23:
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD   $0x4e2bd483 // fadd v3.4s, v4.4s, v11.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD   $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS  weight+72(FP), F1
+	VDUP   V1.S[0], V1.S4
 	FMOVQ  192(R7), F2
-	WORD   $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	WORD   $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD   $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
 	FMOVQ  F0, (R0)
-	MOVD   v_base+168(FP), R0
-	MOVD   R10, R1
-	MOVD   cols+160(FP), R2
+	MOVD   v_base+88(FP), R0
+	MOVD   R4, R1
+	MOVD   cols+80(FP), R2
 	AND    $3, R2, R3
-	MOVD   $4, R4
+	MOVD   $4, R8
 	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R5
+	CSEL   GT, R8, ZR, R8
+	MOVD   $8, R9
 	CMP    $2, R3
-	CSEL   GT, R5, R4, R5
+	CSEL   GT, R9, R8, R9
 	SCVTFS R3, F1
 	VDUP   V1.S[0], V1.S4
 	FMOVQ  (R7), F2
 	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
 	CMP    $1, R3
-	BGT    else83
+	BGT    else24
 	SUB    R3, R2, R2
-	B      end84
+	B      end25
 
-else83:
+else24:
 	SUB R3, R3, R3
 
-end84:
-	CBZ R3, end85
+end25:
+	CBZ R3, end26
 	ADD R2<<2, R0, R0
 	ADD $16384, R1, R1
 	ADD $256, R1, R1
 	CMP $1, R3
-	BLT end87
+	BLT end28
 
-loop86:
+loop27:
 	VMOVI $0, V1.B16
 	MOVD  R0, R2
-	MOVD  ldv+192(FP), R4
-	MOVD  R10, R5
-	MOVD  n+8(FP), R6
-	CMP   $1, R6
-	BLT   end89
+	MOVD  ldv+112(FP), R8
+	MOVD  R4, R9
+	MOVD  n+8(FP), R10
+	CMP   $1, R10
+	BLT   end30
 
-loop88:
-	FMOVQ (R5), F2
+loop29:
+	FMOVQ (R9), F2
 	FMOVS (R2), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   R4<<2, R2, R2
-	ADD   $256, R5, R5
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop88
+	ADD   R8<<2, R2, R2
+	ADD   $256, R9, R9
+	SUB   $1, R10, R10
+	CMP   $1, R10
+	BGE   loop29
 
-end89:
+end30:
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
 	FMOVQ F1, (R1)
 	ADD   $4, R0, R0
 	ADD   $256, R1, R1
 	SUB   $1, R3, R3
 	CMP   $1, R3
-	BGE   loop86
+	BGE   loop27
 
-end87:
+end28:
 
-end85:
-	ADD $16, R10, R10
-	ADD $16, R8, R8
-	SUB $4, R9, R9
-	CMP $4, R9
-	BGE loop66
+end26:
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUB $4, R6, R6
+	CMP $4, R6
+	BGE loop1
 
-end67:
-	MOVD   cols+160(FP), R10
+end2:
+	MOVD   cols+80(FP), R10
 	AND    $3, R10, R0
 	MOVD   $4, R1
 	CMP    $1, R0
@@ -3167,16 +1792,16 @@ end67:
 	FMOVQ  (R7), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R0
-	BGT    else90
+	BGT    else31
 	SUB    R0, R10, R10
-	B      end91
+	B      end32
 
-else90:
+else31:
 	SUB R0, R0, R0
 
-end91:
-	MOVD   o_base+200(FP), R13
-	MOVD   v_base+168(FP), R8
+end32:
+	MOVD   o_base+120(FP), R13
+	MOVD   v_base+88(FP), R8
 	AND    $3, R10, R9
 	MOVD   $4, R11
 	CMP    $1, R9
@@ -3189,16 +1814,16 @@ end91:
 	FMOVQ  (R7), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R10
-	BLT    end93
+	BLT    end34
 
-loop92:
-	MOVD s_base+128(FP), R0
+loop33:
+	MOVD s_base+48(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end95
+	BLT  end36
 
-loop94:
+loop35:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -3210,11 +1835,11 @@ loop94:
 	MOVD  R0, R3
 	MOVD  R8, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end97
+	BLT   end38
 
-loop96:
+loop37:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -3235,9 +1860,9 @@ loop96:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop96
+	BGE   loop37
 
-end97:
+end38:
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -3248,7 +1873,7 @@ end97:
 	FMOVQ F0, 32(R1)
 	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R4
+	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
@@ -3260,18 +1885,18 @@ end97:
 	FMOVQ F1, 32(R1)
 	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop94
+	BGE   loop35
 
-end95:
+end36:
 	CMP $1, R2
-	BLT end99
+	BLT end40
 
-loop98:
+loop39:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -3279,11 +1904,11 @@ loop98:
 	MOVD  R0, R3
 	MOVD  R8, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end101
+	BLT   end42
 
-loop100:
+loop41:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -3298,9 +1923,9 @@ loop100:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop100
+	BGE   loop41
 
-end101:
+end42:
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -3311,42 +1936,42 @@ end101:
 	FMOVQ F0, 32(R1)
 	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop98
+	BGE   loop39
 
-end99:
+end40:
 	ADD $64, R13, R13
 	ADD $64, R8, R8
 	SUB $16, R10, R10
 	CMP $16, R10
-	BGE loop92
+	BGE loop33
 
-end93:
+end34:
 	CMP $4, R10
-	BLT end103
+	BLT end44
 
-loop102:
-	MOVD s_base+128(FP), R0
+loop43:
+	MOVD s_base+48(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end105
+	BLT  end46
 
-loop104:
+loop45:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
 	MOVD  R8, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end107
+	BLT   end48
 
-loop106:
+loop47:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
@@ -3358,40 +1983,40 @@ loop106:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop106
+	BGE   loop47
 
-end107:
+end48:
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R4
+	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
 	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop104
+	BGE   loop45
 
-end105:
+end46:
 	CMP $1, R2
-	BLT end109
+	BLT end50
 
-loop108:
+loop49:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R8, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end111
+	BLT   end52
 
-loop110:
+loop51:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -3400,45 +2025,45 @@ loop110:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop110
+	BGE   loop51
 
-end111:
+end52:
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop108
+	BGE   loop49
 
-end109:
+end50:
 	ADD $16, R13, R13
 	ADD $16, R8, R8
 	SUB $4, R10, R10
 	CMP $4, R10
-	BGE loop102
+	BGE loop43
 
-end103:
-	CBZ  R9, end112
-	MOVD s_base+128(FP), R5
+end44:
+	CBZ  R9, end53
+	MOVD s_base+48(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end114
+	BLT  end55
 
-loop113:
+loop54:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
 	MOVD  R8, R1
 	MOVD  n+8(FP), R2
-	MOVD  ldv+192(FP), R3
+	MOVD  ldv+112(FP), R3
 	CMP   $1, R2
-	BLT   end116
+	BLT   end57
 
-loop115:
+loop56:
 	FMOVS (R1), F2
 	ADD   R11, R1, R4
 	VLD1  (R4), V2.S[1]
@@ -3455,9 +2080,9 @@ loop115:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop115
+	BGE   loop56
 
-end116:
+end57:
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -3466,7 +2091,7 @@ end116:
 	ADD   R11, R13, R1
 	VST1  V0.S[1], (R1)
 	FMOVS F0, (R13)
-	MOVD  ldo+224(FP), R1
+	MOVD  ldo+144(FP), R1
 	ADD   R1<<2, R13, R13
 	FMOVS 4(R0), F0
 	VDUP  V0.S[0], V0.S4
@@ -3476,27 +2101,27 @@ end116:
 	ADD   R11, R13, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R13)
-	MOVD  ldo+224(FP), R0
+	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R13, R13
 	ADD   $8, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop113
+	BGE   loop54
 
-end114:
+end55:
 	CMP $1, R6
-	BLT end118
+	BLT end59
 
-loop117:
+loop58:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R8, R1
 	MOVD  n+8(FP), R2
-	MOVD  ldv+192(FP), R3
+	MOVD  ldv+112(FP), R3
 	CMP   $1, R2
-	BLT   end120
+	BLT   end61
 
-loop119:
+loop60:
 	FMOVS (R1), F1
 	ADD   R11, R1, R4
 	VLD1  (R4), V1.S[1]
@@ -3510,9 +2135,9 @@ loop119:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop119
+	BGE   loop60
 
-end120:
+end61:
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -3521,19 +2146,19 @@ end120:
 	ADD   R11, R13, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R13)
-	MOVD  ldo+224(FP), R0
+	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R13, R13
 	ADD   $4, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop117
+	BGE   loop58
 
-end118:
+end59:
 
-end112:
-	MOVD   s_base+128(FP), R1
-	MOVD   o_base+200(FP), R0
-	MOVD   cols+160(FP), R2
+end53:
+	MOVD   s_base+48(FP), R1
+	MOVD   o_base+120(FP), R0
+	MOVD   cols+80(FP), R2
 	AND    $3, R2, R3
 	MOVD   $4, R4
 	CMP    $1, R3
@@ -3546,1313 +2171,400 @@ end112:
 	FMOVQ  (R7), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R3
-	BGT    else121
+	BGT    else62
 	SUB    R3, R2, R2
-	B      end122
+	B      end63
 
-else121:
+else62:
 	SUB R3, R3, R3
 
-end122:
-	CBZ R3, end123
+end63:
+	CBZ R3, end64
 	ADD R2<<2, R0, R0
 	ADD $16384, R1, R1
 	ADD $256, R1, R1
 	CMP $1, R3
-	BLT end125
+	BLT end66
 
-loop124:
+loop65:
 	MOVD R0, R2
 	MOVD R1, R4
 	MOVD rows+0(FP), R5
 	CMP  $1, R5
-	BLT  end127
+	BLT  end68
 
-loop126:
+loop67:
 	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS F0, (R2)
-	MOVD  ldo+224(FP), R6
+	MOVD  ldo+144(FP), R6
 	ADD   R6<<2, R2, R2
 	ADD   $4, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop126
+	BGE   loop67
 
-end127:
+end68:
 	ADD $4, R0, R0
 	ADD $256, R1, R1
 	SUB $1, R3, R3
 	CMP $1, R3
-	BGE loop124
+	BGE loop65
 
-end125:
+end66:
 
-end123:
+end64:
 	RET
 
-// func attnFewNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
-TEXT ·attnFewNEON(SB), NOSPLIT, $0-232
-	MOVD   $constants<>(SB), R13
-	FMOVQ  208(R13), F12
-	FMOVQ  224(R13), F13
-	FMOVQ  240(R13), F14
-	MOVD   dim+16(FP), R7
-	MOVD   s_base+128(FP), R8
-	MOVD   k_base+64(FP), R9
-	MOVD   n+8(FP), R10
-	AND    $3, R7, R0
-	MOVD   $4, R11
-	CMP    $1, R0
-	CSEL   GT, R11, ZR, R11
-	MOVD   $8, R12
-	CMP    $2, R0
-	CSEL   GT, R12, R11, R12
-	SCVTFS R0, F16
-	VDUP   V16.S[0], V16.S4
-	FMOVQ  (R13), F0
-	WORD   $0x6ea0e610 // fcmgt v16.4s, v16.4s, v0.4s
-	FMOVS  alpha+24(FP), F15
-	VDUP   V15.S[0], V15.S4
-	CMP    $4, R10
-	BLT    end2
+// func attnFewNEON(rows int, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+TEXT ·attnFewNEON(SB), NOSPLIT, $0-152
+	MOVD  $constants<>(SB), R4
+	FMOVQ 208(R4), F3
+	FMOVQ 224(R4), F4
+	FMOVQ 240(R4), F5
+	MOVD  s_base+48(FP), R0
+	MOVD  bias_base+16(FP), R1
+	MOVD  rows+0(FP), R2
+	MOVD  n+8(FP), R3
+	ADD   $15, R3, R3
+	FMOVQ 48(R4), F30
+	FMOVQ 64(R4), F31
+	FMOVQ 80(R4), F6
+	FMOVQ 96(R4), F7
+	FMOVQ 112(R4), F8
+	CMP   $1, R2
+	BLT   end2
 
 loop1:
-	MOVD q_base+32(FP), R3
-	MOVD R8, R4
-	MOVD rows+0(FP), R5
-	CMP  $2, R5
-	BLT  end4
+	MOVD  R0, R5
+	MOVD  n+8(FP), R6
+	ADD   R6<<2, R5, R5
+	CMP   $31, R3
+	BGT   else3
+	FMOVQ 32(R4), F11
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V9.B16
+	WORD  $0x4e29f56b // fmax v11.4s, v11.4s, v9.4s
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e44a // fcmgt v10.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V10.B16
+	WORD  $0x4e2af56b // fmax v11.4s, v11.4s, v10.4s
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e44c // fcmgt v12.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V12.B16
+	WORD  $0x4e2cf56b // fmax v11.4s, v11.4s, v12.4s
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e44d // fcmgt v13.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V13.B16
+	WORD  $0x4e2df56b // fmax v11.4s, v11.4s, v13.4s
+	VEXT  $8, V11.B16, V11.B16, V0.B16
+	WORD  $0x4e20f560 // fmax v0.4s, v11.4s, v0.4s
+	WORD  $0x6e20f40b // fmaxp v11.4s, v0.4s, v0.4s
+	WORD  $0x4eabd520 // fsub v0.4s, v9.4s, v11.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V9.S4, V0.S4
+	FMOVQ 176(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVQ F9, (R0)
+	WORD  $0x4eabd540 // fsub v0.4s, v10.4s, v11.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F10
+	VFMLA V2.S4, V0.S4, V10.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V10.S4, V0.S4
+	FMOVQ 176(R4), F10
+	VFMLA V2.S4, V0.S4, V10.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVQ F10, 16(R0)
+	WORD  $0x4eabd580 // fsub v0.4s, v12.4s, v11.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F12
+	VFMLA V2.S4, V0.S4, V12.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V12.S4, V0.S4
+	FMOVQ 176(R4), F12
+	VFMLA V2.S4, V0.S4, V12.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	FMOVQ F12, 32(R0)
+	WORD  $0x4eabd5a0 // fsub v0.4s, v13.4s, v11.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F11
+	VFMLA V2.S4, V0.S4, V11.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V11.S4, V0.S4
+	FMOVQ 176(R4), F11
+	VFMLA V2.S4, V0.S4, V11.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd6d // fmul v13.4s, v11.4s, v2.4s
+	FMOVQ F13, 48(R0)
+	WORD  $0x4e2cd520 // fadd v0.4s, v9.4s, v12.4s
+	WORD  $0x4e2dd541 // fadd v1.4s, v10.4s, v13.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS weight+72(FP), F1
+	VDUP  V1.S[0], V1.S4
+	FMOVQ 192(R4), F2
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	FMOVS F0, (R5)
+	B     end4
 
-loop3:
-	VMOVI $0, V11.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V17.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R7, R0
-	CMP   $8, R0
+else3:
+	FMOVQ 32(R4), F10
+	MOVD  R0, R6
+	MOVD  R1, R7
+	MOVD  R3, R8
+	CMP   $16, R8
 	BLT   end6
 
 loop5:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	FMOVQ 16(R1), F3
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V11.S4
-	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V11.S4
-	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V9.S4
-	VFMLA V4.S4, V2.S4, V8.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V9.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V17.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V5.S4
-	VFMLA V0.S4, V3.S4, V17.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R6), F0
+	FMOVQ (R7), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V9.B16
+	WORD  $0x4e29f54a // fmax v10.4s, v10.4s, v9.4s
+	FMOVQ F9, (R6)
+	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V9.B16
+	WORD  $0x4e29f54a // fmax v10.4s, v10.4s, v9.4s
+	FMOVQ F9, 16(R6)
+	FMOVQ 32(R6), F0
+	FMOVQ 32(R7), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V9.B16
+	WORD  $0x4e29f54a // fmax v10.4s, v10.4s, v9.4s
+	FMOVQ F9, 32(R6)
+	FMOVQ 48(R6), F0
+	FMOVQ 48(R7), F1
+	FMOVQ 32(R4), F2
+	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
+	FMOVQ 16(R4), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V9.B16
+	WORD  $0x4e29f54a // fmax v10.4s, v10.4s, v9.4s
+	FMOVQ F9, 48(R6)
+	ADD   $64, R6, R6
+	ADD   $64, R7, R7
+	SUB   $16, R8, R8
+	CMP   $16, R8
 	BGE   loop5
 
 end6:
-	CMP $4, R0
-	BLT end8
+	VEXT  $8, V10.B16, V10.B16, V0.B16
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	MOVD  R0, R6
+	MOVD  R3, R7
+	CMP   $16, R7
+	BLT   end8
 
 loop7:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F0
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
+	FMOVQ (R6), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F9
 	VFMLA V2.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V1.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V9.S4, V0.S4
+	FMOVQ 176(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd20 // fmul v0.4s, v9.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, (R6)
+	FMOVQ 16(R6), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V9.S4, V0.S4
+	FMOVQ 176(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd20 // fmul v0.4s, v9.4s, v2.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, 16(R6)
+	FMOVQ 32(R6), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V9.S4, V0.S4
+	FMOVQ 176(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd20 // fmul v0.4s, v9.4s, v2.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, 32(R6)
+	FMOVQ 48(R6), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	VMOV  V6.B16, V1.B16
+	VFMLA V7.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
+	VFMLA V7.S4, V0.S4, V2.S4
+	FMOVQ 128(R4), F0
+	FMOVQ 144(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	FMOVQ 160(R4), F0
+	VFMLA V2.S4, V9.S4, V0.S4
+	FMOVQ 176(R4), F9
+	VFMLA V2.S4, V0.S4, V9.S4
+	VTBL  V3.B16, [V1.B16], V0.B16
+	VAND  V4.B16, V0.B16, V0.B16
+	VORR  V5.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dd20 // fmul v0.4s, v9.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, 48(R6)
+	ADD   $64, R6, R6
+	SUB   $16, R7, R7
+	CMP   $16, R7
 	BGE   loop7
 
 end8:
-	CBZ   R0, end9
-	MOVD  ldq+56(FP), R0
-	FMOVS (R6), F0
-	ADD   R11, R6, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R12, R6, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F1
-	ADD   R11, R6, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R12, R6, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V1.S4, V8.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-
-end9:
-	WORD  $0x6e29d560 // faddp v0.4s, v11.4s, v9.4s
-	WORD  $0x6e25d4e1 // faddp v1.4s, v7.4s, v5.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $1088, R4, R4
-	WORD  $0x6e28d540 // faddp v0.4s, v10.4s, v8.4s
-	WORD  $0x6e31d4c1 // faddp v1.4s, v6.4s, v17.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $1088, R4, R4
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $2, R5, R5
-	CMP   $2, R5
-	BGE   loop3
+	WORD  $0x4e2dd560 // fadd v0.4s, v11.4s, v13.4s
+	WORD  $0x4e2ed581 // fadd v1.4s, v12.4s, v14.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS weight+72(FP), F1
+	VDUP  V1.S[0], V1.S4
+	FMOVQ 192(R4), F2
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	FMOVS F0, (R5)
 
 end4:
-	CMP $1, R5
-	BLT end11
-
-loop10:
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R7, R0
-	CMP   $16, R0
-	BLT   end13
-
-loop12:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V5.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V7.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V8.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V8.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V8.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V8.S4
-	ADD   $64, R6, R6
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop12
-
-end13:
-	CMP $4, R0
-	BLT end15
-
-loop14:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R6), F0
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop14
-
-end15:
-	CBZ   R0, end16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R6), F0
-	ADD   R11, R6, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R12, R6, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V8.S4
-
-end16:
-	WORD  $0x6e26d4a0 // faddp v0.4s, v5.4s, v6.4s
-	WORD  $0x6e28d4e1 // faddp v1.4s, v7.4s, v8.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVQ F0, (R4)
-	ADD   $1088, R4, R4
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R3, R3
-	SUB   $1, R5, R5
-	CMP   $1, R5
-	BGE   loop10
-
-end11:
-	ADD  $16, R8, R8
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	SUB  $4, R10, R10
-	CMP  $4, R10
+	ADD  $1088, R0, R0
+	MOVD ldb+40(FP), R5
+	ADD  R5<<2, R1, R1
+	SUB  $1, R2, R2
+	CMP  $1, R2
 	BGE  loop1
 
 end2:
-	CMP $2, R10
-	BLT end18
-
-loop17:
-	MOVD q_base+32(FP), R3
-	MOVD R8, R4
-	MOVD rows+0(FP), R5
-	CMP  $4, R5
-	BLT  end20
-
-loop19:
-	VMOVI $0, V11.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V17.B16
-	MOVD  R3, R14
-	MOVD  R9, R6
-	MOVD  R7, R0
-	CMP   $8, R0
-	BLT   end22
-
-loop21:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	FMOVQ 16(R1), F3
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V11.S4
-	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V11.S4
-	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V9.S4
-	VFMLA V4.S4, V2.S4, V8.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V9.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	VFMLA V4.S4, V2.S4, V17.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V5.S4
-	VFMLA V0.S4, V3.S4, V17.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
-
-loop23:
-	MOVD  R6, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F0
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V1.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop23
-
-end24:
-	CBZ   R0, end25
-	MOVD  ldk+88(FP), R0
-	FMOVS (R6), F0
-	ADD   R11, R6, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R12, R6, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F1
-	ADD   R11, R6, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R12, R6, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V1.S4, V8.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V1.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F2
-	ADD   R11, R14, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V5.S4
-	VFMLA V2.S4, V1.S4, V17.S4
-
-end25:
-	WORD  $0x6e2ad560 // faddp v0.4s, v11.4s, v10.4s
-	WORD  $0x6e28d521 // faddp v1.4s, v9.4s, v8.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $1088, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $1088, R4, R4
-	WORD  $0x6e26d4e0 // faddp v0.4s, v7.4s, v6.4s
-	WORD  $0x6e31d4a1 // faddp v1.4s, v5.4s, v17.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $1088, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $1088, R4, R4
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop19
-
-end20:
-	CMP $2, R5
-	BLT end27
-
-loop26:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R7, R0
-	CMP   $8, R0
-	BLT   end29
-
-loop28:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	FMOVQ 16(R1), F5
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F6
-	FMOVQ 16(R1), F7
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F8
-	VFMLA V8.S4, V4.S4, V0.S4
-	VFMLA V8.S4, V6.S4, V2.S4
-	FMOVQ 16(R1), F8
-	VFMLA V8.S4, V5.S4, V0.S4
-	VFMLA V8.S4, V7.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F8
-	VFMLA V8.S4, V4.S4, V1.S4
-	VFMLA V8.S4, V6.S4, V3.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V5.S4, V1.S4
-	VFMLA V4.S4, V7.S4, V3.S4
-	ADD   $32, R6, R6
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop28
-
-end29:
-	CMP $4, R0
-	BLT end31
-
-loop30:
-	MOVD  R6, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F5
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F6
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F6
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V3.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop30
-
-end31:
-	CBZ   R0, end32
-	MOVD  ldq+56(FP), R0
-	FMOVS (R6), F4
-	ADD   R11, R6, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R6, R1
-	VLD1  (R1), V4.S[2]
-	VAND  V16.B16, V4.B16, V4.B16
-	ADD   R0<<2, R6, R6
-	FMOVS (R6), F5
-	ADD   R11, R6, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R12, R6, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V16.B16, V5.B16, V5.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F6
-	ADD   R11, R14, R1
-	VLD1  (R1), V6.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V6.S[2]
-	VAND  V16.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V2.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F6
-	ADD   R11, R14, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V16.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V3.S4
-
-end32:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $1088, R4, R4
-	VST1  V0.D[1], (R4)
-	ADD   $1088, R4, R4
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R3, R3
-	ADD   R0<<2, R3, R3
-	SUB   $2, R5, R5
-	CMP   $2, R5
-	BGE   loop26
-
-end27:
-	CMP $1, R5
-	BLT end34
-
-loop33:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R3, R6
-	MOVD  R9, R14
-	MOVD  R7, R0
-	CMP   $4, R0
-	BLT   end36
-
-loop35:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R6), F2
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R6, R6
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop35
-
-end36:
-	CBZ   R0, end37
-	MOVD  ldq+56(FP), R0
-	FMOVS (R6), F2
-	ADD   R11, R6, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R6, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F3
-	ADD   R11, R14, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F3
-	ADD   R11, R14, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end37:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVD F0, (R4)
-	ADD   $1088, R4, R4
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R3, R3
-	SUB   $1, R5, R5
-	CMP   $1, R5
-	BGE   loop33
-
-end34:
-	ADD  $8, R8, R8
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	SUB  $2, R10, R10
-	CMP  $2, R10
-	BGE  loop17
-
-end18:
-	CMP $1, R10
-	BLT end39
-
-loop38:
-	MOVD q_base+32(FP), R4
-	MOVD R8, R5
-	MOVD rows+0(FP), R6
-	CMP  $4, R6
-	BLT  end41
-
-loop40:
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R7, R0
-	CMP   $16, R0
-	BLT   end43
-
-loop42:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V5.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V5.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V7.S4
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V1.S4, V7.S4
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V2.S4, V7.S4
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V0.S4, V8.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V1.S4, V8.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V2.S4, V8.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V3.S4, V8.S4
-	ADD   $64, R3, R3
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop42
-
-end43:
-	CMP $4, R0
-	BLT end45
-
-loop44:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop44
-
-end45:
-	CBZ   R0, end46
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F0
-	ADD   R11, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R12, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V16.B16, V0.B16, V0.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V5.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F1
-	ADD   R11, R14, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V8.S4
-
-end46:
-	WORD  $0x6e26d4a0 // faddp v0.4s, v5.4s, v6.4s
-	WORD  $0x6e28d4e1 // faddp v1.4s, v7.4s, v8.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $1088, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop40
-
-end41:
-	CMP $2, R6
-	BLT end48
-
-loop47:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R7, R0
-	CMP   $4, R0
-	BLT   end50
-
-loop49:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F2
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop49
-
-end50:
-	CBZ   R0, end51
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F2
-	ADD   R11, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F3
-	ADD   R11, R14, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F3
-	ADD   R11, R14, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V16.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end51:
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $1088, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $2, R6, R6
-	CMP   $2, R6
-	BGE   loop47
-
-end48:
-	CMP $1, R6
-	BLT end53
-
-loop52:
-	VMOVI $0, V0.B16
-	MOVD  R4, R2
-	MOVD  R9, R3
-	MOVD  R7, R0
-	CMP   $4, R0
-	BLT   end55
-
-loop54:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R2), F1
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F2
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop54
-
-end55:
-	CBZ   R0, end56
-	MOVD  ldq+56(FP), R0
-	FMOVS (R2), F1
-	ADD   R11, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R12, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V16.B16, V1.B16, V1.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F2
-	ADD   R11, R3, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R3, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V16.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V1.S4, V0.S4
-
-end56:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	FMOVS F0, (R5)
-	ADD   $1088, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	SUB   $1, R6, R6
-	CMP   $1, R6
-	BGE   loop52
-
-end53:
-	ADD  $4, R8, R8
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R9, R9
-	SUB  $1, R10, R10
-	CMP  $1, R10
-	BGE  loop38
-
-end39:
-	MOVD  s_base+128(FP), R0
-	MOVD  bias_base+96(FP), R1
-	MOVD  rows+0(FP), R2
-	MOVD  n+8(FP), R3
-	ADD   $3, R3, R3
-	FMOVQ 48(R13), F30
-	FMOVQ 64(R13), F31
-	FMOVQ 80(R13), F4
-	FMOVQ 96(R13), F5
-	FMOVQ 112(R13), F6
-	CMP   $1, R2
-	BLT   end58
-
-loop57:
-	MOVD  R0, R4
-	MOVD  n+8(FP), R5
-	ADD   R5<<2, R4, R4
-	CMP   $7, R3
-	BGT   else59
-	FMOVQ (R0), F0
-	FMOVQ (R1), F1
-	FMOVQ 32(R13), F2
-	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	FMOVQ 16(R13), F2
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	VBSL  V0.B16, V2.B16, V3.B16
-	FMOVQ 32(R13), F0
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 128(R13), F0
-	FMOVQ 144(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R13), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V12.B16, [V1.B16], V0.B16
-	VAND  V13.B16, V0.B16, V0.B16
-	VORR  V14.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	FMOVQ F0, (R0)
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS weight+152(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVQ 192(R13), F2
-	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	FMOVS F0, (R4)
-	B     end60
-
-else59:
-	FMOVQ 32(R13), F0
-	FMOVQ 32(R13), F1
-	MOVD  R0, R5
-	MOVD  R1, R6
-	MOVD  R3, R7
-	CMP   $8, R7
-	BLT   end62
-
-loop61:
-	FMOVQ (R5), F2
-	FMOVQ (R6), F3
-	FMOVQ 32(R13), F7
-	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R13), F7
-	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
-	VBSL  V2.B16, V7.B16, V8.B16
-	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
-	FMOVQ F8, (R5)
-	FMOVQ 16(R5), F2
-	FMOVQ 16(R6), F3
-	FMOVQ 32(R13), F7
-	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R13), F7
-	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
-	VBSL  V2.B16, V7.B16, V8.B16
-	WORD  $0x4e28f421 // fmax v1.4s, v1.4s, v8.4s
-	FMOVQ F8, 16(R5)
-	ADD   $32, R5, R5
-	ADD   $32, R6, R6
-	SUB   $8, R7, R7
-	CMP   $8, R7
-	BGE   loop61
-
-end62:
-	CMP $4, R7
-	BLT end64
-
-loop63:
-	FMOVQ (R5), F2
-	FMOVQ (R6), F3
-	FMOVQ 32(R13), F7
-	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R13), F7
-	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
-	VBSL  V2.B16, V7.B16, V8.B16
-	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
-	FMOVQ F8, (R5)
-	ADD   $16, R5, R5
-	ADD   $16, R6, R6
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop63
-
-end64:
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD  R0, R5
-	MOVD  R3, R6
-	CMP   $8, R6
-	BLT   end66
-
-loop65:
-	FMOVQ (R5), F0
-	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 128(R13), F0
-	FMOVQ 144(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R13), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V12.B16, [V1.B16], V0.B16
-	VAND  V13.B16, V0.B16, V0.B16
-	VORR  V14.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ F0, (R5)
-	FMOVQ 16(R5), F0
-	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 128(R13), F0
-	FMOVQ 144(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R13), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V12.B16, [V1.B16], V0.B16
-	VAND  V13.B16, V0.B16, V0.B16
-	VORR  V14.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ F0, 16(R5)
-	ADD   $32, R5, R5
-	SUB   $8, R6, R6
-	CMP   $8, R6
-	BGE   loop65
-
-end66:
-	CMP $4, R6
-	BLT end68
-
-loop67:
-	FMOVQ (R5), F0
-	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 128(R13), F0
-	FMOVQ 144(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R13), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 176(R13), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V12.B16, [V1.B16], V0.B16
-	VAND  V13.B16, V0.B16, V0.B16
-	VORR  V14.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ F0, (R5)
-	ADD   $16, R5, R5
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop67
-
-end68:
-	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS weight+152(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVQ 192(R13), F2
-	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	FMOVS F0, (R4)
-
-end60:
-	ADD  $1088, R0, R0
-	MOVD ldb+120(FP), R4
-	ADD  R4<<2, R1, R1
-	SUB  $1, R2, R2
-	CMP  $1, R2
-	BGE  loop57
-
-end58:
-	MOVD   cols+160(FP), R8
-	MOVD   o_base+200(FP), R12
-	MOVD   v_base+168(FP), R7
+	MOVD   cols+80(FP), R8
+	MOVD   o_base+120(FP), R12
+	MOVD   v_base+88(FP), R7
 	AND    $3, R8, R9
 	MOVD   $4, R10
 	CMP    $1, R9
@@ -4862,19 +2574,19 @@ end58:
 	CSEL   GT, R11, R10, R11
 	SCVTFS R9, F13
 	VDUP   V13.S[0], V13.S4
-	FMOVQ  (R13), F0
+	FMOVQ  (R4), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R8
-	BLT    end70
+	BLT    end10
 
-loop69:
-	MOVD s_base+128(FP), R0
+loop9:
+	MOVD s_base+48(FP), R0
 	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end72
+	BLT  end12
 
-loop71:
+loop11:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4886,11 +2598,11 @@ loop71:
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end74
+	BLT   end14
 
-loop73:
+loop13:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -4911,9 +2623,9 @@ loop73:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop73
+	BGE   loop13
 
-end74:
+end14:
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -4924,7 +2636,7 @@ end74:
 	FMOVQ F0, 32(R1)
 	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R4
+	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 1088(R3), F0
 	VDUP  V0.S[0], V0.S4
@@ -4936,18 +2648,18 @@ end74:
 	FMOVQ F1, 32(R1)
 	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop71
+	BGE   loop11
 
-end72:
+end12:
 	CMP $1, R2
-	BLT end76
+	BLT end16
 
-loop75:
+loop15:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4955,11 +2667,11 @@ loop75:
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end78
+	BLT   end18
 
-loop77:
+loop17:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -4974,9 +2686,9 @@ loop77:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop77
+	BGE   loop17
 
-end78:
+end18:
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -4987,42 +2699,42 @@ end78:
 	FMOVQ F0, 32(R1)
 	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	FMOVQ F0, 48(R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop75
+	BGE   loop15
 
-end76:
+end16:
 	ADD $64, R12, R12
 	ADD $64, R7, R7
 	SUB $16, R8, R8
 	CMP $16, R8
-	BGE loop69
+	BGE loop9
 
-end70:
+end10:
 	CMP $4, R8
-	BLT end80
+	BLT end20
 
-loop79:
-	MOVD s_base+128(FP), R0
+loop19:
+	MOVD s_base+48(FP), R0
 	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end82
+	BLT  end22
 
-loop81:
+loop21:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end84
+	BLT   end24
 
-loop83:
+loop23:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
@@ -5034,40 +2746,40 @@ loop83:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop83
+	BGE   loop23
 
-end84:
+end24:
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R4
+	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 1088(R3), F0
 	VDUP  V0.S[0], V0.S4
 	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop81
+	BGE   loop21
 
-end82:
+end22:
 	CMP $1, R2
-	BLT end86
+	BLT end26
 
-loop85:
+loop25:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
-	MOVD  ldv+192(FP), R6
+	MOVD  ldv+112(FP), R6
 	CMP   $1, R5
-	BLT   end88
+	BLT   end28
 
-loop87:
+loop27:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -5076,45 +2788,45 @@ loop87:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop87
+	BGE   loop27
 
-end88:
+end28:
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R3
+	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop85
+	BGE   loop25
 
-end86:
+end26:
 	ADD $16, R12, R12
 	ADD $16, R7, R7
 	SUB $4, R8, R8
 	CMP $4, R8
-	BGE loop79
+	BGE loop19
 
-end80:
-	CBZ  R9, end89
-	MOVD s_base+128(FP), R5
+end20:
+	CBZ  R9, end29
+	MOVD s_base+48(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end91
+	BLT  end31
 
-loop90:
+loop30:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
 	MOVD  R7, R1
 	MOVD  n+8(FP), R2
-	MOVD  ldv+192(FP), R3
+	MOVD  ldv+112(FP), R3
 	CMP   $1, R2
-	BLT   end93
+	BLT   end33
 
-loop92:
+loop32:
 	FMOVS (R1), F2
 	ADD   R10, R1, R4
 	VLD1  (R4), V2.S[1]
@@ -5131,9 +2843,9 @@ loop92:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop92
+	BGE   loop32
 
-end93:
+end33:
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -5142,7 +2854,7 @@ end93:
 	ADD   R10, R12, R1
 	VST1  V0.S[1], (R1)
 	FMOVS F0, (R12)
-	MOVD  ldo+224(FP), R1
+	MOVD  ldo+144(FP), R1
 	ADD   R1<<2, R12, R12
 	FMOVS 1088(R0), F0
 	VDUP  V0.S[0], V0.S4
@@ -5152,27 +2864,27 @@ end93:
 	ADD   R10, R12, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R12)
-	MOVD  ldo+224(FP), R0
+	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R12, R12
 	ADD   $2176, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop90
+	BGE   loop30
 
-end91:
+end31:
 	CMP $1, R6
-	BLT end95
+	BLT end35
 
-loop94:
+loop34:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R7, R1
 	MOVD  n+8(FP), R2
-	MOVD  ldv+192(FP), R3
+	MOVD  ldv+112(FP), R3
 	CMP   $1, R2
-	BLT   end97
+	BLT   end37
 
-loop96:
+loop36:
 	FMOVS (R1), F1
 	ADD   R10, R1, R4
 	VLD1  (R4), V1.S[1]
@@ -5186,9 +2898,9 @@ loop96:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop96
+	BGE   loop36
 
-end97:
+end37:
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -5197,16 +2909,16 @@ end97:
 	ADD   R10, R12, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R12)
-	MOVD  ldo+224(FP), R0
+	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R12, R12
 	ADD   $1088, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop94
+	BGE   loop34
 
-end95:
+end35:
 
-end89:
+end29:
 	RET
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)

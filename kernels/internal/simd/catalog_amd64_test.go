@@ -40,7 +40,6 @@ var functions = [numKernels][]any{
 	KernelAttnKeys:            {attnKeysAVX512, attnKeysGeneric},
 	KernelAttnPanels:          {attnPanelsAVX512, attnPanelsGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsAVX512, attnScaleRowsAVX2, attnScaleRowsGeneric},
-	KernelAttnDot:             {attnDotAVX512, attnDotAVX2, attnDotGeneric},
 	KernelAttnShort:           {attnShortAVX512, attnShortAVX2, attnShortGeneric},
 	KernelAttnFew:             {attnFewAVX512, attnFewAVX2, attnFewGeneric},
 	KernelAttnAccumulate:      {attnAccumulateAVX512, attnAccumulateAVX2, attnAccumulateGeneric},

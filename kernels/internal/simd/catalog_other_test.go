@@ -40,7 +40,6 @@ var functions = [numKernels][]any{
 	KernelAttnKeys:            {attnKeysGeneric},
 	KernelAttnPanels:          {attnPanelsGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsGeneric},
-	KernelAttnDot:             {attnDotGeneric},
 	KernelAttnShort:           {attnShortGeneric},
 	KernelAttnFew:             {attnFewGeneric},
 	KernelAttnAccumulate:      {attnAccumulateGeneric},

@@ -539,16 +539,16 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 }
 
 // AttnKeys runs the implementation of attnKeys for the tier.
-func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
+func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, ldx)
 	}
 	switch chosen[KernelAttnKeys][isa&isaMask] {
 	case 0:
-		attnKeysAVX512(dst, x, rows, cols, ldx, alpha, nr)
+		attnKeysAVX512(dst, x, rows, cols, ldx, nr)
 	default:
-		attnKeysGeneric(dst, x, rows, cols, ldx, alpha, nr)
+		attnKeysGeneric(dst, x, rows, cols, ldx, nr)
 	}
 }
 
@@ -583,28 +583,9 @@ func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-// AttnDot runs the implementation of attnDot for the tier.
-func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
-		raceWriteRows(s, rows, n, lds)
-	}
-	switch chosen[KernelAttnDot][isa&isaMask] {
-	case 0:
-		attnDotAVX512(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-	case 1:
-		attnDotAVX2(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-	default:
-		attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-	}
-}
-
 // AttnShort runs the implementation of attnShort for the tier.
-func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
 		if len(bias) > 0 {
 			raceReadRows(bias, n, 64, ldb)
 		}
@@ -614,19 +595,17 @@ func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k
 	}
 	switch chosen[KernelAttnShort][isa&isaMask] {
 	case 0:
-		attnShortAVX512(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnShortAVX512(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	case 1:
-		attnShortAVX2(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnShortAVX2(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
-		attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnShortGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 
 // AttnFew runs the implementation of attnFew for the tier.
-func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
 		raceReadRows(bias, rows, (n+15)&^15, ldb)
 		raceWrite(s)
 		raceReadRows(v, n, cols, ldv)
@@ -634,11 +613,11 @@ func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k [
 	}
 	switch chosen[KernelAttnFew][isa&isaMask] {
 	case 0:
-		attnFewAVX512(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnFewAVX512(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	case 1:
-		attnFewAVX2(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnFewAVX2(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
-		attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnFewGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 

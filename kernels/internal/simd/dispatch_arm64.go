@@ -439,8 +439,8 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 }
 
 // AttnKeys runs the implementation of attnKeys for the tier.
-func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
-	attnKeysGeneric(dst, x, rows, cols, ldx, alpha, nr)
+func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
+	attnKeysGeneric(dst, x, rows, cols, ldx, nr)
 }
 
 // AttnPanels runs the implementation of attnPanels for the tier.
@@ -462,26 +462,9 @@ func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-// AttnDot runs the implementation of attnDot for the tier.
-func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
-		raceWriteRows(s, rows, n, lds)
-	}
-	switch chosen[KernelAttnDot][isa&isaMask] {
-	case 0:
-		attnDotNEON(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-	default:
-		attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-	}
-}
-
 // AttnShort runs the implementation of attnShort for the tier.
-func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
 		if len(bias) > 0 {
 			raceReadRows(bias, n, 64, ldb)
 		}
@@ -491,17 +474,15 @@ func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k
 	}
 	switch chosen[KernelAttnShort][isa&isaMask] {
 	case 0:
-		attnShortNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnShortNEON(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
-		attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnShortGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 
 // AttnFew runs the implementation of attnFew for the tier.
-func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
-		raceReadRows(q, rows, dim, ldq)
-		raceReadRows(k, n, dim, ldk)
 		raceReadRows(bias, rows, (n+15)&^15, ldb)
 		raceWrite(s)
 		raceReadRows(v, n, cols, ldv)
@@ -509,9 +490,9 @@ func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k [
 	}
 	switch chosen[KernelAttnFew][isa&isaMask] {
 	case 0:
-		attnFewNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnFewNEON(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
-		attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+		attnFewGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 
@@ -532,17 +513,47 @@ func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 
 // RoundWords runs the implementation of roundWords for the tier.
 func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
-	roundWordsGeneric(dst, x, factor, rows, cols, filled, lddst, ldx)
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
+	switch chosen[KernelRoundWords][isa&isaMask] {
+	case 0:
+		roundWordsNEON(dst, x, factor, rows, cols, filled, lddst, ldx)
+	default:
+		roundWordsGeneric(dst, x, factor, rows, cols, filled, lddst, ldx)
+	}
 }
 
 // WordColumns runs the implementation of wordColumns for the tier.
 func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int) {
-	wordColumnsGeneric(dst, scale, x, rows, cols, filled, ldx, nr)
+	if race.Enabled {
+		raceWriteRows(dst, filled, cols, cols)
+		raceWrite(scale)
+		raceReadRows(x, rows, cols, ldx)
+	}
+	switch chosen[KernelWordColumns][isa&isaMask] {
+	case 0:
+		wordColumnsNEON(dst, scale, x, rows, cols, filled, ldx, nr)
+	default:
+		wordColumnsGeneric(dst, scale, x, rows, cols, filled, ldx, nr)
+	}
 }
 
 // WordPanel runs the implementation of wordPanel for the tier.
 func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int) {
-	wordPanelGeneric(m, k, nr, a, lda, b, weight, add, c, ldc)
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, nr, nr)
+		raceRead(weight)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelWordPanel][isa&isaMask] {
+	case 0:
+		wordPanelNEON(m, k, nr, a, lda, b, weight, add, c, ldc)
+	default:
+		wordPanelGeneric(m, k, nr, a, lda, b, weight, add, c, ldc)
+	}
 }
 
 // ExpVec runs the implementation of expVec for the tier.

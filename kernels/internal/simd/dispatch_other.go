@@ -160,8 +160,8 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 }
 
 // AttnKeys runs the implementation of attnKeys for the tier.
-func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
-	attnKeysGeneric(dst, x, rows, cols, ldx, alpha, nr)
+func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
+	attnKeysGeneric(dst, x, rows, cols, ldx, nr)
 }
 
 // AttnPanels runs the implementation of attnPanels for the tier.
@@ -174,19 +174,14 @@ func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	attnScaleRowsGeneric(x, rows, cols, ld, factor)
 }
 
-// AttnDot runs the implementation of attnDot for the tier.
-func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
-}
-
 // AttnShort runs the implementation of attnShort for the tier.
-func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
-	attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	attnShortGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
 // AttnFew runs the implementation of attnFew for the tier.
-func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
-	attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	attnFewGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
 // AttnAccumulate runs the implementation of attnAccumulate for the tier.

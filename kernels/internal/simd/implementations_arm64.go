@@ -136,10 +136,6 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelAttnDot: {
-		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
 	KernelAttnShort: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
@@ -153,12 +149,15 @@ var implementations = [numKernels][]Implementation{
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelRoundWords: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelWordColumns: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelWordPanel: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelExpVec: {

@@ -108,9 +108,6 @@ var implementations = [numKernels][]Implementation{
 	KernelAttnScaleRows: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelAttnDot: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
 	KernelAttnShort: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},

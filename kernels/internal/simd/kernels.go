@@ -38,7 +38,6 @@ const (
 	KernelAttnKeys
 	KernelAttnPanels
 	KernelAttnScaleRows
-	KernelAttnDot
 	KernelAttnShort
 	KernelAttnFew
 	KernelAttnAccumulate
@@ -133,7 +132,6 @@ var kernelNames = [numKernels]string{
 	"attnKeys",
 	"attnPanels",
 	"attnScaleRows",
-	"attnDot",
 	"attnShort",
 	"attnFew",
 	"attnAccumulate",
@@ -196,8 +194,7 @@ const (
 	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most. Their
 	// scores need ShortRows rows of as many elements.
 	ShortQueries, ShortRows = 64, 69
-	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
-	// scores of a query need FewRow elements.
+	// FewKeys is the number of keys that AttnFew takes at most. The scores of a query need FewRow elements.
 	FewKeys, FewRow = 256, 272
 	// FetchedPiece is how many bytes AttnPanels fetches at a time.
 	FetchedPiece = 256

@@ -417,7 +417,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
-	KernelAttnSoftmax: {relative: true, sums: 1, sizes: []size{
+	KernelAttnSoftmax: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3, 4, 7, 9} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -439,7 +439,6 @@ var records = [numKernels]record{
 		{name: "rows"},
 		{name: "cols"},
 		{name: "ldx"},
-		{name: "alpha", values: []float32{1.25}},
 		{name: "nr"},
 	}},
 	KernelAttnPanels: {sums: 64, sizes: []size{
@@ -479,36 +478,13 @@ var records = [numKernels]record{
 		{name: "ld"},
 		{name: "factor", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true}},
 	}},
-	KernelAttnDot: {sums: 256, sizes: []size{
-		{name: "rows", least: 0, values: func(s shape) []int { return []int{0, 1, 2} }},
-		{name: "n", least: 0, values: func(s shape) []int { return []int{0, 6, 12, 18, 24, 5, 1, 7, 8, 14, 20, 27} }},
-		{name: "dim", each: true, least: 1, values: vectorLengths},
-	}, params: []param{
-		{name: "rows"},
-		{name: "n"},
-		{name: "dim"},
-		{name: "alpha", values: []float32{1.25}},
-		{name: "q", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldq", read: true}},
-		{name: "ldq"},
-		{name: "k", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldk", read: true}},
-		{name: "ldk"},
-		{name: "s", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["n"] }, stride: "lds", write: true}},
-		{name: "lds"},
-	}},
-	KernelAttnShort: {sums: 256, sizes: []size{
+	KernelAttnShort: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1} }},
 		{name: "n", least: 1, values: func(s shape) []int { return []int{1} }},
-		{name: "dim", least: 1, values: func(s shape) []int { return []int{1} }},
 		{name: "cols", least: 1, values: func(s shape) []int { return []int{1} }},
 	}, params: []param{
 		{name: "rows"},
 		{name: "n"},
-		{name: "dim"},
-		{name: "alpha", values: []float32{1.25}},
-		{name: "q", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldq", read: true}},
-		{name: "ldq"},
-		{name: "k", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldk", read: true}},
-		{name: "ldk"},
 		{name: "bias", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return 64 }, stride: "ldb", oneRow: true, read: true}},
 		{name: "ldb"},
 		{name: "s", operand: &operand{rows: func(s shape) int { return 69 }, cols: func(s shape) int { return 64 }, write: true, scratch: true}},
@@ -519,20 +495,13 @@ var records = [numKernels]record{
 		{name: "o", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldo", write: true}},
 		{name: "ldo"},
 	}},
-	KernelAttnFew: {sums: 256, sizes: []size{
+	KernelAttnFew: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1} }},
 		{name: "n", least: 1, values: func(s shape) []int { return []int{1} }},
-		{name: "dim", least: 1, values: func(s shape) []int { return []int{1} }},
 		{name: "cols", least: 1, values: func(s shape) []int { return []int{1} }},
 	}, params: []param{
 		{name: "rows"},
 		{name: "n"},
-		{name: "dim"},
-		{name: "alpha", values: []float32{1.25}},
-		{name: "q", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldq", read: true}},
-		{name: "ldq"},
-		{name: "k", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["dim"] }, stride: "ldk", read: true}},
-		{name: "ldk"},
 		{name: "bias", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return (s["n"] + 15) &^ 15 }, stride: "ldb", oneRow: true, read: true}},
 		{name: "ldb"},
 		{name: "s", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return 272 }, write: true, scratch: true}},
@@ -543,7 +512,7 @@ var records = [numKernels]record{
 		{name: "o", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldo", write: true}},
 		{name: "ldo"},
 	}},
-	KernelAttnAccumulate: {sums: 64, sizes: []size{
+	KernelAttnAccumulate: {exact: true, sums: 1, sizes: []size{
 		{name: "cols", each: true, least: 1, values: vectorLengths},
 		{name: "n", least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 4, 5, 6, 7} }},
 	}, params: []param{

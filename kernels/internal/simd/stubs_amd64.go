@@ -924,7 +924,7 @@ func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32
 
 // attnKeysAVX512 computes, panel by panel of nr rows, the tier's NR, a transpose:
 //
-//	dst[i/nr*nr*cols+j*nr+i%nr] = alpha * x[i*ldx+j]
+//	dst[i/nr*nr*cols+j*nr+i%nr] = x[i*ldx+j]
 //
 // for i < rows, a multiple of nr, and j < cols, a multiple of 16.
 //
@@ -934,7 +934,7 @@ func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32
 // cols >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int)
+func attnKeysAVX512(dst, x []float32, rows, cols, ldx, nr int)
 
 // attnPanelsAVX512 is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
 // panel elements after the one before. All of it is expected in a core's own caches.
@@ -971,35 +971,11 @@ func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
 //go:noescape
 func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
 
-// attnDotAVX512 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
-// for i < rows, j < n and d < dim.
-//
-//	q rows x dim, rows ldq apart
-//	k n x dim, rows ldk apart
-//	s rows x n, rows lds apart, written
-//
-// dim >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func attnDotAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
-
-// attnDotAVX2 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
-// for i < rows, j < n and d < dim.
-//
-//	q rows x dim, rows ldq apart
-//	k n x dim, rows ldk apart
-//	s rows x n, rows lds apart, written
-//
-// dim >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
-
-// attnShortAVX512 is attention of one head with at most 64 queries and keys:
+// attnShortAVX512 is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
 //
 //	for r := range rows {
 //		for j := range n {
-//			score[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
+//			score[j] = s[j*64+r] + bias[j*ldb+r]
 //		}
 //		p := weight * softmax(score)
 //		for c := range cols {
@@ -1008,26 +984,24 @@ func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []floa
 //	}
 //
 // The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the product; a query that sees none has zeros. There is no bias
-// where that is empty.
+// hides the key, whatever the score; a query that sees none has zeros. There is no bias
+// where that is empty. It leaves anything in s.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
 //	s    69 x 64, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnShortAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnShortAVX512(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnShortAVX2 is attention of one head with at most 64 queries and keys:
+// attnShortAVX2 is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
 //
 //	for r := range rows {
 //		for j := range n {
-//			score[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
+//			score[j] = s[j*64+r] + bias[j*ldb+r]
 //		}
 //		p := weight * softmax(score)
 //		for c := range cols {
@@ -1036,52 +1010,44 @@ func attnShortAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []
 //	}
 //
 // The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the product; a query that sees none has zeros. There is no bias
-// where that is empty.
+// hides the key, whatever the score; a query that sees none has zeros. There is no bias
+// where that is empty. It leaves anything in s.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
 //	s    69 x 64, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnShortAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnShortAVX2(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewAVX512 is attnShort for fewer queries and up to 256 keys, or one query and any number, with
+// attnFewAVX512 is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
 // bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-// For a single query s may have n+1 elements, rounded up to a multiple of 16.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
 //	s    rows x 272, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnFewAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnFewAVX512(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewAVX2 is attnShort for fewer queries and up to 256 keys, or one query and any number, with
+// attnFewAVX2 is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
 // bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-// For a single query s may have n+1 elements, rounded up to a multiple of 16.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
 //	s    rows x 272, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnFewAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnFewAVX2(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnAccumulateAVX512 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //

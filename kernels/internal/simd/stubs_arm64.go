@@ -413,23 +413,11 @@ func attnSoftmaxNEON(s []float32, rows, cols, ld int, max, sum, factor []float32
 //go:noescape
 func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 
-// attnDotNEON computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
-// for i < rows, j < n and d < dim.
-//
-//	q rows x dim, rows ldq apart
-//	k n x dim, rows ldk apart
-//	s rows x n, rows lds apart, written
-//
-// dim >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
-
-// attnShortNEON is attention of one head with at most 64 queries and keys:
+// attnShortNEON is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
 //
 //	for r := range rows {
 //		for j := range n {
-//			score[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
+//			score[j] = s[j*64+r] + bias[j*ldb+r]
 //		}
 //		p := weight * softmax(score)
 //		for c := range cols {
@@ -438,36 +426,31 @@ func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []floa
 //	}
 //
 // The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the product; a query that sees none has zeros. There is no bias
-// where that is empty.
+// hides the key, whatever the score; a query that sees none has zeros. There is no bias
+// where that is empty. It leaves anything in s.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
 //	s    69 x 64, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnShortNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnShortNEON(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewNEON is attnShort for fewer queries and up to 256 keys, or one query and any number, with
+// attnFewNEON is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
 // bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-// For a single query s may have n+1 elements, rounded up to a multiple of 16.
 //
-//	q    rows x dim, rows ldq apart
-//	k    n x dim, rows ldk apart
 //	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
 //	s    rows x 272, scratch
 //	v    n x cols, rows ldv apart
 //	o    rows x cols, rows ldo apart, written
 //
-// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnFewNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+func attnFewNEON(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnAccumulateNEON computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //
@@ -479,6 +462,56 @@ func attnFewNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []floa
 //
 //go:noescape
 func attnAccumulateNEON(o, p, v []float32, ldv int)
+
+// roundWordsNEON makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
+// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
+//
+//	dst rows x filled int16, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundWordsNEON(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
+
+// wordColumnsNEON makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
+//
+//	largest := the largest magnitude of the column
+//	scale[j] = largest * float32(1.0/511)
+//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
+// columns have zeros. filled is rows, rounded up to a multiple of 16.
+//
+//	dst   filled x cols int16, written
+//	scale cols, written
+//	x     rows x cols, rows ldx apart
+//
+// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordColumnsNEON(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
+
+// wordPanelNEON multiplies rows of words with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
+//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
+//		}
+//	}
+//
+// k is a multiple of 16.
+//
+//	a      m x k int16, rows lda apart
+//	b      k x nr int16
+//	weight nr
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordPanelNEON(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 
 // expVecNEON computes dst[i] = exp(x[i]) for every i of dst.
 //
