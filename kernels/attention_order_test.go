@@ -128,16 +128,10 @@ func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []floa
 	if scale == 0 {
 		scale = float32(1 / math.Sqrt(float64(s.dim)))
 	}
-	for d := range query {
-		query[d] *= scale
-	}
 	at := i + s.lenK - s.lenQ
 	score := func(j int) float32 {
 		key := p.K[j*p.KStrides.Row+kv*s.dim:][:s.dim]
-		x := order.Score(query, key)
-		if dots {
-			x = order.DotOf(query, key)
-		}
+		x := order.Score(query, key, scale, dots)
 		if s.alibi {
 			x += float32(-[]float32{0.3, 0.01}[head] * float32(max(at-j, j-at)))
 		}
@@ -212,9 +206,13 @@ func TestOrderOfAttention(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			eachISA(t, func(t *testing.T) {
 				compare := func(how string, p AttentionParams, from, to int) {
+					keys := p.LenK
+					if p.Sequences != nil {
+						keys = p.Sequences[0].LenK
+					}
 					for _, i := range queries {
 						if i >= from && i < to {
-							sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[order.ScoresAreDots(to-from)][i])
+							sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[order.ScoresAreDots(to-from, keys)][i])
 						}
 					}
 				}

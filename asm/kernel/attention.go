@@ -70,7 +70,7 @@ func AttnSoftmax(m vec.Machine) {
 		for r := range rows {
 			ref[r], total[r] = m.Max(m.LoadScalar(max, 4*r), least), zeroLanes(m)
 		}
-		inDotLanes(m, cols, tail, rows, func(step laneStep) {
+		inDotLanes(m, cols, tail, rows, 1, func(step laneStep) {
 			for r, row := range rows {
 				e := exp(step.load(row, negInf), ref[r])
 				m.AddTo(total[r][step.chain], step.keep(e))

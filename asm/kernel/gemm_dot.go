@@ -32,7 +32,7 @@ func gemmDot(m vec.Machine) {
 				acc[i] = append(acc[i], zeroLanes(m))
 			}
 		}
-		inDotLanes(m, m.IntParam("k"), tail, append(as[:rows:rows], bs...), func(s laneStep) {
+		inDotLanes(m, m.IntParam("k"), tail, append(as[:rows:rows], bs...), 1, func(s laneStep) {
 			var av []vec.V
 			for _, p := range as {
 				av = append(av, s.load(p, 0))
@@ -94,6 +94,15 @@ func (s laneStep) load(p vec.Ptr, fill vec.Const) vec.V {
 	return s.m.Load(p, s.off)
 }
 
+// fmaTo is acc += a times the vector of a row.
+func (s laneStep) fmaTo(acc, a vec.V, p vec.Ptr) {
+	if s.tail != nil {
+		s.m.FMATo(acc, a, s.m.LoadTail(p, *s.tail, 0))
+		return
+	}
+	s.m.FMALoad(acc, a, p, s.off)
+}
+
 // store writes the vector of a row, without the lanes past the end.
 func (s laneStep) store(p vec.Ptr, v vec.V) {
 	if s.tail != nil {
@@ -111,8 +120,8 @@ func (s laneStep) keep(v vec.V) vec.V {
 	return v
 }
 
-// inDotLanes calls step for each vector of n elements of rows. The rows' pointers move.
-func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step func(s laneStep)) {
+// inDotLanes calls step for each vector of n elements of rows, of unroll times the lanes in a loop. The rows' pointers move.
+func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, unroll int, step func(s laneStep)) {
 	width, left := m.Width(), m.CopyInt(n)
 	chains := vec.DotLanes / width
 	bump := func(vectors int) {
@@ -120,12 +129,14 @@ func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, step fu
 			m.Bump(p, 4*vectors*width)
 		}
 	}
-	m.Loop(left, vec.DotLanes, func() {
-		for chain := range chains {
-			step(laneStep{m: m, chain: chain, off: 4 * chain * width})
-		}
-		bump(chains)
-	})
+	for ; unroll >= 1; unroll /= 2 {
+		m.Loop(left, unroll*vec.DotLanes, func() {
+			for i := range unroll * chains {
+				step(laneStep{m: m, chain: i % chains, off: 4 * i * width})
+			}
+			bump(unroll * chains)
+		})
+	}
 	var rest func(chain int)
 	rest = func(chain int) {
 		part := func() {

@@ -16,12 +16,8 @@ import (
 // single row goes with four.
 func gemmDotX86(x *x86.Machine) {
 	maxRows := x.Tier().Blocking.DotRows
-	slots := x.AllocLocal(6 * 8)
-	var slot [6]operand.Mem
-	for i := range slot {
-		slot[i] = slots.Offset(8 * i)
-	}
-	g := &gemmDotX86Gen{x: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
+	slots := x.AllocLocal(3 * 8)
+	g := &gemmDotX86Gen{x: x, n: slots, b: slots.Offset(8), c: slots.Offset(16), m: x.GP64(), a: x.GP64(), row: x.GP64()}
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
 	g.chains = vec.DotLanes / x.Width()
 	g.tails()
@@ -55,9 +51,7 @@ func gemmDotX86(x *x86.Machine) {
 		g.x.Label(start)
 		g.x.MOVQ(g.x.Load64("m"), g.m)
 		g.x.MOVQ(g.x.Load64("a_base"), g.a)
-		row := g.x.GP64()
-		g.x.MOVQ(g.c, row)
-		g.x.MOVQ(row, g.row)
+		g.x.MOVQ(g.c, g.row)
 		for rows := rowsOf; rows >= 1; rows-- {
 			id := fmt.Sprintf("%dx%d", rows, cols)
 			g.x.Label("rows" + id)
@@ -82,8 +76,8 @@ func gemmDotX86(x *x86.Machine) {
 
 type gemmDotX86Gen struct {
 	x         *x86.Machine
-	n, b, c   operand.Mem // columns left; their rows of B; their place in the first row of C
-	m, a, row operand.Mem // rows left; their rows of A; their place in C
+	n, b, c   operand.Mem   // columns left; their rows of B; their place in the first row of C
+	m, a, row reg.GPVirtual // rows left; their rows of A; their place in C
 	lda, ldb  reg.GPVirtual
 	chains    int            // vectors that hold the lanes of a sum
 	tail      []reg.Register // the masks of the last elements, for each of these vectors
@@ -106,16 +100,24 @@ func (g *gemmDotX86Gen) tails() {
 	}
 }
 
-// advance adds n rows to an address in the frame.
-func (g *gemmDotX86Gen) advance(ld reg.Register, n int, slot operand.Mem) {
+// advance adds n rows to an address.
+func (g *gemmDotX86Gen) advance(ld reg.Register, n int, address operand.Op) {
+	if n == 1 {
+		g.x.ADDQ(ld, address)
+		return
+	}
 	r := g.x.GP64()
-	g.x.IMUL3Q(operand.I32(int32(n)), ld, r)
-	g.x.ADDQ(r, slot)
+	if n == 3 {
+		g.x.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, r)
+	} else {
+		g.x.IMUL3Q(operand.I32(int32(n)), ld, r)
+	}
+	g.x.ADDQ(r, address)
 }
 
 // rowAddresses returns the addresses of n rows from p, with a register for every
 // three: those registers are in bases.
-func (g *gemmDotX86Gen) rowAddresses(p operand.Mem, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
+func (g *gemmDotX86Gen) rowAddresses(p operand.Op, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
 	for i := range n {
 		if i%3 == 0 {
 			r := g.x.GP64()
@@ -165,7 +167,7 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 func (t *dotTile) sums() {
 	const bytes = 4 * vec.DotLanes
 	unroll := 4 / t.chains
-	if t.h > 2 {
+	if t.h > 3 {
 		unroll = 2 / t.chains
 	}
 	k := t.x.Load64("k")
@@ -226,29 +228,42 @@ func (t *dotTile) lastStep(disp, chain int) {
 	}
 }
 
-// scaleAndStore adds the lanes up.
+// scaleAndStore adds the lanes up, of four sums at a time if they are those of whole rows.
 func (t *dotTile) scaleAndStore() {
 	alpha := t.x.XMM()
 	t.x.VBROADCASTSS(t.x.ParamAddr("alpha"), alpha)
 	out := t.x.GP64()
 	t.x.MOVQ(t.row, out)
 	ldc := t.x.Stride("ldc")
-	for i := range t.acc {
+	for left := t.acc; len(left) > 0; {
+		rows := min(len(left), 4/t.w)
 		sum := t.x.XMM()
-		t.x.VMULPS(alpha, t.x.DotSums(t.acc[i]).Reg.(reg.VecVirtual).AsX(), sum)
-		switch to := (operand.Mem{Base: out}); t.w {
-		case 1:
-			t.x.VMOVSS(sum, to)
-		case 4:
-			t.x.VMOVUPS(sum, to)
-		default:
-			t.x.VMOVLPS(sum, to)
-			if t.w == 3 {
-				t.x.VEXTRACTPS(operand.U8(2), sum, to.Offset(8))
+		t.x.VMULPS(alpha, t.x.DotSums(slices.Concat(left[:rows]...)).Reg.(reg.VecVirtual).AsX(), sum)
+		for i := range rows {
+			if i > 0 || len(left) < t.h {
+				t.x.ADDQ(ldc, out)
 			}
+			t.store(sum, i*t.w, operand.Mem{Base: out})
 		}
-		if i+1 < t.h {
-			t.x.ADDQ(ldc, out)
-		}
+		left = left[rows:]
+	}
+}
+
+// store writes the sums of a row, from element first of a register on.
+func (t *dotTile) store(sums reg.Register, first int, to operand.Mem) {
+	switch {
+	case t.w == 4:
+		t.x.VMOVUPS(sums, to)
+	case t.w == 3:
+		t.x.VMOVLPS(sums, to)
+		t.x.VEXTRACTPS(operand.U8(2), sums, to.Offset(8))
+	case t.w == 2 && first == 0:
+		t.x.VMOVLPS(sums, to)
+	case t.w == 2:
+		t.x.VMOVHPS(sums, to)
+	case first == 0:
+		t.x.VMOVSS(sums, to)
+	default:
+		t.x.VEXTRACTPS(operand.U8(first), sums, to)
 	}
 }

@@ -221,12 +221,12 @@ func GemvDot(m vec.Machine) {
 			m.BumpBy(b, ldb)
 			sums[r] = zeroLanes(m)
 		}
-		inDotLanes(m, m.SliceLen("a"), t, streams, func(s laneStep) {
+		inDotLanes(m, m.SliceLen("a"), t, streams, 2, func(s laneStep) {
 			x := s.load(streams[0], 0)
 			for r, p := range streams[1:] {
-				m.FMATo(sums[r][s.chain], x, s.load(p, 0))
+				s.fmaTo(sums[r][s.chain], x, p)
 				if fetch && s.chain == 0 {
-					m.PrefetchFar(p, 0, ahead, 4)
+					m.PrefetchFar(p, s.off-s.off%(4*vec.DotLanes), ahead, 4)
 				}
 			}
 		})

@@ -221,17 +221,42 @@ func (x *Machine) DotSums(sums [][]vec.V) vec.V {
 			ys[i] = both
 		}
 	}
-	for len(ys) < 4 {
-		ys = append(ys, ys[0])
+	last := len(ys) - 1
+	all := x.addNeighbours(ys[0], ys[min(1, last)], 0x55, 0xb1)
+	more := all
+	if last > 1 {
+		more = x.addNeighbours(ys[2], ys[last], 0x55, 0xb1)
 	}
-	ab, cd, all := x.YMM(), x.YMM(), x.YMM()
-	x.VHADDPS(ys[1], ys[0], ab)
-	x.VHADDPS(ys[3], ys[2], cd)
-	x.VHADDPS(cd, ab, all)
+	all = x.addNeighbours(all, more, 0x33, 0x4e)
 	high, sum := x.XMM(), x.NewV()
 	x.VEXTRACTF128(operand.U8(1), all, high)
 	x.VADDPS(high, all.AsX(), sum.AsX())
 	return vec.V{Reg: sum}
+}
+
+// addNeighbours adds lanes of a that are neighbours, or groups of lanes that are, and those of b. odd are the lanes of a that come second, and
+// swap is the shuffle that exchanges neighbours. Blends, for which there are more ports, take the place of half of the shuffles, except in
+// AVX-512, whose upper registers they do not reach; the sums of b come after those of a there, and are between them elsewhere.
+func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtual {
+	first, second, sum := a, a, x.YMM()
+	switch {
+	case x.form.upper != nil:
+		first, second = x.YMM(), x.YMM()
+		x.VSHUFPS(operand.U8(0x88), b, a, first)
+		x.VSHUFPS(operand.U8(0xdd), b, a, second)
+	case a != b:
+		mixed, crossed := x.YMM(), x.YMM()
+		first, second = mixed, crossed
+		x.VBLENDPS(operand.U8(^odd), b, a, mixed)
+		x.VBLENDPS(operand.U8(odd), b, a, crossed)
+		x.VPERMILPS(operand.U8(swap), crossed, crossed)
+	default:
+		crossed := x.YMM()
+		second = crossed
+		x.VPERMILPS(operand.U8(swap), a, crossed)
+	}
+	x.VADDPS(second, first, sum)
+	return sum
 }
 
 // Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding.

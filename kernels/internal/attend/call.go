@@ -123,7 +123,7 @@ type group struct {
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 
 // dots reports whether scores are dot products.
-func (g *group) dots() bool { return order.ScoresAreDots(g.lenQ) }
+func (g *group) dots() bool { return order.ScoresAreDots(g.lenQ, g.lenK) }
 
 // partsEnd is the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }

@@ -11,9 +11,6 @@ import (
 // wordStep is what the keys of a product of words are filled up to a multiple of.
 const wordStep = 16
 
-// wordValues reports whether values become words: where words are multiplied faster than floats, or as fast.
-func (c *Call) wordValues() bool { return simd.KernelWordPanel.On(c.isa).ISA == c.isa }
-
 // ofHead is the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the
 // head is cut into units.
 func (u *unit) ofHead() (lo, hi int) {
@@ -34,10 +31,6 @@ func (u *unit) ofHead() (lo, hi int) {
 func (u *unit) packIntegers(j, n int) {
 	c, p, w := u.c, &u.c.P, &u.w.integers
 	w.keys.Pack(&c.int8, u.k.from(j), u.k.ld, n, p.HeadDim, p.Scale)
-	if !c.wordValues() {
-		u.packValues(j, n)
-		return
-	}
 	filled := (n + wordStep - 1) / wordStep * wordStep
 	w.values, w.scale = mem.Grow(w.values, filled*p.ValueDim), mem.Grow(w.scale, p.ValueDim)
 	simd.WordColumns(c.isa, w.values, w.scale, u.v.from(j), n, p.ValueDim, filled, u.v.ld, c.nr)
@@ -57,10 +50,6 @@ func (u *unit) integerScores(s []float32, lds, ra, rb, j, n int) {
 // integerValues is values, of the first n keys of the tile.
 func (u *unit) integerValues(s []float32, lds, ra, rb, n int, beta float32) {
 	c, p, w := u.c, &u.c.P, &u.w.integers
-	if !c.wordValues() {
-		u.values(s, lds, ra, rb, n, beta)
-		return
-	}
 	rows := rb - ra
 	filled, depth := (n+wordStep-1)/wordStep*wordStep, (u.tile.keys+wordStep-1)/wordStep*wordStep
 	w.weights = mem.Grow(w.weights, rows*filled)

@@ -22,7 +22,7 @@ type Sizes struct {
 	// FoldQueries queries. Separate units would widen the same keys once per head, which takes as long as so few queries do.
 	// With more queries the widening costs little, and longer units are harder to share among threads.
 	FoldKeys, FoldQueries int
-	// Up to InPlaceRows query rows take keys in place, which are not transposed for the micro-kernel.
+	// Up to InPlaceRows query rows take values piece by piece where they lie in several pages; more have them copied together.
 	InPlaceRows int
 	// Up to AccumulateRows query rows add up the values in place.
 	AccumulateRows int

@@ -17,25 +17,21 @@ func (u *unit) crowded(ld, rows, dim int) bool {
 	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
-// packQueries copies the queries of the unit, times the scale.
+// packQueries copies the queries of the unit if they crowd the cache, or are those of several heads.
 func (u *unit) packQueries() {
-	p, w, fold := &u.c.P, u.w, 1
-	if u.g.interleaved() {
-		fold = u.g.fold
+	p, w, fold, row := &u.c.P, u.w, 1, u.ldq
+	switch {
+	case u.g.interleaved():
+		fold, row = u.g.fold, p.QStrides.Row
+	case !u.crowded(u.ldq, u.rows, p.HeadDim):
+		return
 	}
 	ld := pack.PaddedRow(p.HeadDim)
 	w.queries = mem.Grow(w.queries, u.rows*ld)
 	for h := range fold {
-		scaleRows(u.c.isa, w.queries[h*ld:], fold*ld, u.q[h*p.QStrides.Head:], u.ldq, u.rows/fold, p.HeadDim, p.Scale)
+		simd.CopyRows(u.c.isa, w.queries[h*ld:], u.q[h*p.QStrides.Head:], u.rows/fold, p.HeadDim, fold*ld, row)
 	}
 	u.q, u.ldq = w.queries, ld
-}
-
-// scaleRows is dst = alpha*x.
-func scaleRows(isa simd.ISA, dst []float32, lddst int, x []float32, ldx, rows, cols int, alpha float32) {
-	for r := range rows {
-		simd.ScaleVec(isa, dst[r*lddst:][:cols], x[r*ldx:][:cols], alpha)
-	}
 }
 
 // ownOutput is memory for the outputs of an interleaved unit, [rows, ValueDim].
@@ -79,13 +75,13 @@ func (u *unit) packKeys(j, n int) bool {
 }
 
 // scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
-// element 0 is its first: with the biases, -Inf where hidden. packed is what
+// element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
 // packKeys returned, for n keys or more.
 func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
 	c, p, w := u.c, &u.c.P, u.w
 	q := u.q[ra*u.ldq:]
 	if packed {
-		u.panels(rb-ra, n, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
+		u.panels(rb-ra, n, p.HeadDim, p.Scale, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
 	}
 	for at := 0; at < n && !packed; {
 		keys, some := u.k.piece(j+at, n-at)
@@ -98,22 +94,26 @@ func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
 	u.mask(s, lds, ra, rb, j, n)
 }
 
-// inPlace is the products of rows of two matrices, dot products or chains: s[i*lds+j] is that of row i of a and row j of b.
+// fetchedKeys is how many keys ahead of a single query keys are fetched.
+const fetchedKeys = 8
+
+// inPlace computes scores, as dot products or chains: s[i*lds+j] is that of row i of a and row j of b, queries and keys or the
+// other way round.
 func (w *scratch) inPlace(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
-	dim := c.P.HeadDim
+	dim, scale := c.P.HeadDim, c.P.Scale
 	switch {
 	case dots && rows == 1:
-		simd.GemvDot(c.isa, 1, s[:n], a[:dim], b, ldb, 0)
+		simd.GemvDot(c.isa, scale, s[:n], a[:dim], b, ldb, fetchedKeys*ldb)
 		return
 	case dots:
-		simd.GemmDot(c.isa, rows, n, dim, 1, a, lda, b, ldb, s, lds)
+		simd.GemmDot(c.isa, rows, n, dim, scale, a, lda, b, ldb, s, lds)
 		return
 	}
 	w.panel = mem.Grow(w.panel, c.nr*dim)
 	for at := 0; at < n; at += c.nr {
 		some := min(c.nr, n-at)
 		pack.Transpose(c.isa, w.panel, b[at*ldb:], some, dim, c.nr, ldb)
-		simd.Panel(c.isa, rows, some, dim, 1, a, lda, w.panel, c.nr, 0, s[at:], lds)
+		simd.Panel(c.isa, rows, some, dim, scale, a, lda, w.panel, c.nr, 0, s[at:], lds)
 	}
 }
 
@@ -142,7 +142,7 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
 	wide := &w.wideValues
-	if u.g.rows <= Size.InPlaceRows { // piece by piece, after the keys
+	if u.g.rows <= Size.InPlaceRows { // after the keys
 		wide = &w.wideKeys
 	}
 	u.v.load(c.isa, wide, j, n, u.g.rows > Size.InPlaceRows, u.afterValues(j))

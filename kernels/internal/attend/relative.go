@@ -21,7 +21,7 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	zero := (len(p.Relative)/p.HeadDim - 1) / 2 // distance 0
 	first := u.queryOf(ra) + u.g.past - (j + n - 1) + zero
 	count := m + n - 1 // embedding first+e is that of row r and key i where e = r-i+n-1
-	byQuery, ld := u.relativeProducts(0, m, u.q[ra*u.ldq:], u.ldq, 1, first, count)
+	byQuery, ld := u.relativeProducts(0, m, u.q[ra*u.ldq:], u.ldq, first, count)
 	for r := range m {
 		row := s[r*lds:][:n]
 		for i := range row {
@@ -31,7 +31,7 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	if !p.RelativeKeys {
 		return
 	}
-	byKey, ld := u.relativeProducts(1, n, u.k.from(j), u.k.ld, p.Scale, first, count)
+	byKey, ld := u.relativeProducts(1, n, u.k.from(j), u.k.ld, first, count)
 	for r := range m {
 		row := s[r*lds:][:n]
 		for i := range row {
@@ -41,8 +41,8 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 }
 
 // relativeProducts multiplies the given rows, queries or keys, with the embeddings
-// [first, first+count), times a scale, into one of two places.
-func (u *unit) relativeProducts(place, rows int, a []float32, lda int, scale float32, first, count int) (products []float32, ld int) {
+// [first, first+count), times the scale, into one of two places.
+func (u *unit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
 	c, p, w := u.c, &u.c.P, u.w
 	dim := p.HeadDim
 	ld = (count + c.nr - 1) / c.nr * c.nr
@@ -51,7 +51,7 @@ func (u *unit) relativeProducts(place, rows int, a []float32, lda int, scale flo
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)
 		pack.Transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
-		simd.Panel(c.isa, rows, n, dim, scale, a, lda, w.panel, c.nr, 0, w.relative[place][at:], ld)
+		simd.Panel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, w.relative[place][at:], ld)
 	}
 	return w.relative[place], ld
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/order"
-	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -60,16 +59,13 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	q := p.Q[c.row(p.QStrides, seq, head, 0):]
 	k, v := c.keysOf(p.K, nil, p.KStrides, seq, kv), c.keysOf(p.V, nil, p.VStrides, seq, kv)
 	keys, values, ldk := k.from(sees.lo), v.from(sees.lo), k.ld
-	ld := pack.PaddedRow(p.HeadDim)
-	w.queries = mem.Grow(w.queries, g.lenQ*ld)
-	scaleRows(c.isa, w.queries, ld, q, p.QStrides.Row, g.lenQ, p.HeadDim, p.Scale)
-	scores := w.scores[:headElements]
+	scores, ldq := w.scores[:headElements], p.QStrides.Row
 	if g.way == attendShort { // a product is the same the other way round
-		w.inPlace(c, g.dots(), sees.n, g.lenQ, keys, ldk, w.queries, ld, scores, simd.ShortQueries)
+		w.inPlace(c, g.dots(), sees.n, g.lenQ, keys, ldk, q, ldq, scores, simd.ShortQueries)
 		simd.AttnShort(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 		return
 	}
-	w.inPlace(c, g.dots(), g.lenQ, sees.n, w.queries, ld, keys, ldk, scores, simd.FewRow)
+	w.inPlace(c, g.dots(), g.lenQ, sees.n, q, ldq, keys, ldk, scores, simd.FewRow)
 	simd.AttnFew(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 }
 

@@ -32,18 +32,23 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 	return block, max(s.Stretch/block, 1) * block
 }
 
-// ScoresAreDots reports whether scores are dot products, as [DotOf], and not chains: they are for few queries of a sequence,
-// which take the keys in place.
-func ScoresAreDots(queries int) bool { return queries <= FewRows }
+// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], and not chains: they are for so few queries, or
+// queries and keys, that to transpose the keys does not pay.
+func ScoresAreDots(queries, keys int) bool {
+	return queries <= 4 || queries <= FewRows && keys <= 32
+}
 
-// Score is the product of a query, times the scale, with a key: one chain in the order of the features.
-func Score(query, key []float32) float32 {
+// Score is the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.
+func Score(query, key []float32, scale float32, dots bool) float32 {
+	if dots {
+		return float32(scale * DotOf(query, key))
+	}
 	sum := float32(0)
 	key = key[:len(query)]
 	for i, q := range query {
 		sum = FMA(q, key[i], sum)
 	}
-	return sum
+	return float32(scale * sum)
 }
 
 // ExpSum sets dst to the exponentials of x less max, and returns their sum in the lanes of [DotOf].

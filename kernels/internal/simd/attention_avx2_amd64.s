@@ -469,9 +469,12 @@ end25:
 end23:
 	VADDPS       Y8, Y7, Y6
 	VADDPS       Y11, Y10, Y7
-	VHADDPS      Y7, Y6, Y7
-	VHADDPS      Y6, Y6, Y6
-	VHADDPS      Y6, Y7, Y6
+	VBLENDPS     $0xaa, Y7, Y6, Y8
+	VBLENDPS     $0x55, Y7, Y6, Y6
+	VPERMILPS    $0xb1, Y6, Y6
+	VADDPS       Y6, Y8, Y6
+	VPERMILPS    $0x4e, Y6, Y7
+	VADDPS       Y7, Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X4
 	VADDPS       X4, X6, X4
 	MOVQ         rows+24(FP), DI
@@ -623,9 +626,10 @@ else30:
 end33:
 end31:
 	VADDPS       Y8, Y7, Y6
-	VHADDPS      Y6, Y6, Y7
-	VHADDPS      Y6, Y6, Y6
-	VHADDPS      Y6, Y7, Y6
+	VPERMILPS    $0xb1, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VPERMILPS    $0x4e, Y6, Y7
+	VADDPS       Y7, Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X4
 	VADDPS       X4, X6, X4
 	VBROADCASTSS (DX), Y6
@@ -1606,9 +1610,10 @@ loop1:
 	VMOVAPS      Y3, Y5
 	VMOVUPS      Y5, 32(AX)
 	VADDPS       Y5, Y4, Y3
-	VHADDPS      Y3, Y3, Y4
-	VHADDPS      Y3, Y3, Y3
-	VHADDPS      Y3, Y4, Y3
+	VPERMILPS    $0xb1, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0x4e, Y3, Y4
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X7
 	VBROADCASTSS weight+72(FP), Y3
@@ -1707,9 +1712,10 @@ loop7:
 
 end8:
 	VADDPS       Y5, Y4, Y3
-	VHADDPS      Y3, Y3, Y4
-	VHADDPS      Y3, Y3, Y3
-	VHADDPS      Y3, Y4, Y3
+	VPERMILPS    $0xb1, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0x4e, Y3, Y4
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X7
 	VBROADCASTSS weight+72(FP), Y3

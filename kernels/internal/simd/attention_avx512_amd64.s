@@ -491,9 +491,15 @@ end24:
 	VADDPS        Y8, Y11, Y8
 	VEXTRACTF64X4 $0x01, Z13, Y9
 	VADDPS        Y9, Y13, Y9
-	VHADDPS       Y7, Y6, Y6
-	VHADDPS       Y9, Y8, Y7
-	VHADDPS       Y7, Y6, Y6
+	VSHUFPS       $0x88, Y7, Y6, Y10
+	VSHUFPS       $0xdd, Y7, Y6, Y6
+	VADDPS        Y6, Y10, Y6
+	VSHUFPS       $0x88, Y9, Y8, Y7
+	VSHUFPS       $0xdd, Y9, Y8, Y8
+	VADDPS        Y8, Y7, Y7
+	VSHUFPS       $0x88, Y7, Y6, Y8
+	VSHUFPS       $0xdd, Y7, Y6, Y6
+	VADDPS        Y6, Y8, Y6
 	VEXTRACTF128  $0x01, Y6, X5
 	VADDPS        X5, X6, X5
 	MOVQ          rows+24(FP), DI
@@ -576,9 +582,12 @@ end28:
 end29:
 	VEXTRACTF64X4 $0x01, Z7, Y6
 	VADDPS        Y6, Y7, Y6
-	VHADDPS       Y6, Y6, Y7
-	VHADDPS       Y6, Y6, Y6
-	VHADDPS       Y6, Y7, Y6
+	VSHUFPS       $0x88, Y6, Y6, Y7
+	VSHUFPS       $0xdd, Y6, Y6, Y6
+	VADDPS        Y6, Y7, Y6
+	VSHUFPS       $0x88, Y6, Y6, Y7
+	VSHUFPS       $0xdd, Y6, Y6, Y6
+	VADDPS        Y6, Y7, Y6
 	VEXTRACTF128  $0x01, Y6, X5
 	VADDPS        X5, X6, X5
 	VBROADCASTSS  (DX), Z6
@@ -2178,9 +2187,12 @@ loop1:
 	VMOVUPS       Z8, (AX)
 	VEXTRACTF64X4 $0x01, Z8, Y4
 	VADDPS        Y4, Y8, Y4
-	VHADDPS       Y4, Y4, Y5
-	VHADDPS       Y4, Y4, Y4
-	VHADDPS       Y4, Y5, Y4
+	VSHUFPS       $0x88, Y4, Y4, Y5
+	VSHUFPS       $0xdd, Y4, Y4, Y4
+	VADDPS        Y4, Y5, Y4
+	VSHUFPS       $0x88, Y4, Y4, Y5
+	VSHUFPS       $0xdd, Y4, Y4, Y4
+	VADDPS        Y4, Y5, Y4
 	VEXTRACTF128  $0x01, Y4, X5
 	VADDPS        X5, X4, X9
 	VBROADCASTSS  weight+72(FP), Z4
@@ -2255,9 +2267,12 @@ loop7:
 end8:
 	VEXTRACTF64X4 $0x01, Z5, Y4
 	VADDPS        Y4, Y5, Y4
-	VHADDPS       Y4, Y4, Y5
-	VHADDPS       Y4, Y4, Y4
-	VHADDPS       Y4, Y5, Y4
+	VSHUFPS       $0x88, Y4, Y4, Y5
+	VSHUFPS       $0xdd, Y4, Y4, Y4
+	VADDPS        Y4, Y5, Y4
+	VSHUFPS       $0x88, Y4, Y4, Y5
+	VSHUFPS       $0xdd, Y4, Y4, Y4
+	VADDPS        Y4, Y5, Y4
 	VEXTRACTF128  $0x01, Y4, X5
 	VADDPS        X5, X4, X9
 	VBROADCASTSS  weight+72(FP), Z4

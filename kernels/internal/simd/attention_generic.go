@@ -47,14 +47,6 @@ func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnScoresGeneric(rows, n, dim int, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	for i := range rows {
-		for j := range n {
-			s[i*lds+j] = order.Score(q[i*ldq:][:dim], k[j*ldk:][:dim])
-		}
-	}
-}
-
 func attnAccumulateGeneric(o, p, v []float32, ldv int) {
 	for j, w := range p {
 		order.AddProducts(o, w, v[j*ldv:][:len(o)])

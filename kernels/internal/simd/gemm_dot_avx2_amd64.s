@@ -6,39 +6,39 @@
 
 // func gemmDotAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 // Requires: AVX, CMOV, FMA3
-TEXT ·gemmDotAVX2(SB), NOSPLIT, $48-128
-	MOVQ    lda+56(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    ldb+88(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    k+16(FP), DX
-	ANDQ    $+15, DX
-	XORQ    BX, BX
-	MOVQ    $+8, SI
-	MOVQ    DX, DI
-	CMPQ    DI, SI
-	CMOVQGT SI, DI
+TEXT ·gemmDotAVX2(SB), NOSPLIT, $24-128
+	MOVQ    lda+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    k+16(FP), AX
+	ANDQ    $+15, AX
+	XORQ    CX, CX
+	MOVQ    $+8, R8
+	MOVQ    AX, DX
+	CMPQ    DX, R8
+	CMOVQGT R8, DX
+	LEAQ    lanes8<>+0(SB), DI
+	MOVQ    $0x00000008, R9
+	SUBQ    DX, R9
+	LEAQ    (DI)(R9*4), DI
+	SUBQ    $+8, AX
+	CMOVQLT CX, AX
+	MOVQ    AX, DX
+	CMPQ    DX, R8
+	CMOVQGT R8, DX
 	LEAQ    lanes8<>+0(SB), R8
 	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
+	SUBQ    DX, R9
 	LEAQ    (R8)(R9*4), R8
-	SUBQ    $+8, DX
-	CMOVQLT BX, DX
-	MOVQ    DX, DI
-	CMPQ    DI, SI
-	CMOVQGT SI, DI
-	LEAQ    lanes8<>+0(SB), SI
-	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
-	LEAQ    (SI)(R9*4), SI
-	SUBQ    $+8, DX
-	CMOVQLT BX, DX
-	MOVQ    n+8(FP), DX
-	MOVQ    DX, (SP)
-	MOVQ    b_base+64(FP), DX
-	MOVQ    DX, 8(SP)
-	MOVQ    c_base+96(FP), DX
-	MOVQ    DX, 16(SP)
+	SUBQ    $+8, AX
+	CMOVQLT CX, AX
+	MOVQ    n+8(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    b_base+64(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+96(FP), AX
+	MOVQ    AX, 16(SP)
 
 columns4:
 	CMPQ (SP), $+4
@@ -49,20 +49,17 @@ columns4:
 	JLT columns4_done
 
 start4:
-	MOVQ m+0(FP), DX
-	MOVQ DX, 24(SP)
-	MOVQ a_base+32(FP), DX
-	MOVQ DX, 32(SP)
+	MOVQ m+0(FP), AX
+	MOVQ a_base+32(FP), CX
 	MOVQ 16(SP), DX
-	MOVQ DX, 40(SP)
 
 rows1x4:
-	CMPQ   24(SP), $+1
+	CMPQ   AX, $+1
 	JLT    done1x4
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
-	LEAQ   (BX)(CX*2), DI
-	ADDQ   CX, DI
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
+	LEAQ   (R10)(SI*2), R11
+	ADDQ   SI, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -71,155 +68,162 @@ rows1x4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k+16(FP), R9
-	SUBQ   $+32, R9
+	MOVQ   k+16(FP), R12
+	SUBQ   $+32, R12
 	JLT    kend2_1x4
 
 k2_1x4:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R10), Y9
 	VFMADD231PS Y9, Y8, Y0
-	VMOVUPS     (BX)(CX*1), Y9
+	VMOVUPS     (R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
-	VMOVUPS     (BX)(CX*2), Y9
+	VMOVUPS     (R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y4
-	VMOVUPS     (DI), Y9
+	VMOVUPS     (R11), Y9
 	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(BX), Y9
+	VMOVUPS     32(R9), Y8
+	VMOVUPS     32(R10), Y9
 	VFMADD231PS Y9, Y8, Y1
-	VMOVUPS     32(BX)(CX*1), Y9
+	VMOVUPS     32(R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	VMOVUPS     32(BX)(CX*2), Y9
+	VMOVUPS     32(R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y5
-	VMOVUPS     32(DI), Y9
+	VMOVUPS     32(R11), Y9
 	VFMADD231PS Y9, Y8, Y7
-	VMOVUPS     64(DX), Y8
-	VMOVUPS     64(BX), Y9
+	VMOVUPS     64(R9), Y8
+	VMOVUPS     64(R10), Y9
 	VFMADD231PS Y9, Y8, Y0
-	VMOVUPS     64(BX)(CX*1), Y9
+	VMOVUPS     64(R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
-	VMOVUPS     64(BX)(CX*2), Y9
+	VMOVUPS     64(R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y4
-	VMOVUPS     64(DI), Y9
+	VMOVUPS     64(R11), Y9
 	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     96(DX), Y8
-	VMOVUPS     96(BX), Y9
+	VMOVUPS     96(R9), Y8
+	VMOVUPS     96(R10), Y9
 	VFMADD231PS Y9, Y8, Y1
-	VMOVUPS     96(BX)(CX*1), Y9
+	VMOVUPS     96(R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	VMOVUPS     96(BX)(CX*2), Y9
+	VMOVUPS     96(R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y5
-	VMOVUPS     96(DI), Y9
+	VMOVUPS     96(R11), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, DI
-	SUBQ        $+32, R9
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
 	JGE         k2_1x4
 
 kend2_1x4:
-	ADDQ $+32, R9
-	SUBQ $+16, R9
+	ADDQ $+32, R12
+	SUBQ $+16, R12
 	JLT  kend1_1x4
 
 k1_1x4:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R10), Y9
 	VFMADD231PS Y9, Y8, Y0
-	VMOVUPS     (BX)(CX*1), Y9
+	VMOVUPS     (R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y2
-	VMOVUPS     (BX)(CX*2), Y9
+	VMOVUPS     (R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y4
-	VMOVUPS     (DI), Y9
+	VMOVUPS     (R11), Y9
 	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(BX), Y9
+	VMOVUPS     32(R9), Y8
+	VMOVUPS     32(R10), Y9
 	VFMADD231PS Y9, Y8, Y1
-	VMOVUPS     32(BX)(CX*1), Y9
+	VMOVUPS     32(R10)(SI*1), Y9
 	VFMADD231PS Y9, Y8, Y3
-	VMOVUPS     32(BX)(CX*2), Y9
+	VMOVUPS     32(R10)(SI*2), Y9
 	VFMADD231PS Y9, Y8, Y5
-	VMOVUPS     32(DI), Y9
+	VMOVUPS     32(R11), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, DI
-	SUBQ        $+16, R9
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
 	JGE         k1_1x4
 
 kend1_1x4:
-	ADDQ        $+16, R9
+	ADDQ        $+16, R12
 	JZ          whole_1x4
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (BX), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R10), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y0
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (BX)(CX*1), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R10)(SI*1), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y2
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (BX)(CX*2), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R10)(SI*2), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y4
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (DI), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R11), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y6
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(BX), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R10), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y1
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(BX)(CX*1), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R10)(SI*1), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y3
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(BX)(CX*2), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R10)(SI*2), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y5
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(DI), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R11), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y7
 
 whole_1x4:
 	VBROADCASTSS alpha+24(FP), X8
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y1
 	VADDPS       Y5, Y4, Y2
 	VADDPS       Y7, Y6, Y3
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y1
-	VHADDPS      Y1, Y0, Y0
+	VBLENDPS     $0xaa, Y1, Y0, Y4
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VBLENDPS     $0xaa, Y3, Y2, Y1
+	VBLENDPS     $0x55, Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VBLENDPS     $0xcc, Y1, Y0, Y2
+	VBLENDPS     $0x33, Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y0
+	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X8, X0, X0
-	VMOVUPS      X0, (DX)
-	IMUL3Q       $+1, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+1, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+1, 24(SP)
+	VMOVUPS      X0, (R9)
+	ADDQ         BX, CX
+	MOVQ         ldc+120(FP), R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, DX
+	SUBQ         $+1, AX
 	JMP          rows1x4
 
 done1x4:
-	IMUL3Q $+4, CX, DX
-	ADDQ   DX, 8(SP)
+	IMUL3Q $+4, SI, AX
+	ADDQ   AX, 8(SP)
 	ADDQ   $+16, 16(SP)
 	SUBQ   $+4, (SP)
 	JMP    columns4
@@ -228,18 +232,15 @@ columns4_done:
 columns2:
 	CMPQ (SP), $+2
 	JLT  columns2_done
-	MOVQ m+0(FP), DX
-	MOVQ DX, 24(SP)
-	MOVQ a_base+32(FP), DX
-	MOVQ DX, 32(SP)
+	MOVQ m+0(FP), AX
+	MOVQ a_base+32(FP), CX
 	MOVQ 16(SP), DX
-	MOVQ DX, 40(SP)
 
 rows3x2:
-	CMPQ   24(SP), $+3
+	CMPQ   AX, $+3
 	JLT    done3x2
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -252,134 +253,195 @@ rows3x2:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+16(FP), DI
-	SUBQ   $+16, DI
-	JLT    kend1_3x2
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
+	JLT    kend2_3x2
 
-k1_3x2:
-	VMOVUPS     (DX), Y12
-	VMOVUPS     (DX)(AX*1), Y13
-	VMOVUPS     (DX)(AX*2), Y14
-	VMOVUPS     (BX), Y15
+k2_3x2:
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R9)(BX*1), Y13
+	VMOVUPS     (R9)(BX*2), Y14
+	VMOVUPS     (R10), Y15
 	VFMADD231PS Y15, Y12, Y0
 	VFMADD231PS Y15, Y13, Y4
 	VFMADD231PS Y15, Y14, Y8
-	VMOVUPS     (BX)(CX*1), Y15
+	VMOVUPS     (R10)(SI*1), Y15
 	VFMADD231PS Y15, Y12, Y2
 	VFMADD231PS Y15, Y13, Y6
 	VFMADD231PS Y15, Y14, Y10
-	VMOVUPS     32(DX), Y12
-	VMOVUPS     32(DX)(AX*1), Y13
-	VMOVUPS     32(DX)(AX*2), Y14
-	VMOVUPS     32(BX), Y15
+	VMOVUPS     32(R9), Y12
+	VMOVUPS     32(R9)(BX*1), Y13
+	VMOVUPS     32(R9)(BX*2), Y14
+	VMOVUPS     32(R10), Y15
 	VFMADD231PS Y15, Y12, Y1
 	VFMADD231PS Y15, Y13, Y5
 	VFMADD231PS Y15, Y14, Y9
-	VMOVUPS     32(BX)(CX*1), Y15
+	VMOVUPS     32(R10)(SI*1), Y15
 	VFMADD231PS Y15, Y12, Y3
 	VFMADD231PS Y15, Y13, Y7
 	VFMADD231PS Y15, Y14, Y11
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	VMOVUPS     64(R9), Y12
+	VMOVUPS     64(R9)(BX*1), Y13
+	VMOVUPS     64(R9)(BX*2), Y14
+	VMOVUPS     64(R10), Y15
+	VFMADD231PS Y15, Y12, Y0
+	VFMADD231PS Y15, Y13, Y4
+	VFMADD231PS Y15, Y14, Y8
+	VMOVUPS     64(R10)(SI*1), Y15
+	VFMADD231PS Y15, Y12, Y2
+	VFMADD231PS Y15, Y13, Y6
+	VFMADD231PS Y15, Y14, Y10
+	VMOVUPS     96(R9), Y12
+	VMOVUPS     96(R9)(BX*1), Y13
+	VMOVUPS     96(R9)(BX*2), Y14
+	VMOVUPS     96(R10), Y15
+	VFMADD231PS Y15, Y12, Y1
+	VFMADD231PS Y15, Y13, Y5
+	VFMADD231PS Y15, Y14, Y9
+	VMOVUPS     96(R10)(SI*1), Y15
+	VFMADD231PS Y15, Y12, Y3
+	VFMADD231PS Y15, Y13, Y7
+	VFMADD231PS Y15, Y14, Y11
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	JGE         k2_3x2
+
+kend2_3x2:
+	ADDQ $+32, R11
+	SUBQ $+16, R11
+	JLT  kend1_3x2
+
+k1_3x2:
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R9)(BX*1), Y13
+	VMOVUPS     (R9)(BX*2), Y14
+	VMOVUPS     (R10), Y15
+	VFMADD231PS Y15, Y12, Y0
+	VFMADD231PS Y15, Y13, Y4
+	VFMADD231PS Y15, Y14, Y8
+	VMOVUPS     (R10)(SI*1), Y15
+	VFMADD231PS Y15, Y12, Y2
+	VFMADD231PS Y15, Y13, Y6
+	VFMADD231PS Y15, Y14, Y10
+	VMOVUPS     32(R9), Y12
+	VMOVUPS     32(R9)(BX*1), Y13
+	VMOVUPS     32(R9)(BX*2), Y14
+	VMOVUPS     32(R10), Y15
+	VFMADD231PS Y15, Y12, Y1
+	VFMADD231PS Y15, Y13, Y5
+	VFMADD231PS Y15, Y14, Y9
+	VMOVUPS     32(R10)(SI*1), Y15
+	VFMADD231PS Y15, Y12, Y3
+	VFMADD231PS Y15, Y13, Y7
+	VFMADD231PS Y15, Y14, Y11
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_3x2
 
 kend1_3x2:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_3x2
-	VMOVUPS     (R8), Y12
-	VMASKMOVPS  (BX), Y12, Y12
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX), Y13, Y13
+	VMOVUPS     (DI), Y12
+	VMASKMOVPS  (R10), Y12, Y12
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9), Y13, Y13
 	VFMADD231PS Y12, Y13, Y0
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX)(AX*1), Y13, Y13
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9)(BX*1), Y13, Y13
 	VFMADD231PS Y12, Y13, Y4
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX)(AX*2), Y13, Y13
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9)(BX*2), Y13, Y13
 	VFMADD231PS Y12, Y13, Y8
-	VMOVUPS     (R8), Y12
-	VMASKMOVPS  (BX)(CX*1), Y12, Y12
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX), Y13, Y13
+	VMOVUPS     (DI), Y12
+	VMASKMOVPS  (R10)(SI*1), Y12, Y12
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9), Y13, Y13
 	VFMADD231PS Y12, Y13, Y2
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX)(AX*1), Y13, Y13
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9)(BX*1), Y13, Y13
 	VFMADD231PS Y12, Y13, Y6
-	VMOVUPS     (R8), Y13
-	VMASKMOVPS  (DX)(AX*2), Y13, Y13
+	VMOVUPS     (DI), Y13
+	VMASKMOVPS  (R9)(BX*2), Y13, Y13
 	VFMADD231PS Y12, Y13, Y10
-	VMOVUPS     (SI), Y12
-	VMASKMOVPS  32(BX), Y12, Y12
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX), Y13, Y13
+	VMOVUPS     (R8), Y12
+	VMASKMOVPS  32(R10), Y12, Y12
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9), Y13, Y13
 	VFMADD231PS Y12, Y13, Y1
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX)(AX*1), Y13, Y13
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9)(BX*1), Y13, Y13
 	VFMADD231PS Y12, Y13, Y5
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX)(AX*2), Y13, Y13
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9)(BX*2), Y13, Y13
 	VFMADD231PS Y12, Y13, Y9
-	VMOVUPS     (SI), Y12
-	VMASKMOVPS  32(BX)(CX*1), Y12, Y12
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX), Y13, Y13
+	VMOVUPS     (R8), Y12
+	VMASKMOVPS  32(R10)(SI*1), Y12, Y12
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9), Y13, Y13
 	VFMADD231PS Y12, Y13, Y3
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX)(AX*1), Y13, Y13
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9)(BX*1), Y13, Y13
 	VFMADD231PS Y12, Y13, Y7
-	VMOVUPS     (SI), Y13
-	VMASKMOVPS  32(DX)(AX*2), Y13, Y13
+	VMOVUPS     (R8), Y13
+	VMASKMOVPS  32(R9)(BX*2), Y13, Y13
 	VFMADD231PS Y12, Y13, Y11
 
 whole_3x2:
 	VBROADCASTSS alpha+24(FP), X12
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VADDPS       Y5, Y4, Y2
+	VADDPS       Y7, Y6, Y3
+	VBLENDPS     $0xaa, Y1, Y0, Y4
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VBLENDPS     $0xaa, Y3, Y2, Y1
+	VBLENDPS     $0x55, Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VBLENDPS     $0xcc, Y1, Y0, Y2
+	VBLENDPS     $0x33, Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y0
+	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X12, X0, X0
-	VMOVLPS      X0, (DX)
-	ADDQ         BX, DX
-	VADDPS       Y5, Y4, Y0
-	VADDPS       Y7, Y6, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMULPS       X12, X0, X0
-	VMOVLPS      X0, (DX)
-	ADDQ         BX, DX
+	VMOVLPS      X0, (R9)
+	ADDQ         R10, R9
+	VMOVHPS      X0, (R9)
 	VADDPS       Y9, Y8, Y0
 	VADDPS       Y11, Y10, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VBLENDPS     $0xaa, Y1, Y0, Y2
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X12, X0, X0
-	VMOVLPS      X0, (DX)
-	IMUL3Q       $+3, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+3, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+3, 24(SP)
+	ADDQ         R10, R9
+	VMOVLPS      X0, (R9)
+	LEAQ         (BX)(BX*2), R9
+	ADDQ         R9, CX
+	MOVQ         ldc+120(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R9)(R9*2), R9
+	ADDQ         R9, DX
+	SUBQ         $+3, AX
 	JMP          rows3x2
 
 done3x2:
-	CMPQ   24(SP), $+2
+	CMPQ   AX, $+2
 	JLT    done2x2
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -388,252 +450,256 @@ done3x2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k+16(FP), DI
-	SUBQ   $+32, DI
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
 	JLT    kend2_2x2
 
 k2_2x2:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (DX)(AX*1), Y9
-	VMOVUPS     (BX), Y10
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(BX*1), Y9
+	VMOVUPS     (R10), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y4
-	VMOVUPS     (BX)(CX*1), Y10
+	VMOVUPS     (R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y6
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(DX)(AX*1), Y9
-	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(R9), Y8
+	VMOVUPS     32(R9)(BX*1), Y9
+	VMOVUPS     32(R10), Y10
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(CX*1), Y10
+	VMOVUPS     32(R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y3
 	VFMADD231PS Y10, Y9, Y7
-	VMOVUPS     64(DX), Y8
-	VMOVUPS     64(DX)(AX*1), Y9
-	VMOVUPS     64(BX), Y10
+	VMOVUPS     64(R9), Y8
+	VMOVUPS     64(R9)(BX*1), Y9
+	VMOVUPS     64(R10), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y4
-	VMOVUPS     64(BX)(CX*1), Y10
+	VMOVUPS     64(R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y6
-	VMOVUPS     96(DX), Y8
-	VMOVUPS     96(DX)(AX*1), Y9
-	VMOVUPS     96(BX), Y10
+	VMOVUPS     96(R9), Y8
+	VMOVUPS     96(R9)(BX*1), Y9
+	VMOVUPS     96(R10), Y10
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     96(BX)(CX*1), Y10
+	VMOVUPS     96(R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y3
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, DI
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
 	JGE         k2_2x2
 
 kend2_2x2:
-	ADDQ $+32, DI
-	SUBQ $+16, DI
+	ADDQ $+32, R11
+	SUBQ $+16, R11
 	JLT  kend1_2x2
 
 k1_2x2:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (DX)(AX*1), Y9
-	VMOVUPS     (BX), Y10
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(BX*1), Y9
+	VMOVUPS     (R10), Y10
 	VFMADD231PS Y10, Y8, Y0
 	VFMADD231PS Y10, Y9, Y4
-	VMOVUPS     (BX)(CX*1), Y10
+	VMOVUPS     (R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y2
 	VFMADD231PS Y10, Y9, Y6
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(DX)(AX*1), Y9
-	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(R9), Y8
+	VMOVUPS     32(R9)(BX*1), Y9
+	VMOVUPS     32(R10), Y10
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(BX)(CX*1), Y10
+	VMOVUPS     32(R10)(SI*1), Y10
 	VFMADD231PS Y10, Y8, Y3
 	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_2x2
 
 kend1_2x2:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_2x2
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (BX), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R10), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y0
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX)(AX*1), Y9, Y9
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9)(BX*1), Y9, Y9
 	VFMADD231PS Y8, Y9, Y4
-	VMOVUPS     (R8), Y8
-	VMASKMOVPS  (BX)(CX*1), Y8, Y8
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX), Y9, Y9
+	VMOVUPS     (DI), Y8
+	VMASKMOVPS  (R10)(SI*1), Y8, Y8
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y2
-	VMOVUPS     (R8), Y9
-	VMASKMOVPS  (DX)(AX*1), Y9, Y9
+	VMOVUPS     (DI), Y9
+	VMASKMOVPS  (R9)(BX*1), Y9, Y9
 	VFMADD231PS Y8, Y9, Y6
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(BX), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R10), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y1
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX)(AX*1), Y9, Y9
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9)(BX*1), Y9, Y9
 	VFMADD231PS Y8, Y9, Y5
-	VMOVUPS     (SI), Y8
-	VMASKMOVPS  32(BX)(CX*1), Y8, Y8
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX), Y9, Y9
+	VMOVUPS     (R8), Y8
+	VMASKMOVPS  32(R10)(SI*1), Y8, Y8
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9), Y9, Y9
 	VFMADD231PS Y8, Y9, Y3
-	VMOVUPS     (SI), Y9
-	VMASKMOVPS  32(DX)(AX*1), Y9, Y9
+	VMOVUPS     (R8), Y9
+	VMASKMOVPS  32(R9)(BX*1), Y9, Y9
 	VFMADD231PS Y8, Y9, Y7
 
 whole_2x2:
 	VBROADCASTSS alpha+24(FP), X8
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VADDPS       Y5, Y4, Y2
+	VADDPS       Y7, Y6, Y3
+	VBLENDPS     $0xaa, Y1, Y0, Y4
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VBLENDPS     $0xaa, Y3, Y2, Y1
+	VBLENDPS     $0x55, Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VBLENDPS     $0xcc, Y1, Y0, Y2
+	VBLENDPS     $0x33, Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y0
+	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X8, X0, X0
-	VMOVLPS      X0, (DX)
-	ADDQ         BX, DX
-	VADDPS       Y5, Y4, Y0
-	VADDPS       Y7, Y6, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMULPS       X8, X0, X0
-	VMOVLPS      X0, (DX)
-	IMUL3Q       $+2, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+2, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+2, 24(SP)
+	VMOVLPS      X0, (R9)
+	ADDQ         R10, R9
+	VMOVHPS      X0, (R9)
+	IMUL3Q       $+2, BX, R9
+	ADDQ         R9, CX
+	MOVQ         ldc+120(FP), R9
+	SHLQ         $0x02, R9
+	IMUL3Q       $+2, R9, R9
+	ADDQ         R9, DX
+	SUBQ         $+2, AX
 
 done2x2:
-	CMPQ   24(SP), $+1
+	CMPQ   AX, $+1
 	JLT    done1x2
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k+16(FP), DI
-	SUBQ   $+32, DI
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
 	JLT    kend2_1x2
 
 k2_1x2:
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R10), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     (BX)(CX*1), Y5
+	VMOVUPS     (R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(BX), Y5
+	VMOVUPS     32(R9), Y4
+	VMOVUPS     32(R10), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     32(BX)(CX*1), Y5
+	VMOVUPS     32(R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y3
-	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(BX), Y5
+	VMOVUPS     64(R9), Y4
+	VMOVUPS     64(R10), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     64(BX)(CX*1), Y5
+	VMOVUPS     64(R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(BX), Y5
+	VMOVUPS     96(R9), Y4
+	VMOVUPS     96(R10), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     96(BX)(CX*1), Y5
+	VMOVUPS     96(R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, DI
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
 	JGE         k2_1x2
 
 kend2_1x2:
-	ADDQ $+32, DI
-	SUBQ $+16, DI
+	ADDQ $+32, R11
+	SUBQ $+16, R11
 	JLT  kend1_1x2
 
 k1_1x2:
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R10), Y5
 	VFMADD231PS Y5, Y4, Y0
-	VMOVUPS     (BX)(CX*1), Y5
+	VMOVUPS     (R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(BX), Y5
+	VMOVUPS     32(R9), Y4
+	VMOVUPS     32(R10), Y5
 	VFMADD231PS Y5, Y4, Y1
-	VMOVUPS     32(BX)(CX*1), Y5
+	VMOVUPS     32(R10)(SI*1), Y5
 	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_1x2
 
 kend1_1x2:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_1x2
-	VMOVUPS     (R8), Y4
-	VMASKMOVPS  (BX), Y4, Y4
-	VMOVUPS     (R8), Y5
-	VMASKMOVPS  (DX), Y5, Y5
+	VMOVUPS     (DI), Y4
+	VMASKMOVPS  (R10), Y4, Y4
+	VMOVUPS     (DI), Y5
+	VMASKMOVPS  (R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y0
-	VMOVUPS     (R8), Y4
-	VMASKMOVPS  (BX)(CX*1), Y4, Y4
-	VMOVUPS     (R8), Y5
-	VMASKMOVPS  (DX), Y5, Y5
+	VMOVUPS     (DI), Y4
+	VMASKMOVPS  (R10)(SI*1), Y4, Y4
+	VMOVUPS     (DI), Y5
+	VMASKMOVPS  (R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y2
-	VMOVUPS     (SI), Y4
-	VMASKMOVPS  32(BX), Y4, Y4
-	VMOVUPS     (SI), Y5
-	VMASKMOVPS  32(DX), Y5, Y5
+	VMOVUPS     (R8), Y4
+	VMASKMOVPS  32(R10), Y4, Y4
+	VMOVUPS     (R8), Y5
+	VMASKMOVPS  32(R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y1
-	VMOVUPS     (SI), Y4
-	VMASKMOVPS  32(BX)(CX*1), Y4, Y4
-	VMOVUPS     (SI), Y5
-	VMASKMOVPS  32(DX), Y5, Y5
+	VMOVUPS     (R8), Y4
+	VMASKMOVPS  32(R10)(SI*1), Y4, Y4
+	VMOVUPS     (R8), Y5
+	VMASKMOVPS  32(R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y3
 
 whole_1x2:
 	VBROADCASTSS alpha+24(FP), X4
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y1
-	VHADDPS      Y1, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VBLENDPS     $0xaa, Y1, Y0, Y2
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X4, X0, X0
-	VMOVLPS      X0, (DX)
-	IMUL3Q       $+1, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+1, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+1, 24(SP)
+	VMOVLPS      X0, (R9)
+	ADDQ         BX, CX
+	MOVQ         ldc+120(FP), CX
+	SHLQ         $0x02, CX
+	ADDQ         CX, DX
+	SUBQ         $+1, AX
 
 done1x2:
-	IMUL3Q $+2, CX, DX
-	ADDQ   DX, 8(SP)
+	IMUL3Q $+2, SI, AX
+	ADDQ   AX, 8(SP)
 	ADDQ   $+8, 16(SP)
 	SUBQ   $+2, (SP)
 	JMP    columns2
@@ -642,311 +708,337 @@ columns2_done:
 columns1:
 	CMPQ (SP), $+1
 	JLT  columns1_done
-	MOVQ m+0(FP), DX
-	MOVQ DX, 24(SP)
-	MOVQ a_base+32(FP), DX
-	MOVQ DX, 32(SP)
+	MOVQ m+0(FP), AX
+	MOVQ a_base+32(FP), CX
 	MOVQ 16(SP), DX
-	MOVQ DX, 40(SP)
 
 rows3x1:
-	CMPQ   24(SP), $+3
+	CMPQ   AX, $+3
 	JLT    done3x1
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k+16(FP), DI
-	SUBQ   $+16, DI
-	JLT    kend1_3x1
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
+	JLT    kend2_3x1
 
-k1_3x1:
-	VMOVUPS     (DX), Y6
-	VMOVUPS     (DX)(AX*1), Y7
-	VMOVUPS     (DX)(AX*2), Y8
-	VMOVUPS     (BX), Y9
+k2_3x1:
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R9)(BX*1), Y7
+	VMOVUPS     (R9)(BX*2), Y8
+	VMOVUPS     (R10), Y9
 	VFMADD231PS Y9, Y6, Y0
 	VFMADD231PS Y9, Y7, Y2
 	VFMADD231PS Y9, Y8, Y4
-	VMOVUPS     32(DX), Y6
-	VMOVUPS     32(DX)(AX*1), Y7
-	VMOVUPS     32(DX)(AX*2), Y8
-	VMOVUPS     32(BX), Y9
+	VMOVUPS     32(R9), Y6
+	VMOVUPS     32(R9)(BX*1), Y7
+	VMOVUPS     32(R9)(BX*2), Y8
+	VMOVUPS     32(R10), Y9
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y9, Y7, Y3
 	VFMADD231PS Y9, Y8, Y5
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	VMOVUPS     64(R9), Y6
+	VMOVUPS     64(R9)(BX*1), Y7
+	VMOVUPS     64(R9)(BX*2), Y8
+	VMOVUPS     64(R10), Y9
+	VFMADD231PS Y9, Y6, Y0
+	VFMADD231PS Y9, Y7, Y2
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     96(R9), Y6
+	VMOVUPS     96(R9)(BX*1), Y7
+	VMOVUPS     96(R9)(BX*2), Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD231PS Y9, Y6, Y1
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y5
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	JGE         k2_3x1
+
+kend2_3x1:
+	ADDQ $+32, R11
+	SUBQ $+16, R11
+	JLT  kend1_3x1
+
+k1_3x1:
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R9)(BX*1), Y7
+	VMOVUPS     (R9)(BX*2), Y8
+	VMOVUPS     (R10), Y9
+	VFMADD231PS Y9, Y6, Y0
+	VFMADD231PS Y9, Y7, Y2
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     32(R9), Y6
+	VMOVUPS     32(R9)(BX*1), Y7
+	VMOVUPS     32(R9)(BX*2), Y8
+	VMOVUPS     32(R10), Y9
+	VFMADD231PS Y9, Y6, Y1
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y5
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_3x1
 
 kend1_3x1:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_3x1
-	VMOVUPS     (R8), Y6
-	VMASKMOVPS  (BX), Y6, Y6
-	VMOVUPS     (R8), Y7
-	VMASKMOVPS  (DX), Y7, Y7
+	VMOVUPS     (DI), Y6
+	VMASKMOVPS  (R10), Y6, Y6
+	VMOVUPS     (DI), Y7
+	VMASKMOVPS  (R9), Y7, Y7
 	VFMADD231PS Y6, Y7, Y0
-	VMOVUPS     (R8), Y7
-	VMASKMOVPS  (DX)(AX*1), Y7, Y7
+	VMOVUPS     (DI), Y7
+	VMASKMOVPS  (R9)(BX*1), Y7, Y7
 	VFMADD231PS Y6, Y7, Y2
-	VMOVUPS     (R8), Y7
-	VMASKMOVPS  (DX)(AX*2), Y7, Y7
+	VMOVUPS     (DI), Y7
+	VMASKMOVPS  (R9)(BX*2), Y7, Y7
 	VFMADD231PS Y6, Y7, Y4
-	VMOVUPS     (SI), Y6
-	VMASKMOVPS  32(BX), Y6, Y6
-	VMOVUPS     (SI), Y7
-	VMASKMOVPS  32(DX), Y7, Y7
+	VMOVUPS     (R8), Y6
+	VMASKMOVPS  32(R10), Y6, Y6
+	VMOVUPS     (R8), Y7
+	VMASKMOVPS  32(R9), Y7, Y7
 	VFMADD231PS Y6, Y7, Y1
-	VMOVUPS     (SI), Y7
-	VMASKMOVPS  32(DX)(AX*1), Y7, Y7
+	VMOVUPS     (R8), Y7
+	VMASKMOVPS  32(R9)(BX*1), Y7, Y7
 	VFMADD231PS Y6, Y7, Y3
-	VMOVUPS     (SI), Y7
-	VMASKMOVPS  32(DX)(AX*2), Y7, Y7
+	VMOVUPS     (R8), Y7
+	VMASKMOVPS  32(R9)(BX*2), Y7, Y7
 	VFMADD231PS Y6, Y7, Y5
 
 whole_3x1:
 	VBROADCASTSS alpha+24(FP), X6
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VADDPS       Y3, Y2, Y1
+	VADDPS       Y5, Y4, Y2
+	VBLENDPS     $0xaa, Y1, Y0, Y3
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VPERMILPS    $0xb1, Y2, Y1
+	VADDPS       Y1, Y2, Y1
+	VBLENDPS     $0xcc, Y1, Y0, Y2
+	VBLENDPS     $0x33, Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y0
+	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X6, X0, X0
-	VMOVSS       X0, (DX)
-	ADDQ         BX, DX
-	VADDPS       Y3, Y2, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMULPS       X6, X0, X0
-	VMOVSS       X0, (DX)
-	ADDQ         BX, DX
-	VADDPS       Y5, Y4, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMULPS       X6, X0, X0
-	VMOVSS       X0, (DX)
-	IMUL3Q       $+3, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+3, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+3, 24(SP)
+	VMOVSS       X0, (R9)
+	ADDQ         R10, R9
+	VEXTRACTPS   $0x01, X0, (R9)
+	ADDQ         R10, R9
+	VEXTRACTPS   $0x02, X0, (R9)
+	LEAQ         (BX)(BX*2), R9
+	ADDQ         R9, CX
+	MOVQ         ldc+120(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R9)(R9*2), R9
+	ADDQ         R9, DX
+	SUBQ         $+3, AX
 	JMP          rows3x1
 
 done3x1:
-	CMPQ   24(SP), $+2
+	CMPQ   AX, $+2
 	JLT    done2x1
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k+16(FP), DI
-	SUBQ   $+32, DI
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
 	JLT    kend2_2x1
 
 k2_2x1:
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (DX)(AX*1), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(BX*1), Y5
+	VMOVUPS     (R10), Y6
 	VFMADD231PS Y6, Y4, Y0
 	VFMADD231PS Y6, Y5, Y2
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(DX)(AX*1), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R9), Y4
+	VMOVUPS     32(R9)(BX*1), Y5
+	VMOVUPS     32(R10), Y6
 	VFMADD231PS Y6, Y4, Y1
 	VFMADD231PS Y6, Y5, Y3
-	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(DX)(AX*1), Y5
-	VMOVUPS     64(BX), Y6
+	VMOVUPS     64(R9), Y4
+	VMOVUPS     64(R9)(BX*1), Y5
+	VMOVUPS     64(R10), Y6
 	VFMADD231PS Y6, Y4, Y0
 	VFMADD231PS Y6, Y5, Y2
-	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(DX)(AX*1), Y5
-	VMOVUPS     96(BX), Y6
+	VMOVUPS     96(R9), Y4
+	VMOVUPS     96(R9)(BX*1), Y5
+	VMOVUPS     96(R10), Y6
 	VFMADD231PS Y6, Y4, Y1
 	VFMADD231PS Y6, Y5, Y3
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, DI
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
 	JGE         k2_2x1
 
 kend2_2x1:
-	ADDQ $+32, DI
-	SUBQ $+16, DI
+	ADDQ $+32, R11
+	SUBQ $+16, R11
 	JLT  kend1_2x1
 
 k1_2x1:
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (DX)(AX*1), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(BX*1), Y5
+	VMOVUPS     (R10), Y6
 	VFMADD231PS Y6, Y4, Y0
 	VFMADD231PS Y6, Y5, Y2
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(DX)(AX*1), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R9), Y4
+	VMOVUPS     32(R9)(BX*1), Y5
+	VMOVUPS     32(R10), Y6
 	VFMADD231PS Y6, Y4, Y1
 	VFMADD231PS Y6, Y5, Y3
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_2x1
 
 kend1_2x1:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_2x1
-	VMOVUPS     (R8), Y4
-	VMASKMOVPS  (BX), Y4, Y4
-	VMOVUPS     (R8), Y5
-	VMASKMOVPS  (DX), Y5, Y5
+	VMOVUPS     (DI), Y4
+	VMASKMOVPS  (R10), Y4, Y4
+	VMOVUPS     (DI), Y5
+	VMASKMOVPS  (R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y0
-	VMOVUPS     (R8), Y5
-	VMASKMOVPS  (DX)(AX*1), Y5, Y5
+	VMOVUPS     (DI), Y5
+	VMASKMOVPS  (R9)(BX*1), Y5, Y5
 	VFMADD231PS Y4, Y5, Y2
-	VMOVUPS     (SI), Y4
-	VMASKMOVPS  32(BX), Y4, Y4
-	VMOVUPS     (SI), Y5
-	VMASKMOVPS  32(DX), Y5, Y5
+	VMOVUPS     (R8), Y4
+	VMASKMOVPS  32(R10), Y4, Y4
+	VMOVUPS     (R8), Y5
+	VMASKMOVPS  32(R9), Y5, Y5
 	VFMADD231PS Y4, Y5, Y1
-	VMOVUPS     (SI), Y5
-	VMASKMOVPS  32(DX)(AX*1), Y5, Y5
+	VMOVUPS     (R8), Y5
+	VMASKMOVPS  32(R9)(BX*1), Y5, Y5
 	VFMADD231PS Y4, Y5, Y3
 
 whole_2x1:
 	VBROADCASTSS alpha+24(FP), X4
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VADDPS       Y3, Y2, Y1
+	VBLENDPS     $0xaa, Y1, Y0, Y2
+	VBLENDPS     $0x55, Y1, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X4, X0, X0
-	VMOVSS       X0, (DX)
-	ADDQ         BX, DX
-	VADDPS       Y3, Y2, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMULPS       X4, X0, X0
-	VMOVSS       X0, (DX)
-	IMUL3Q       $+2, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+2, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+2, 24(SP)
+	VMOVSS       X0, (R9)
+	ADDQ         R10, R9
+	VEXTRACTPS   $0x01, X0, (R9)
+	IMUL3Q       $+2, BX, R9
+	ADDQ         R9, CX
+	MOVQ         ldc+120(FP), R9
+	SHLQ         $0x02, R9
+	IMUL3Q       $+2, R9, R9
+	ADDQ         R9, DX
+	SUBQ         $+2, AX
 
 done2x1:
-	CMPQ   24(SP), $+1
+	CMPQ   AX, $+1
 	JLT    done1x1
-	MOVQ   32(SP), DX
-	MOVQ   8(SP), BX
+	MOVQ   CX, R9
+	MOVQ   8(SP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k+16(FP), DI
-	SUBQ   $+32, DI
+	MOVQ   k+16(FP), R11
+	SUBQ   $+32, R11
 	JLT    kend2_1x1
 
 k2_1x1:
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R10), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y2
-	VMOVUPS     32(BX), Y3
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R10), Y3
 	VFMADD231PS Y3, Y2, Y1
-	VMOVUPS     64(DX), Y2
-	VMOVUPS     64(BX), Y3
+	VMOVUPS     64(R9), Y2
+	VMOVUPS     64(R10), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     96(DX), Y2
-	VMOVUPS     96(BX), Y3
+	VMOVUPS     96(R9), Y2
+	VMOVUPS     96(R10), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, DI
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
 	JGE         k2_1x1
 
 kend2_1x1:
-	ADDQ $+32, DI
-	SUBQ $+16, DI
+	ADDQ $+32, R11
+	SUBQ $+16, R11
 	JLT  kend1_1x1
 
 k1_1x1:
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R10), Y3
 	VFMADD231PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y2
-	VMOVUPS     32(BX), Y3
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R10), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
 	JGE         k1_1x1
 
 kend1_1x1:
-	ADDQ        $+16, DI
+	ADDQ        $+16, R11
 	JZ          whole_1x1
-	VMOVUPS     (R8), Y2
-	VMASKMOVPS  (BX), Y2, Y2
-	VMOVUPS     (R8), Y3
-	VMASKMOVPS  (DX), Y3, Y3
+	VMOVUPS     (DI), Y2
+	VMASKMOVPS  (R10), Y2, Y2
+	VMOVUPS     (DI), Y3
+	VMASKMOVPS  (R9), Y3, Y3
 	VFMADD231PS Y2, Y3, Y0
-	VMOVUPS     (SI), Y2
-	VMASKMOVPS  32(BX), Y2, Y2
-	VMOVUPS     (SI), Y3
-	VMASKMOVPS  32(DX), Y3, Y3
+	VMOVUPS     (R8), Y2
+	VMASKMOVPS  32(R10), Y2, Y2
+	VMOVUPS     (R8), Y3
+	VMASKMOVPS  32(R9), Y3, Y3
 	VFMADD231PS Y2, Y3, Y1
 
 whole_1x1:
 	VBROADCASTSS alpha+24(FP), X2
-	MOVQ         40(SP), DX
-	MOVQ         ldc+120(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         DX, R9
+	MOVQ         ldc+120(FP), R10
+	SHLQ         $0x02, R10
 	VADDPS       Y1, Y0, Y0
-	VHADDPS      Y0, Y0, Y1
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y1, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMULPS       X2, X0, X0
-	VMOVSS       X0, (DX)
-	IMUL3Q       $+1, AX, DX
-	ADDQ         DX, 32(SP)
-	MOVQ         ldc+120(FP), DX
-	SHLQ         $0x02, DX
-	IMUL3Q       $+1, DX, DX
-	ADDQ         DX, 40(SP)
-	SUBQ         $+1, 24(SP)
+	VMOVSS       X0, (R9)
+	ADDQ         BX, CX
+	MOVQ         ldc+120(FP), CX
+	SHLQ         $0x02, CX
+	ADDQ         CX, DX
+	SUBQ         $+1, AX
 
 done1x1:
-	IMUL3Q $+1, CX, DX
-	ADDQ   DX, 8(SP)
-	ADDQ   $+4, 16(SP)
-	SUBQ   $+1, (SP)
-	JMP    columns1
+	ADDQ SI, 8(SP)
+	ADDQ $+4, 16(SP)
+	SUBQ $+1, (SP)
+	JMP  columns1
 
 columns1_done:
 	VZEROUPPER

@@ -2293,19 +2293,39 @@ loop3:
 	LEAQ   (AX)(SI*4), AX
 	VXORPS Z4, Z4, Z4
 	MOVQ   a_len+40(FP), SI
-	CMPQ   SI, $+16
+	CMPQ   SI, $+32
 	JLT    end6
 
 loop5:
 	VMOVUPS     (BX), Z5
-	VMOVUPS     (DI), Z6
-	VFMADD231PS Z6, Z5, Z1
-	VMOVUPS     (R8), Z6
-	VFMADD231PS Z6, Z5, Z2
-	VMOVUPS     (R9), Z6
-	VFMADD231PS Z6, Z5, Z3
-	VMOVUPS     (R10), Z6
-	VFMADD231PS Z6, Z5, Z4
+	VFMADD231PS (DI), Z5, Z1
+	VFMADD231PS (R8), Z5, Z2
+	VFMADD231PS (R9), Z5, Z3
+	VFMADD231PS (R10), Z5, Z4
+	VMOVUPS     64(BX), Z5
+	VFMADD231PS 64(DI), Z5, Z1
+	VFMADD231PS 64(R8), Z5, Z2
+	VFMADD231PS 64(R9), Z5, Z3
+	VFMADD231PS 64(R10), Z5, Z4
+	ADDQ        $+128, BX
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop5
+
+end6:
+	CMPQ SI, $+16
+	JLT  end8
+
+loop7:
+	VMOVUPS     (BX), Z5
+	VFMADD231PS (DI), Z5, Z1
+	VFMADD231PS (R8), Z5, Z2
+	VFMADD231PS (R9), Z5, Z3
+	VFMADD231PS (R10), Z5, Z4
 	ADDQ        $+64, BX
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
@@ -2313,22 +2333,22 @@ loop5:
 	ADDQ        $+64, R10
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop5
+	JGE         loop7
 
-end6:
+end8:
 	TESTQ       SI, SI
-	JZ          end7
+	JZ          end9
 	VMOVUPS.Z   (BX), K1, Z5
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z5, Z1
-	VMOVUPS.Z   (R8), K1, Z6
-	VFMADD231PS Z6, Z5, Z2
-	VMOVUPS.Z   (R9), K1, Z6
-	VFMADD231PS Z6, Z5, Z3
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD231PS Z6, Z5, Z4
+	VMOVUPS.Z   (DI), K1, Z7
+	VFMADD231PS Z7, Z5, Z1
+	VMOVUPS.Z   (R8), K1, Z7
+	VFMADD231PS Z7, Z5, Z2
+	VMOVUPS.Z   (R9), K1, Z7
+	VFMADD231PS Z7, Z5, Z3
+	VMOVUPS.Z   (R10), K1, Z7
+	VFMADD231PS Z7, Z5, Z4
 
-end7:
+end9:
 	VEXTRACTF64X4 $0x01, Z1, Y5
 	VADDPS        Y5, Y1, Y1
 	VEXTRACTF64X4 $0x01, Z2, Y5
@@ -2337,12 +2357,18 @@ end7:
 	VADDPS        Y5, Y3, Y3
 	VEXTRACTF64X4 $0x01, Z4, Y5
 	VADDPS        Y5, Y4, Y4
-	VHADDPS       Y2, Y1, Y1
-	VHADDPS       Y4, Y3, Y2
-	VHADDPS       Y2, Y1, Y1
+	VSHUFPS       $0x88, Y2, Y1, Y5
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y5, Y1
+	VSHUFPS       $0x88, Y4, Y3, Y2
+	VSHUFPS       $0xdd, Y4, Y3, Y3
+	VADDPS        Y3, Y2, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y3
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y3, Y1
 	VEXTRACTF128  $0x01, Y1, X2
-	VADDPS        X2, X1, X7
-	VMULPS        Z0, Z7, Z1
+	VADDPS        X2, X1, X6
+	VMULPS        Z0, Z6, Z1
 	VMOVUPS       X1, (CX)
 	ADDQ          $+16, CX
 	SUBQ          $+4, DX
@@ -2354,9 +2380,9 @@ end4:
 
 else1:
 	CMPQ DX, $+8
-	JLT  end9
+	JLT  end11
 
-loop8:
+loop10:
 	MOVQ   a_base+32(FP), SI
 	MOVQ   ldb+80(FP), DI
 	MOVQ   AX, R8
@@ -2376,7 +2402,7 @@ loop8:
 	VXORPS Z5, Z5, Z5
 	MOVQ   AX, R13
 	LEAQ   (AX)(DI*4), AX
-	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	MOVQ   AX, R14
 	LEAQ   (AX)(DI*4), AX
 	VXORPS Z8, Z8, Z8
@@ -2384,34 +2410,78 @@ loop8:
 	LEAQ   (AX)(DI*4), AX
 	VXORPS Z9, Z9, Z9
 	MOVQ   a_len+40(FP), DI
-	CMPQ   DI, $+16
-	JLT    end11
+	CMPQ   DI, $+32
+	JLT    end13
 
-loop10:
+loop12:
 	VMOVUPS     (SI), Z10
-	VMOVUPS     (R8), Z11
-	VFMADD231PS Z11, Z10, Z1
+	VFMADD231PS (R8), Z10, Z1
 	PREFETCHT1  (R8)(BX*4)
-	VMOVUPS     (R9), Z11
-	VFMADD231PS Z11, Z10, Z2
+	VFMADD231PS (R9), Z10, Z2
 	PREFETCHT1  (R9)(BX*4)
-	VMOVUPS     (R10), Z11
-	VFMADD231PS Z11, Z10, Z3
+	VFMADD231PS (R10), Z10, Z3
 	PREFETCHT1  (R10)(BX*4)
-	VMOVUPS     (R11), Z11
-	VFMADD231PS Z11, Z10, Z4
+	VFMADD231PS (R11), Z10, Z4
 	PREFETCHT1  (R11)(BX*4)
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z5
+	VFMADD231PS (R12), Z10, Z5
 	PREFETCHT1  (R12)(BX*4)
-	VMOVUPS     (R13), Z11
-	VFMADD231PS Z11, Z10, Z6
+	VFMADD231PS (R13), Z10, Z7
 	PREFETCHT1  (R13)(BX*4)
-	VMOVUPS     (R14), Z11
-	VFMADD231PS Z11, Z10, Z8
+	VFMADD231PS (R14), Z10, Z8
 	PREFETCHT1  (R14)(BX*4)
-	VMOVUPS     (R15), Z11
-	VFMADD231PS Z11, Z10, Z9
+	VFMADD231PS (R15), Z10, Z9
+	PREFETCHT1  (R15)(BX*4)
+	VMOVUPS     64(SI), Z10
+	VFMADD231PS 64(R8), Z10, Z1
+	PREFETCHT1  64(R8)(BX*4)
+	VFMADD231PS 64(R9), Z10, Z2
+	PREFETCHT1  64(R9)(BX*4)
+	VFMADD231PS 64(R10), Z10, Z3
+	PREFETCHT1  64(R10)(BX*4)
+	VFMADD231PS 64(R11), Z10, Z4
+	PREFETCHT1  64(R11)(BX*4)
+	VFMADD231PS 64(R12), Z10, Z5
+	PREFETCHT1  64(R12)(BX*4)
+	VFMADD231PS 64(R13), Z10, Z7
+	PREFETCHT1  64(R13)(BX*4)
+	VFMADD231PS 64(R14), Z10, Z8
+	PREFETCHT1  64(R14)(BX*4)
+	VFMADD231PS 64(R15), Z10, Z9
+	PREFETCHT1  64(R15)(BX*4)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	ADDQ        $+128, R13
+	ADDQ        $+128, R14
+	ADDQ        $+128, R15
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop12
+
+end13:
+	CMPQ DI, $+16
+	JLT  end15
+
+loop14:
+	VMOVUPS     (SI), Z10
+	VFMADD231PS (R8), Z10, Z1
+	PREFETCHT1  (R8)(BX*4)
+	VFMADD231PS (R9), Z10, Z2
+	PREFETCHT1  (R9)(BX*4)
+	VFMADD231PS (R10), Z10, Z3
+	PREFETCHT1  (R10)(BX*4)
+	VFMADD231PS (R11), Z10, Z4
+	PREFETCHT1  (R11)(BX*4)
+	VFMADD231PS (R12), Z10, Z5
+	PREFETCHT1  (R12)(BX*4)
+	VFMADD231PS (R13), Z10, Z7
+	PREFETCHT1  (R13)(BX*4)
+	VFMADD231PS (R14), Z10, Z8
+	PREFETCHT1  (R14)(BX*4)
+	VFMADD231PS (R15), Z10, Z9
 	PREFETCHT1  (R15)(BX*4)
 	ADDQ        $+64, SI
 	ADDQ        $+64, R8
@@ -2424,11 +2494,11 @@ loop10:
 	ADDQ        $+64, R15
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop10
+	JGE         loop14
 
-end11:
+end15:
 	TESTQ       DI, DI
-	JZ          end12
+	JZ          end16
 	VMOVUPS.Z   (SI), K1, Z10
 	VMOVUPS.Z   (R8), K1, Z11
 	VFMADD231PS Z11, Z10, Z1
@@ -2446,7 +2516,7 @@ end11:
 	VFMADD231PS Z11, Z10, Z5
 	PREFETCHT1  (R12)(BX*4)
 	VMOVUPS.Z   (R13), K1, Z11
-	VFMADD231PS Z11, Z10, Z6
+	VFMADD231PS Z11, Z10, Z7
 	PREFETCHT1  (R13)(BX*4)
 	VMOVUPS.Z   (R14), K1, Z11
 	VFMADD231PS Z11, Z10, Z8
@@ -2455,7 +2525,7 @@ end11:
 	VFMADD231PS Z11, Z10, Z9
 	PREFETCHT1  (R15)(BX*4)
 
-end12:
+end16:
 	VEXTRACTF64X4 $0x01, Z1, Y10
 	VADDPS        Y10, Y1, Y1
 	VEXTRACTF64X4 $0x01, Z2, Y10
@@ -2464,81 +2534,110 @@ end12:
 	VADDPS        Y10, Y3, Y3
 	VEXTRACTF64X4 $0x01, Z4, Y10
 	VADDPS        Y10, Y4, Y4
-	VHADDPS       Y2, Y1, Y1
-	VHADDPS       Y4, Y3, Y2
-	VHADDPS       Y2, Y1, Y1
+	VSHUFPS       $0x88, Y2, Y1, Y10
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y10, Y1
+	VSHUFPS       $0x88, Y4, Y3, Y2
+	VSHUFPS       $0xdd, Y4, Y3, Y3
+	VADDPS        Y3, Y2, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y3
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y3, Y1
 	VEXTRACTF128  $0x01, Y1, X2
-	VADDPS        X2, X1, X7
-	VMULPS        Z0, Z7, Z1
+	VADDPS        X2, X1, X6
+	VMULPS        Z0, Z6, Z1
 	VMOVUPS       X1, (CX)
 	ADDQ          $+16, CX
 	VEXTRACTF64X4 $0x01, Z5, Y1
 	VADDPS        Y1, Y5, Y1
-	VEXTRACTF64X4 $0x01, Z6, Y2
-	VADDPS        Y2, Y6, Y2
+	VEXTRACTF64X4 $0x01, Z7, Y2
+	VADDPS        Y2, Y7, Y2
 	VEXTRACTF64X4 $0x01, Z8, Y3
 	VADDPS        Y3, Y8, Y3
 	VEXTRACTF64X4 $0x01, Z9, Y4
 	VADDPS        Y4, Y9, Y4
-	VHADDPS       Y2, Y1, Y1
-	VHADDPS       Y4, Y3, Y2
-	VHADDPS       Y2, Y1, Y1
+	VSHUFPS       $0x88, Y2, Y1, Y5
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y5, Y1
+	VSHUFPS       $0x88, Y4, Y3, Y2
+	VSHUFPS       $0xdd, Y4, Y3, Y3
+	VADDPS        Y3, Y2, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y3
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y3, Y1
 	VEXTRACTF128  $0x01, Y1, X2
-	VADDPS        X2, X1, X7
-	VMULPS        Z0, Z7, Z1
+	VADDPS        X2, X1, X6
+	VMULPS        Z0, Z6, Z1
 	VMOVUPS       X1, (CX)
 	ADDQ          $+16, CX
 	SUBQ          $+8, DX
 	CMPQ          DX, $+8
-	JGE           loop8
+	JGE           loop10
 
-end9:
+end11:
 end2:
 	CMPQ DX, $+1
-	JLT  end14
+	JLT  end18
 
-loop13:
+loop17:
 	MOVQ   a_base+32(FP), BX
 	MOVQ   ldb+80(FP), SI
 	MOVQ   AX, DI
 	LEAQ   (AX)(SI*4), AX
 	VXORPS Z1, Z1, Z1
 	MOVQ   a_len+40(FP), SI
-	CMPQ   SI, $+16
-	JLT    end16
+	CMPQ   SI, $+32
+	JLT    end20
 
-loop15:
+loop19:
 	VMOVUPS     (BX), Z2
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z2, Z1
+	VFMADD231PS (DI), Z2, Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD231PS 64(DI), Z2, Z1
+	ADDQ        $+128, BX
+	ADDQ        $+128, DI
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop19
+
+end20:
+	CMPQ SI, $+16
+	JLT  end22
+
+loop21:
+	VMOVUPS     (BX), Z2
+	VFMADD231PS (DI), Z2, Z1
 	ADDQ        $+64, BX
 	ADDQ        $+64, DI
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop15
+	JGE         loop21
 
-end16:
+end22:
 	TESTQ       SI, SI
-	JZ          end17
+	JZ          end23
 	VMOVUPS.Z   (BX), K1, Z2
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z2, Z1
 
-end17:
+end23:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y1
-	VHADDPS       Y1, Y1, Y2
-	VHADDPS       Y1, Y1, Y1
-	VHADDPS       Y1, Y2, Y1
+	VSHUFPS       $0x88, Y1, Y1, Y2
+	VSHUFPS       $0xdd, Y1, Y1, Y1
+	VADDPS        Y1, Y2, Y1
+	VSHUFPS       $0x88, Y1, Y1, Y2
+	VSHUFPS       $0xdd, Y1, Y1, Y1
+	VADDPS        Y1, Y2, Y1
 	VEXTRACTF128  $0x01, Y1, X2
-	VADDPS        X2, X1, X7
-	VMULPS        Z0, Z7, Z1
+	VADDPS        X2, X1, X6
+	VMULPS        Z0, Z6, Z1
 	VMOVSS        X1, (CX)
 	ADDQ          $+4, CX
 	SUBQ          $+1, DX
 	CMPQ          DX, $+1
-	JGE           loop13
+	JGE           loop17
 
-end14:
+end18:
 	VZEROUPPER
 	RET

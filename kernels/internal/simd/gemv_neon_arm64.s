@@ -3070,7 +3070,7 @@ loop3:
 	VMOVI $0, V16.B16
 	VMOVI $0, V19.B16
 	MOVD  a_len+40(FP), R1
-	CMP   $16, R1
+	CMP   $32, R1
 	BLT   end6
 
 loop5:
@@ -3110,291 +3110,56 @@ loop5:
 	VFMLA V1.S4, V0.S4, V13.S4
 	FMOVQ 48(R8), F1
 	VFMLA V1.S4, V0.S4, V19.S4
-	ADD   $64, R0, R0
-	ADD   $64, R2, R2
-	ADD   $64, R10, R10
-	ADD   $64, R9, R9
-	ADD   $64, R8, R8
-	SUB   $16, R1, R1
-	CMP   $16, R1
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ 64(R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ 64(R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ 64(R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 80(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 80(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 80(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 96(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 96(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 96(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 112(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 112(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 112(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	ADD   $128, R2, R2
+	ADD   $128, R10, R10
+	ADD   $128, R9, R9
+	ADD   $128, R8, R8
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop5
 
 end6:
-	CMP   $3, R1
-	BGT   else7
-	CBZ   R1, end9
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V18.B16, V0.B16, V0.B16
-	FMOVS (R2), F1
-	ADD   R4, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVS (R10), F1
-	ADD   R4, R10, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R10, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVS (R9), F1
-	ADD   R4, R9, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R9, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVS (R8), F1
-	ADD   R4, R8, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V14.S4
+	CMP $16, R1
+	BLT end8
 
-end9:
-	B end8
-
-else7:
-	FMOVQ (R0), F0
-	FMOVQ (R2), F1
-	VFMLA V1.S4, V0.S4, V2.S4
-	FMOVQ (R10), F1
-	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVQ (R9), F1
-	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVQ (R8), F1
-	VFMLA V1.S4, V0.S4, V14.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	ADD   $16, R10, R10
-	ADD   $16, R9, R9
-	ADD   $16, R8, R8
-	SUB   $4, R1, R1
-	CMP   $3, R1
-	BGT   else10
-	CBZ   R1, end12
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V18.B16, V0.B16, V0.B16
-	FMOVS (R2), F1
-	ADD   R4, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVS (R10), F1
-	ADD   R4, R10, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R10, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVS (R9), F1
-	ADD   R4, R9, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R9, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V11.S4
-	FMOVS (R8), F1
-	ADD   R4, R8, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V15.S4
-
-end12:
-	B end11
-
-else10:
-	FMOVQ (R0), F0
-	FMOVQ (R2), F1
-	VFMLA V1.S4, V0.S4, V3.S4
-	FMOVQ (R10), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	FMOVQ (R9), F1
-	VFMLA V1.S4, V0.S4, V11.S4
-	FMOVQ (R8), F1
-	VFMLA V1.S4, V0.S4, V15.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	ADD   $16, R10, R10
-	ADD   $16, R9, R9
-	ADD   $16, R8, R8
-	SUB   $4, R1, R1
-	CMP   $3, R1
-	BGT   else13
-	CBZ   R1, end15
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V18.B16, V0.B16, V0.B16
-	FMOVS (R2), F1
-	ADD   R4, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVS (R10), F1
-	ADD   R4, R10, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R10, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V8.S4
-	FMOVS (R9), F1
-	ADD   R4, R9, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R9, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V12.S4
-	FMOVS (R8), F1
-	ADD   R4, R8, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V16.S4
-
-end15:
-	B end14
-
-else13:
-	FMOVQ (R0), F0
-	FMOVQ (R2), F1
-	VFMLA V1.S4, V0.S4, V4.S4
-	FMOVQ (R10), F1
-	VFMLA V1.S4, V0.S4, V8.S4
-	FMOVQ (R9), F1
-	VFMLA V1.S4, V0.S4, V12.S4
-	FMOVQ (R8), F1
-	VFMLA V1.S4, V0.S4, V16.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	ADD   $16, R10, R10
-	ADD   $16, R9, R9
-	ADD   $16, R8, R8
-	SUB   $4, R1, R1
-	CBZ   R1, end16
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V18.B16, V0.B16, V0.B16
-	FMOVS (R2), F1
-	ADD   R4, R2, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V5.S4
-	FMOVS (R10), F1
-	ADD   R4, R10, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R10, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS (R9), F1
-	ADD   R4, R9, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R9, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V13.S4
-	FMOVS (R8), F1
-	ADD   R4, R8, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V18.B16, V1.B16, V1.B16
-	VFMLA V1.S4, V0.S4, V19.S4
-
-end16:
-
-end14:
-
-end11:
-
-end8:
-	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
-	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
-	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
-	WORD  $0x4e29d4e3 // fadd v3.4s, v7.4s, v9.4s
-	WORD  $0x4e2cd544 // fadd v4.4s, v10.4s, v12.4s
-	WORD  $0x4e2dd565 // fadd v5.4s, v11.4s, v13.4s
-	WORD  $0x4e30d5c6 // fadd v6.4s, v14.4s, v16.4s
-	WORD  $0x4e33d5e7 // fadd v7.4s, v15.4s, v19.4s
-	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
-	WORD  $0x6e26d482 // faddp v2.4s, v4.4s, v6.4s
-	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
-	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
-	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
-	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	FMOVQ F0, (R6)
-	ADD   $16, R6, R6
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop3
-
-end4:
-	B end2
-
-else1:
-	CMP $4, R7
-	BLT end18
-
-loop17:
-	MOVD  a_base+32(FP), R0
-	MOVD  ldb+80(FP), R1
-	MOVD  R3, R2
-	ADD   R1<<2, R3, R3
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	MOVD  R3, R10
-	ADD   R1<<2, R3, R3
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD  R3, R9
-	ADD   R1<<2, R3, R3
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD  R3, R8
-	ADD   R1<<2, R3, R3
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V19.B16
-	MOVD  a_len+40(FP), R1
-	CMP   $16, R1
-	BLT   end20
-
-loop19:
+loop7:
 	FMOVQ (R0), F0
 	FMOVQ (R2), F1
 	VFMLA V1.S4, V0.S4, V2.S4
@@ -3438,12 +3203,12 @@ loop19:
 	ADD   $64, R8, R8
 	SUB   $16, R1, R1
 	CMP   $16, R1
-	BGE   loop19
+	BGE   loop7
 
-end20:
+end8:
 	CMP   $3, R1
-	BGT   else21
-	CBZ   R1, end23
+	BGT   else9
+	CBZ   R1, end11
 	FMOVS (R0), F0
 	ADD   R4, R0, R1
 	VLD1  (R1), V0.S[1]
@@ -3479,10 +3244,10 @@ end20:
 	VAND  V18.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V14.S4
 
-end23:
-	B end22
+end11:
+	B end10
 
-else21:
+else9:
 	FMOVQ (R0), F0
 	FMOVQ (R2), F1
 	VFMLA V1.S4, V0.S4, V2.S4
@@ -3499,8 +3264,8 @@ else21:
 	ADD   $16, R8, R8
 	SUB   $4, R1, R1
 	CMP   $3, R1
-	BGT   else24
-	CBZ   R1, end26
+	BGT   else12
+	CBZ   R1, end14
 	FMOVS (R0), F0
 	ADD   R4, R0, R1
 	VLD1  (R1), V0.S[1]
@@ -3536,10 +3301,10 @@ else21:
 	VAND  V18.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V15.S4
 
-end26:
-	B end25
+end14:
+	B end13
 
-else24:
+else12:
 	FMOVQ (R0), F0
 	FMOVQ (R2), F1
 	VFMLA V1.S4, V0.S4, V3.S4
@@ -3556,8 +3321,8 @@ else24:
 	ADD   $16, R8, R8
 	SUB   $4, R1, R1
 	CMP   $3, R1
-	BGT   else27
-	CBZ   R1, end29
+	BGT   else15
+	CBZ   R1, end17
 	FMOVS (R0), F0
 	ADD   R4, R0, R1
 	VLD1  (R1), V0.S[1]
@@ -3593,10 +3358,10 @@ else24:
 	VAND  V18.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V16.S4
 
-end29:
-	B end28
+end17:
+	B end16
 
-else27:
+else15:
 	FMOVQ (R0), F0
 	FMOVQ (R2), F1
 	VFMLA V1.S4, V0.S4, V4.S4
@@ -3612,7 +3377,7 @@ else27:
 	ADD   $16, R9, R9
 	ADD   $16, R8, R8
 	SUB   $4, R1, R1
-	CBZ   R1, end30
+	CBZ   R1, end18
 	FMOVS (R0), F0
 	ADD   R4, R0, R1
 	VLD1  (R1), V0.S[1]
@@ -3648,13 +3413,13 @@ else27:
 	VAND  V18.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V19.S4
 
-end30:
+end18:
 
-end28:
+end16:
 
-end25:
+end13:
 
-end22:
+end10:
 	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
 	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
 	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
@@ -3675,152 +3440,594 @@ end22:
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
-	BGE   loop17
+	BGE   loop3
 
-end18:
+end4:
+	B end2
 
-end2:
-	CMP $1, R7
-	BLT end32
+else1:
+	CMP $4, R7
+	BLT end20
 
-loop31:
+loop19:
 	MOVD  a_base+32(FP), R0
 	MOVD  ldb+80(FP), R1
 	MOVD  R3, R2
 	ADD   R1<<2, R3, R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  R3, R10
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R3, R9
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R3, R8
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V19.B16
 	MOVD  a_len+40(FP), R1
-	CMP   $16, R1
-	BLT   end34
+	CMP   $32, R1
+	BLT   end22
 
-loop33:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVQ 16(R0), F4
-	FMOVQ 16(R2), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVQ 32(R0), F4
-	FMOVQ 32(R2), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R2), F5
-	VFMLA V5.S4, V4.S4, V3.S4
+loop21:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 16(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 16(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 16(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 32(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 32(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 32(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 48(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 48(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 48(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ 64(R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ 64(R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ 64(R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 80(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 80(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 80(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 96(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 96(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 96(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 112(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 112(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 112(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	ADD   $128, R2, R2
+	ADD   $128, R10, R10
+	ADD   $128, R9, R9
+	ADD   $128, R8, R8
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop21
+
+end22:
+	CMP $16, R1
+	BLT end24
+
+loop23:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 16(R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ 16(R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ 16(R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 32(R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ 32(R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ 32(R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 48(R10), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVQ 48(R9), F1
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVQ 48(R8), F1
+	VFMLA V1.S4, V0.S4, V19.S4
+	ADD   $64, R0, R0
+	ADD   $64, R2, R2
+	ADD   $64, R10, R10
+	ADD   $64, R9, R9
+	ADD   $64, R8, R8
+	SUB   $16, R1, R1
+	CMP   $16, R1
+	BGE   loop23
+
+end24:
+	CMP   $3, R1
+	BGT   else25
+	CBZ   R1, end27
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V14.S4
+
+end27:
+	B end26
+
+else25:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V14.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else28
+	CBZ   R1, end30
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V15.S4
+
+end30:
+	B end29
+
+else28:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V15.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else31
+	CBZ   R1, end33
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V16.S4
+
+end33:
+	B end32
+
+else31:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ (R10), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVQ (R9), F1
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVQ (R8), F1
+	VFMLA V1.S4, V0.S4, V16.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	ADD   $16, R10, R10
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R1, R1
+	CBZ   R1, end34
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVS (R10), F1
+	ADD   R4, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVS (R9), F1
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVS (R8), F1
+	ADD   R4, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V19.S4
+
+end34:
+
+end32:
+
+end29:
+
+end26:
+	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
+	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
+	WORD  $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
+	WORD  $0x4e29d4e3 // fadd v3.4s, v7.4s, v9.4s
+	WORD  $0x4e2cd544 // fadd v4.4s, v10.4s, v12.4s
+	WORD  $0x4e2dd565 // fadd v5.4s, v11.4s, v13.4s
+	WORD  $0x4e30d5c6 // fadd v6.4s, v14.4s, v16.4s
+	WORD  $0x4e33d5e7 // fadd v7.4s, v15.4s, v19.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e26d482 // faddp v2.4s, v4.4s, v6.4s
+	WORD  $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
+	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
+	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop19
+
+end20:
+
+end2:
+	CMP $1, R7
+	BLT end36
+
+loop35:
+	MOVD  a_base+32(FP), R0
+	MOVD  ldb+80(FP), R1
+	MOVD  R3, R2
+	ADD   R1<<2, R3, R3
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD  a_len+40(FP), R1
+	CMP   $32, R1
+	BLT   end38
+
+loop37:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   $128, R0, R0
+	ADD   $128, R2, R2
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop37
+
+end38:
+	CMP $16, R1
+	BLT end40
+
+loop39:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R2), F1
+	VFMLA V1.S4, V0.S4, V5.S4
 	ADD   $64, R0, R0
 	ADD   $64, R2, R2
 	SUB   $16, R1, R1
 	CMP   $16, R1
-	BGE   loop33
-
-end34:
-	CMP   $3, R1
-	BGT   else35
-	CBZ   R1, end37
-	FMOVS (R0), F4
-	ADD   R4, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V18.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
-	ADD   R4, R2, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V18.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V0.S4
-
-end37:
-	B end36
-
-else35:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	SUB   $4, R1, R1
-	CMP   $3, R1
-	BGT   else38
-	CBZ   R1, end40
-	FMOVS (R0), F4
-	ADD   R4, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R5, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V18.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
-	ADD   R4, R2, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R5, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V18.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V1.S4
+	BGE   loop39
 
 end40:
-	B end39
-
-else38:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R2, R2
-	SUB   $4, R1, R1
 	CMP   $3, R1
 	BGT   else41
 	CBZ   R1, end43
-	FMOVS (R0), F4
+	FMOVS (R0), F0
 	ADD   R4, R0, R1
-	VLD1  (R1), V4.S[1]
+	VLD1  (R1), V0.S[1]
 	ADD   R5, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V18.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
 	ADD   R4, R2, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R5, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V18.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V2.S4
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V2.S4
 
 end43:
 	B end42
 
 else41:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V2.S4
 	ADD   $16, R0, R0
 	ADD   $16, R2, R2
 	SUB   $4, R1, R1
-	CBZ   R1, end44
-	FMOVS (R0), F4
+	CMP   $3, R1
+	BGT   else44
+	CBZ   R1, end46
+	FMOVS (R0), F0
 	ADD   R4, R0, R1
-	VLD1  (R1), V4.S[1]
+	VLD1  (R1), V0.S[1]
 	ADD   R5, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V18.B16, V4.B16, V4.B16
-	FMOVS (R2), F5
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
 	ADD   R4, R2, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R5, R2, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V18.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V3.S4
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V3.S4
 
-end44:
+end46:
+	B end45
+
+else44:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V3.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	SUB   $4, R1, R1
+	CMP   $3, R1
+	BGT   else47
+	CBZ   R1, end49
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V4.S4
+
+end49:
+	B end48
+
+else47:
+	FMOVQ (R0), F0
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V4.S4
+	ADD   $16, R0, R0
+	ADD   $16, R2, R2
+	SUB   $4, R1, R1
+	CBZ   R1, end50
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V18.B16, V0.B16, V0.B16
+	FMOVS (R2), F1
+	ADD   R4, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V18.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+
+end50:
+
+end48:
+
+end45:
 
 end42:
-
-end39:
-
-end36:
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d440 // fadd v0.4s, v2.4s, v4.4s
+	WORD  $0x4e25d461 // fadd v1.4s, v3.4s, v5.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -3831,9 +4038,9 @@ end36:
 	ADD   $4, R6, R6
 	SUB   $1, R7, R7
 	CMP   $1, R7
-	BGE   loop31
+	BGE   loop35
 
-end32:
+end36:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000
