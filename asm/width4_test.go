@@ -25,8 +25,7 @@ func narrow(name, file string) arch.Tier {
 	t.Name, t.File = name, file
 	t.Width, t.Gemm = 4, arch.Tile{MR: 6, NR: 8}
 	t.Features = append(slices.Clone(t.Features), "F16C")
-	t.Blocking.SoftmaxRows = 4
-	t.Blocking.DotRows, t.Blocking.GemvRows = 1, 2 // a dot product has four vectors of lanes
+	t.Blocking.DotRows, t.Blocking.GemvRows, t.Blocking.SoftmaxRows = 1, 2, 1 // a sum has four vectors of lanes
 	return t
 }
 

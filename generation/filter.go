@@ -63,7 +63,7 @@ func (w *scratch) typical(kept []candidate, part float64) []candidate {
 	all := math.Log(total)
 	for _, c := range kept {
 		if c.p > 0 {
-			entropy += c.p / total * (all - c.x)
+			entropy += float64(c.p / total * (all - c.x))
 		}
 	}
 	clear(w.mass[:])

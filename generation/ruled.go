@@ -108,7 +108,7 @@ func (u *ruled) penalties(s scored) {
 	if u.FrequencyPenalty != 0 || u.PresencePenalty != 0 {
 		for _, t := range u.text.distinct {
 			if t.generated > 0 {
-				s.add(t.token, -(float64(t.generated)*u.FrequencyPenalty + u.PresencePenalty))
+				s.add(t.token, -(float64(float64(t.generated)*u.FrequencyPenalty) + u.PresencePenalty))
 			}
 		}
 	}

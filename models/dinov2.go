@@ -158,7 +158,7 @@ func (l *dinov2Layer) forward(ws *Workspace, dst []float32, in transformer.Layer
 func addScaled(dst, x, y, scale []float32) {
 	for ; len(dst) > 0; dst, x, y = dst[len(scale):], x[len(scale):], y[len(scale):] {
 		for i, s := range scale {
-			dst[i] = x[i] + y[i]*s
+			dst[i] = x[i] + float32(y[i]*s)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func resizeTriangle(table []float32, dim, down, across, toDown, toAcross int) []
 				continue
 			}
 			for i, v := range table[r*across*dim:][:across*dim] {
-				to[i] += w * float64(v)
+				to[i] += float64(w * float64(v))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func resizeTriangle(table []float32, dim, down, across, toDown, toAcross int) []
 					continue
 				}
 				for i, v := range between[(y*across+c)*dim:][:dim] {
-					sum[i] += w * v
+					sum[i] += float64(w * v)
 				}
 			}
 			for i, v := range sum {
@@ -104,7 +104,7 @@ func triangle(to, n int) [][]float64 {
 	all := make([][]float64, to)
 	scale := float64(n) / float64(to)
 	for i := range all {
-		center, sum := (float64(i)+0.5)*scale-0.5, 0.0
+		center, sum := float64((float64(i)+0.5)*scale)-0.5, 0.0
 		all[i] = make([]float64, n)
 		for j := range all[i] {
 			all[i][j] = max(0, 1-math.Abs(float64(j)-center)/max(scale, 1))

@@ -193,7 +193,7 @@ func (c *channelNorm) forward(x []float32) {
 	}
 	for i := 0; i < len(x); i += dim {
 		for d, v := range x[i : i+dim] {
-			squares[d] += (float64(v) - mean[d]) * (float64(v) - mean[d])
+			squares[d] += float64((float64(v) - mean[d]) * (float64(v) - mean[d]))
 		}
 	}
 	for d, s := range squares {

@@ -90,7 +90,7 @@ func (c *ShortConvolution) mix(dst, u, before []float32) {
 			}
 			x, weight := x[at*dim:][:dim], c.Weight[tap*dim:][:dim]
 			for d := range y {
-				y[d] += weight[d] * x[d]
+				y[d] += float32(weight[d] * x[d])
 			}
 		}
 	}

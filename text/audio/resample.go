@@ -49,7 +49,7 @@ func Resample(samples []float32, from, to int) ([]float32, error) {
 		h := f.of(int(int64(i) * down % up))
 		sum := 0.0
 		for j := max(0, f.reach-whole); j < min(len(h), len(samples)-whole+f.reach); j++ {
-			sum += h[j] * float64(samples[whole-f.reach+j])
+			sum += float64(h[j] * float64(samples[whole-f.reach+j]))
 		}
 		out[i] = float32(sum)
 	}
@@ -107,14 +107,14 @@ func kaiser(x float64) float64 {
 	if x < -1 || x > 1 {
 		return 0
 	}
-	return bessel(kaiserBeta*math.Sqrt(1-x*x)) / bessel(kaiserBeta)
+	return bessel(kaiserBeta*math.Sqrt(1-float64(x*x))) / bessel(kaiserBeta)
 }
 
 // bessel is the modified Bessel function of the first kind and order 0, by its series.
 func bessel(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > 1e-18*sum; k++ {
-		term *= (x / (2 * k)) * (x / (2 * k))
+		term = float64(term * ((x / (2 * k)) * (x / (2 * k))))
 		sum += term
 	}
 	return sum

@@ -219,7 +219,7 @@ func weighted(dst, rows []float32, weight func(row int) float64, total float64) 
 	for d := range dst {
 		sum := 0.0
 		for r := range n {
-			sum += weight(r) * float64(rows[r*len(dst)+d])
+			sum += float64(weight(r) * float64(rows[r*len(dst)+d]))
 		}
 		dst[d] = float32(sum / total)
 	}

@@ -84,7 +84,7 @@ func interpolate(table []float32, dim, down, across, toDown, toAcross int) []flo
 				for j, c := range columns {
 					w := float32(rowWeights[i] * columnWeights[j])
 					for d, v := range table[(r*across+c)*dim:][:dim] {
-						to[d] += w * v
+						to[d] += float32(w * v)
 					}
 				}
 			}
@@ -99,8 +99,8 @@ func taps(i, to, n int) (at [4]int, weights [4]float64) {
 	source := (float64(i)+0.5)*float64(n)/float64(to) - 0.5
 	first := math.Floor(source)
 	t := source - first
-	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }  // |x| <= 1
-	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a } // 1 < |x| < 2
+	near := func(x float64) float64 { return float64(float64(float64((a+2)*x)-(a+3))*x*x) + 1 }    // |x| <= 1
+	far := func(x float64) float64 { return float64((float64((float64(a*x)-5*a)*x)+8*a)*x) - 4*a } // 1 < |x| < 2
 	weights = [4]float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
 	for j := range at {
 		at[j] = min(max(int(first)-1+j, 0), n-1)

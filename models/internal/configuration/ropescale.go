@@ -48,7 +48,7 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 	}
 	for i, f := range c.Frequencies {
 		slow := min(max((float64(i)-low)/(high-low), 0), 1)
-		c.Frequencies[i] = f/s.Factor*slow + f*(1-slow)
+		c.Frequencies[i] = float64(f/s.Factor*slow) + float64(f*(1-slow))
 	}
 	switch {
 	case s.AttentionFactor > 0:
@@ -74,7 +74,7 @@ func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
 	for i, f := range c.Frequencies {
 		turns := float64(s.original) * f / (2 * math.Pi)
 		fast := min(max((turns-s.Low)/(s.High-s.Low), 0), 1)
-		c.Frequencies[i] = f/s.Factor*(1-fast) + f*fast
+		c.Frequencies[i] = float64(f/s.Factor*(1-fast)) + float64(f*fast)
 	}
 }
 

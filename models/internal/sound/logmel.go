@@ -52,7 +52,7 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 	wave, spectrum := make([]complex128, spectrogramWindow), make([]complex128, spectrogramWindow)
 	hann := make([]float64, spectrogramWindow)
 	for i := range hann {
-		hann[i] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/spectrogramWindow)
+		hann[i] = 0.5 - float64(0.5*math.Cos(2*math.Pi*float64(i)/spectrogramWindow))
 	}
 	loudest := math.Inf(-1)
 	for f := range frames {
@@ -64,7 +64,7 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 			power := 0.0
 			for i, w := range filter.weights {
 				a := spectrum[filter.from+i]
-				power += w * (real(a)*real(a) + imag(a)*imag(a))
+				power += float64(w * (float64(real(a)*real(a)) + float64(imag(a)*imag(a))))
 			}
 			level := math.Log10(max(power, 1e-10))
 			loudest = max(loudest, level)
@@ -169,7 +169,7 @@ func (f *fft) transform(dst, x []complex128, stride int) {
 	}
 	if p == 2 {
 		for k := range m {
-			a, b := dst[k], dst[m+k]*f.roots[k*stride]
+			a, b := dst[k], times(dst[m+k], f.roots[k*stride])
 			dst[k], dst[m+k] = a+b, a-b
 		}
 		return
@@ -180,7 +180,7 @@ func (f *fft) transform(dst, x []complex128, stride int) {
 	}
 	for k := range m {
 		for r := range p {
-			part[r] = dst[r*m+k] * f.roots[r*k*stride]
+			part[r] = times(dst[r*m+k], f.roots[r*k*stride])
 		}
 		for q := range p {
 			sum, at := part[0], 0
@@ -188,9 +188,14 @@ func (f *fft) transform(dst, x []complex128, stride int) {
 				if at += q; at >= p {
 					at -= p
 				}
-				sum += c * f.roots[at*m*stride]
+				sum += times(c, f.roots[at*m*stride])
 			}
 			dst[q*m+k] = sum
 		}
 	}
+}
+
+// times is a*b, each product of which is rounded: compilers fuse it with the addition on some processors.
+func times(a, b complex128) complex128 {
+	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
 }

@@ -131,7 +131,7 @@ func Standardized(x []float32) []float32 {
 	}
 	mean /= float64(len(x))
 	for _, v := range x {
-		squares += (float64(v) - mean) * (float64(v) - mean)
+		squares += float64((float64(v) - mean) * (float64(v) - mean))
 	}
 	scale := 1 / math.Sqrt(squares/float64(len(x))+1e-7)
 	y := make([]float32, len(x))

@@ -30,7 +30,7 @@ var kernels = map[Filter]struct {
 	Bilinear: {1, func(x float64) float64 { return 1 - x }},
 	Bicubic:  {2, bicubic},
 	Box:      {0.5, func(float64) float64 { return 1 }},
-	Hamming:  {1, func(x float64) float64 { return sinc(x) * (0.54 + 0.46*math.Cos(math.Pi*x)) }},
+	Hamming:  {1, func(x float64) float64 { return sinc(x) * (0.54 + float64(0.46*math.Cos(math.Pi*x))) }},
 }
 
 func sinc(x float64) float64 {
@@ -44,9 +44,9 @@ func sinc(x float64) float64 {
 func bicubic(x float64) float64 {
 	const a = -0.5
 	if x < 1 {
-		return ((a+2)*x-(a+3))*x*x + 1
+		return float64((float64((a+2)*x)-(a+3))*x*x) + 1
 	}
-	return (((x-5)*x+8)*x - 4) * a
+	return (float64((float64((x-5)*x)+8)*x) - 4) * a
 }
 
 const fraction = 22 // bits of a weight after the point
@@ -64,9 +64,9 @@ func fractions(f Filter, in, out int) []window[float64] {
 	stretch := max(scale, 1) // shrinking widens the filter
 	all := make([]window[float64], out)
 	for i := range all {
-		center := (float64(i) + 0.5) * scale
-		first := max(int(center-k.support*stretch+0.5), 0)
-		end := min(int(center+k.support*stretch+0.5), in)
+		center, reach := float64((float64(i)+0.5)*scale), float64(k.support*stretch)
+		first := max(int(center-reach+0.5), 0)
+		end := min(int(center+reach+0.5), in)
 		weights, sum := make([]float64, max(end-first, 0)), 0.0
 		for j := range weights {
 			if x := math.Abs(float64(first+j)-center+0.5) / stretch; x < k.support || f == Box && x <= k.support {
