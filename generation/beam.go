@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // BeamConfig describes a beam search.
@@ -180,16 +181,16 @@ func (c BeamConfig) hypothesis(b beam, tokens int, stopped bool) Hypothesis {
 }
 
 func (c BeamConfig) score(logProb float64, tokens int) float64 {
-	return logProb / math.Pow(float64(tokens), c.LengthPenalty)
+	return logProb / elementary.Pow(float64(tokens), c.LengthPenalty)
 }
 
 func logSumExp(x []float32) float64 {
 	top := float64(slices.Max(x))
 	sum := 0.0
 	for _, v := range x {
-		sum += math.Exp(float64(v) - top)
+		sum += elementary.Exp(float64(v) - top)
 	}
-	return top + math.Log(sum)
+	return top + elementary.Log(sum)
 }
 
 // best keeps the k best of what it is offered, those that come first in order, and of

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -60,7 +61,7 @@ func reaching(kept []candidate, p float64) []candidate {
 // have a part of the probability, with those as close as the last of them.
 func (w *scratch) typical(kept []candidate, part float64) []candidate {
 	total, entropy := sum(kept), 0.0
-	all := math.Log(total)
+	all := elementary.Log(total)
 	for _, c := range kept {
 		if c.p > 0 {
 			entropy += float64(c.p / total * (all - c.x))
@@ -241,7 +242,7 @@ func descending(x []float32) []float32 {
 // logProbs is the logarithms of the probabilities of a token, and of the n most likely.
 func (w *scratch) logProbs(logits []float32, token, n int) (float32, []TokenLogProb) {
 	first := argmax(logits)
-	all := float64(logits[first]) - math.Log(float64(w.softmax(logits, 1)[first]))
+	all := float64(logits[first]) - elementary.Log(float64(w.softmax(logits, 1)[first]))
 	logProb := func(token int) float32 { return float32(float64(logits[token]) - all) }
 	if n == 0 {
 		return logProb(token), nil

@@ -2,8 +2,9 @@ package generation
 
 import (
 	"maps"
-	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // Rules applied to one text. What they need of the text is kept from token to token, so
@@ -75,7 +76,7 @@ func (u *ruled) apply(scores []float32) {
 		s.removeInvalid()
 	}
 	if u.ExponentialDecay != 0 && generated > u.DecayStart {
-		s.decay(u.EOS, math.Pow(u.ExponentialDecay, float64(generated-u.DecayStart))-1)
+		s.decay(u.EOS, elementary.Pow(u.ExponentialDecay, float64(generated-u.DecayStart))-1)
 	}
 	s.set(u.SuppressTokens, negInf)
 	begin := u.text.prompt

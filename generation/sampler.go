@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // A sampler for each text: from logits to a token, with what its rules, its constraint and its
@@ -308,7 +309,7 @@ func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candid
 	add := func(tokens []int32) {
 		for _, token := range tokens {
 			x := (float64(scores[token]) - top) / c.Temperature
-			kept = append(kept, candidate{token: int(token), x: x, p: math.Exp(x)})
+			kept = append(kept, candidate{token: int(token), x: x, p: elementary.Exp(x)})
 		}
 	}
 	switch {

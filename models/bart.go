@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -232,7 +233,7 @@ func newMarian(c *Checkpoint) (*Model, error) {
 		if l.Has("embed_positions.weight") {
 			return block.Embedder{Tokens: tokens, Positions: l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)}
 		}
-		return block.Embedder{Tokens: tokens, Waves: &block.Sinusoids{Length: config.MaxPositions, Ratio: math.Pow(10000, -2/float64(config.Dim))}}
+		return block.Embedder{Tokens: tokens, Waves: &block.Sinusoids{Length: config.MaxPositions, Ratio: elementary.Pow(10000, -2/float64(config.Dim))}}
 	}
 	e, d := body.At("encoder."), body.At("decoder.")
 	var shared, source, target *transformer.Embedding
@@ -261,7 +262,7 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	shared, source, target := config.tables(body)
 	e := block.Embedder{
 		Tokens: source,
-		Waves:  &block.Sinusoids{Length: config.MaxPositions + first, Ratio: math.Pow(10000, -1/float64(config.Dim/2-1))}, First: first, Padded: true,
+		Waves:  &block.Sinusoids{Length: config.MaxPositions + first, Ratio: elementary.Pow(10000, -1/float64(config.Dim/2-1))}, First: first, Padded: true,
 	}
 	d := e
 	d.Tokens = target

@@ -1,8 +1,7 @@
 package models
 
 import (
-	"math"
-
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -106,7 +105,7 @@ func (config *gteConfig) publishedRotary(d configuration.Document) (*transformer
 		return nil, err
 	}
 	for i := range rotary.Frequencies {
-		rotary.Frequencies[i] /= math.Pow(scaling.Factor, 2/float64(config.HeadDim))
+		rotary.Frequencies[i] /= elementary.Pow(scaling.Factor, 2/float64(config.HeadDim))
 	}
 	return rotary, nil
 }

@@ -1,7 +1,7 @@
 package models
 
 import (
-	"math"
+	"math/bits"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -71,7 +71,7 @@ func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) tran
 // alibiSlopes is ALiBi's slopes for any number of heads: those for the largest power of 2 within it, and every
 // other one for twice as many.
 func alibiSlopes(heads int) []float32 {
-	slopes := transformer.ALiBiSlopes(1 << int(math.Log2(float64(heads))))
+	slopes := transformer.ALiBiSlopes(1 << (bits.Len(uint(heads)) - 1))
 	for i, s := range transformer.ALiBiSlopes(2 * len(slopes)) {
 		if i%2 == 0 && len(slopes) < heads {
 			slopes = append(slopes, s)

@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
@@ -128,16 +128,16 @@ func (f *base) logits(ctx context.Context, inputs []Input, o InputOptions, use f
 
 func sigmoid(x []float32) {
 	for i, v := range x {
-		x[i] = float32(1 / (1 + math.Exp(-float64(v))))
+		x[i] = float32(1 / (1 + elementary.Exp(-float64(v))))
 	}
 }
 
 func softmax(x []float32) {
 	most, sum := slices.Max(x), 0.0
 	for _, v := range x {
-		sum += math.Exp(float64(v - most))
+		sum += elementary.Exp(float64(v - most))
 	}
 	for i, v := range x {
-		x[i] = float32(math.Exp(float64(v-most)) / sum)
+		x[i] = float32(elementary.Exp(float64(v-most)) / sum)
 	}
 }

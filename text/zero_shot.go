@@ -5,11 +5,11 @@ package text
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -65,7 +65,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 	alone := o.Independent || len(labels) == 1
 	counts, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
 		if scores[i] = logits[entailment]; alone {
-			scores[i] = float32(1 / (1 + math.Exp(float64(logits[contradiction])-float64(logits[entailment]))))
+			scores[i] = float32(1 / (1 + elementary.Exp(float64(logits[contradiction])-float64(logits[entailment]))))
 		}
 	})
 	if err != nil {

@@ -1,11 +1,11 @@
 package transformer
 
 import (
-	"math"
 	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 )
 
@@ -124,9 +124,9 @@ func (l *lookup) Do(from, to int) {
 func Sinusoidal(length, dim int) []float32 {
 	table := make([]float32, max(length, 0)*max(dim, 0))
 	for i := 0; i < dim; i += 2 {
-		frequency := math.Pow(10000, -float64(i)/float64(dim))
+		frequency := elementary.Pow(10000, -float64(i)/float64(dim))
 		for p := range length {
-			sin, cos := math.Sincos(float64(p) * frequency)
+			sin, cos := elementary.Sincos(float64(p) * frequency)
 			table[p*dim+i] = float32(sin)
 			if i+1 < dim {
 				table[p*dim+i+1] = float32(cos)

@@ -1,10 +1,9 @@
 package transformer
 
 import (
-	"math"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -104,7 +103,7 @@ func ALiBi(slopes ...float32) *Mask { return &Mask{terms: []maskTerm{{slopes: sl
 func ALiBiSlopes(heads int) []float32 {
 	slopes := make([]float32, heads)
 	for h := range slopes {
-		slopes[h] = float32(math.Exp2(-8 * float64(h+1) / float64(heads)))
+		slopes[h] = float32(elementary.Pow(2, -8*float64(h+1)/float64(heads)))
 	}
 	return slopes
 }

@@ -1,12 +1,12 @@
 package transformer
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // Pairing says which features rotary positions turn together. There is no
@@ -90,7 +90,7 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 func Frequencies(theta float64, dim int) []float64 {
 	f := make([]float64, dim/2)
 	for i := range f {
-		f[i] = math.Pow(theta, -2*float64(i)/float64(dim))
+		f[i] = elementary.Pow(theta, -2*float64(i)/float64(dim))
 	}
 	return f
 }
@@ -128,7 +128,7 @@ func (r *Rotary) angles(position, length int) (cos, sin []float32) {
 // turn sets cos and sin to those of frequencies times position, scaled.
 func turn(cos, sin []float32, frequencies []float64, position, scale float64) {
 	for i, f := range frequencies {
-		s, c := math.Sincos(position * f)
+		s, c := elementary.Sincos(position * f)
 		cos[i], sin[i] = float32(scale*c), float32(scale*s)
 	}
 }

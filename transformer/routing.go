@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -84,7 +85,7 @@ func (r *routes) Do(from, to int) {
 // sigmoids makes the scores of a row their sigmoids, and choice what experts are picked by.
 func (m *Mixture) sigmoids(scores, choice []float32) {
 	for e, x := range scores {
-		scores[e] = float32(1 / (1 + math.Exp(-float64(x))))
+		scores[e] = float32(1 / (1 + elementary.Exp(-float64(x))))
 		if choice[e] = scores[e]; m.Correction != nil {
 			choice[e] += m.Correction[e]
 		}
@@ -138,10 +139,10 @@ func (m *Mixture) weigh(weights, scores []float32, picked []int32) {
 	}
 	top, sum := float64(scores[picked[0]]), 0.0 // the first is the best
 	for _, e := range picked {
-		sum += math.Exp(float64(scores[e]) - top)
+		sum += elementary.Exp(float64(scores[e]) - top)
 	}
 	for i, e := range picked {
-		weights[i] = float32(math.Exp(float64(scores[e])-top) / sum)
+		weights[i] = float32(elementary.Exp(float64(scores[e])-top) / sum)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
@@ -99,7 +100,7 @@ func sinc(x float64) float64 {
 	if x == 0 {
 		return 1
 	}
-	return math.Sin(math.Pi*x) / (math.Pi * x)
+	return elementary.Sin(math.Pi*x) / (math.Pi * x)
 }
 
 // kaiser is Kaiser's window at x, from -1 to 1; 0 outside.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pion/opus"
 	"github.com/pion/opus/pkg/oggreader"
+
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // opusRate is the rate that Opus is decoded at, in Hz.
@@ -33,7 +35,7 @@ func (o *opusStream) head(b []byte) error {
 	}
 	o.channels = int(b[9])
 	o.skip = int(binary.LittleEndian.Uint16(b[10:]))
-	o.gain = math.Pow(10, float64(int16(binary.LittleEndian.Uint16(b[16:])))/256/20)
+	o.gain = elementary.Pow(10, float64(int16(binary.LittleEndian.Uint16(b[16:])))/256/20)
 	if o.channels < 1 || o.channels > 2 || b[18] != 0 {
 		return errorf("Opus with %d channels, want 1 or 2", o.channels)
 	}

@@ -63,22 +63,3 @@ func TestFMA(t *testing.T) {
 		t.Error("0*1 + -0 is not +0")
 	}
 }
-
-// TestLog compares Log with math.Log, which is off by less than an ULP.
-func TestLog(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 100_000 {
-		x := math.Exp(r.Float64()*200 - 100)
-		if i%2 == 0 {
-			x = 1 + r.NormFloat64()*1e-3
-		}
-		if got, want := Log(x), math.Log(x); math.Abs(got-want) > 0x1p-51*math.Abs(want) {
-			t.Fatalf("Log(%v) = %v, want %v", x, got, want)
-		}
-	}
-	for _, x := range []float64{0, 1, math.Inf(1), -1, math.NaN(), 0x1p-1022} {
-		if got, want := Log(x), math.Log(x); got != want && (got == got || want == want) {
-			t.Errorf("Log(%v) = %v, want %v", x, got, want)
-		}
-	}
-}

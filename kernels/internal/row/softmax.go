@@ -1,7 +1,7 @@
 package row
 
 import (
-	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -92,6 +92,6 @@ func logSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int) {
 			continue
 		}
 		m := simd.MaxVec(isa, s) // may miss a NaN, which still reaches the result through the sum
-		simd.SubSubVec(isa, d, s, m, float32(order.Log(float64(simd.SumExpVec(isa, s, m)))))
+		simd.SubSubVec(isa, d, s, m, float32(elementary.Log(float64(simd.SumExpVec(isa, s, m)))))
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -131,7 +131,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	for _, s := range l.sums {
 		sum += float64(s)
 	}
-	l.lse = float32(order.Log(sum))
+	l.lse = float32(elementary.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.elements(l.dst, from, to), l.elements(l.x, from, to)
 		for i, end := range BudgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {

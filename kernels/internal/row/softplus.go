@@ -1,7 +1,7 @@
 package row
 
 import (
-	"github.com/avoformer/avoformer/kernels/internal/order"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -20,8 +20,7 @@ func Softplus(t int, dst, x []float32) {
 	softpluses.split(t, len(x), 8, &a, softplus)
 }
 
-// softplus computes the elements [from, to). An exponential has one of few orders on all machines, and so has what is made of
-// it here.
+// softplus computes the elements [from, to). Exponentials and logarithms have the same bits on every machine.
 func softplus(a *unary, from, to int) {
 	var power [softplusElements]float32
 	for i := from; i < to; i += softplusElements {
@@ -30,7 +29,7 @@ func softplus(a *unary, from, to int) {
 		unaryPieces(a.run, a.isa, a.budget, power[:len(x)], x)
 		for j, v := range x {
 			if v <= 20 {
-				v = order.Log1p(power[j])
+				v = float32(elementary.Log1p(float64(power[j])))
 			}
 			dst[j] = v
 		}

@@ -3,6 +3,7 @@ package block
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -33,7 +34,7 @@ func (t *Distances) bucket(distance int) int {
 	if far <= half {
 		return distance
 	}
-	ratio := float32(math.Log(float64(float32(far)/float32(half)))) / float32(math.Log(float64(float32(float64(t.Reach-1)/float64(half)))))
+	ratio := float32(elementary.Log(float64(float32(far)/float32(half)))) / float32(elementary.Log(float64(float32(float64(t.Reach-1)/float64(half)))))
 	b := int(math.Ceil(float64(ratio*float32(half-1)))) + half
 	if distance < 0 {
 		return -b

@@ -1,10 +1,9 @@
 package block
 
 import (
-	"math"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -149,7 +148,7 @@ func (s *Sinusoids) add(x []float32, positions []int, pad int) {
 		row := x[i*len(x)/len(positions) : (i+1)*len(x)/len(positions)]
 		half, angle := len(row)/2, float64(p)
 		for d := range half {
-			sin, cos := math.Sincos(angle)
+			sin, cos := elementary.Sincos(angle)
 			row[d], row[half+d] = row[d]+float32(sin), row[half+d]+float32(cos)
 			angle *= s.Ratio
 		}
@@ -207,8 +206,8 @@ func (r *RelativeBias) bucket(behind int) int {
 	if behind < exact {
 		return first + behind
 	}
-	ratio := float32(math.Log(float64(float32(behind) / float32(exact))))
-	large := exact + int(ratio/float32(math.Log(float64(r.MaxDistance)/float64(exact)))*float32(buckets-exact))
+	ratio := float32(elementary.Log(float64(float32(behind) / float32(exact))))
+	large := exact + int(ratio/float32(elementary.Log(float64(r.MaxDistance)/float64(exact)))*float32(buckets-exact))
 	return first + min(large, buckets-1)
 }
 

@@ -1,10 +1,9 @@
 package block
 
 import (
-	"math"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -39,7 +38,7 @@ func (a *Axial) Turns(first, down, across int) []float32 {
 		}
 		for i, f := range a.Frequencies {
 			for axis, p := range at {
-				s, c := math.Sincos(p * f)
+				s, c := elementary.Sincos(p * f)
 				row[axis*n+i], row[(2+axis)*n+i] = float32(c), float32(s)
 			}
 		}

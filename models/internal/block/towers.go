@@ -1,8 +1,7 @@
 package block
 
 import (
-	"math"
-
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -23,7 +22,7 @@ func TowerConfigs(d configuration.Document) (texts, images configuration.Documen
 // LogScale is the factor whose logarithm a checkpoint has.
 func LogScale(l *transformer.Loader, shape ...int) float32 {
 	if x := l.Tensor("logit_scale", shape...); len(x) == 1 {
-		return float32(math.Exp(float64(x[0])))
+		return float32(elementary.Exp(float64(x[0])))
 	}
 	return 0
 }

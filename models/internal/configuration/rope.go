@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -227,7 +228,7 @@ func (d Document) queryScale(original int) (func(position int) float32, error) {
 	}
 	length := cmp.Or(original, said.Original)
 	return func(position int) float32 {
-		return float32(1 + float64(said.Beta*math.Log(float64(1+position/length)))) // rounded before the sum on every machine
+		return float32(1 + float64(said.Beta*elementary.Log(float64(1+position/length)))) // rounded before the sum on every machine
 	}, nil
 }
 

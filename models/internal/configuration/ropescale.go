@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -27,7 +28,7 @@ func stretched(theta, alpha float64, dim int) float64 {
 	if dim <= 2 {
 		return theta
 	}
-	return theta * math.Pow(alpha, float64(dim)/float64(dim-2))
+	return theta * elementary.Pow(alpha, float64(dim)/float64(dim-2))
 }
 
 // yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends
@@ -36,7 +37,7 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 	// pair is the index of the pair that makes the given number of turns in the length
 	// trained on.
 	pair := func(turns float64) float64 {
-		return float64(c.Dim) * math.Log(float64(s.original)/(turns*2*math.Pi)) / (2 * math.Log(c.Theta))
+		return float64(c.Dim) * elementary.Log(float64(s.original)/(turns*2*math.Pi)) / (2 * elementary.Log(c.Theta))
 	}
 	low, high := pair(s.BetaFast), pair(s.BetaSlow)
 	if s.Truncate {
@@ -65,7 +66,7 @@ func (s ropeScaling) sharpen(m float64) float64 {
 	if s.Factor <= 1 {
 		return 1
 	}
-	return float64(0.1*m*math.Log(s.Factor)) + 1
+	return float64(0.1*m*elementary.Log(s.Factor)) + 1
 }
 
 // llama3 interpolates the pairs that turn less than Low times in the length trained on,
@@ -102,7 +103,7 @@ func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	case s.AttentionFactor > 0:
 		c.Factor = s.AttentionFactor
 	case factor > 1:
-		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.original)))
+		c.Factor = math.Sqrt(1 + elementary.Log(factor)/elementary.Log(float64(s.original)))
 	}
 }
 

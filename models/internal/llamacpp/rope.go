@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
@@ -83,7 +84,7 @@ func (r *Reader) scaling(frequencies int) {
 // yarn is rope_scaling of that type.
 func (r *Reader) yarn(factor, attention float64, original int64) map[string]any {
 	r.Want("rope.scaling.yarn_ext_factor", 1)
-	sharpen := func(m float64) float64 { return 1 + float64(0.1*m*math.Log(max(factor, 1))) }
+	sharpen := func(m float64) float64 { return 1 + float64(0.1*m*elementary.Log(max(factor, 1))) }
 	attention *= sharpen(1)
 	if m := r.NumberOf("rope.scaling.yarn_log_multiplier", 0); m != 0 {
 		attention /= sharpen(m)

@@ -3,11 +3,11 @@ package sentence
 import (
 	"cmp"
 	"io/fs"
-	"math"
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -85,9 +85,9 @@ func (s *splade) weight(logit float32) float32 {
 	if logit <= 0 {
 		return 0
 	}
-	w := math.Log1p(float64(logit))
+	w := elementary.Log1p(float64(logit))
 	if s.twice {
-		w = math.Log1p(w)
+		w = elementary.Log1p(w)
 	}
 	return float32(w)
 }

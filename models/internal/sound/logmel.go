@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // This file makes of sound what Whisper takes: a log-mel spectrogram.
@@ -52,7 +53,7 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 	wave, spectrum := make([]complex128, spectrogramWindow), make([]complex128, spectrogramWindow)
 	hann := make([]float64, spectrogramWindow)
 	for i := range hann {
-		hann[i] = 0.5 - float64(0.5*math.Cos(2*math.Pi*float64(i)/spectrogramWindow))
+		hann[i] = 0.5 - float64(0.5*elementary.Cos(2*math.Pi*float64(i)/spectrogramWindow))
 	}
 	loudest := math.Inf(-1)
 	for f := range frames {
@@ -66,7 +67,7 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 				a := spectrum[filter.from+i]
 				power += float64(w * (float64(real(a)*real(a)) + float64(imag(a)*imag(a))))
 			}
-			level := math.Log10(max(power, 1e-10))
+			level := elementary.Log10(max(power, 1e-10))
 			loudest = max(loudest, level)
 			mel[b*frames+f] = float32(level)
 		}
@@ -113,13 +114,13 @@ func melFilters(bins int) []melFilter {
 // Hz, and 27 mels more are a factor of 6.4.
 const melsPerHertz = 3.0 / 200
 
-var melLogStep = math.Log(6.4) / 27
+var melLogStep = elementary.Log(6.4) / 27
 
 func mels(hz float64) float64 {
 	if hz < 1000 {
 		return hz * melsPerHertz
 	}
-	return 1000*melsPerHertz + math.Log(hz/1000)/melLogStep
+	return 1000*melsPerHertz + elementary.Log(hz/1000)/melLogStep
 }
 
 func hertz(mels float64) float64 {
@@ -127,7 +128,7 @@ func hertz(mels float64) float64 {
 	if mels < knee {
 		return mels / melsPerHertz
 	}
-	return 1000 * math.Exp((mels-knee)*melLogStep)
+	return 1000 * elementary.Exp((mels-knee)*melLogStep)
 }
 
 // fft is the fast Fourier transform of n values, for n of small prime factors

@@ -4,10 +4,10 @@ package huggingface
 
 import (
 	"encoding/json"
-	"math"
 	"net/http"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/tei"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -103,17 +103,17 @@ func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
 func softmax(labels []text.Label) {
 	first, sum := float64(labels[0].Score), 0.0
 	for _, l := range labels {
-		sum += math.Exp(float64(l.Score) - first)
+		sum += elementary.Exp(float64(l.Score) - first)
 	}
 	for i, l := range labels {
-		labels[i].Score = float32(math.Exp(float64(l.Score)-first) / sum)
+		labels[i].Score = float32(elementary.Exp(float64(l.Score)-first) / sum)
 	}
 }
 
 // sigmoid makes a probability of each logit.
 func sigmoid(labels []text.Label) {
 	for i, l := range labels {
-		labels[i].Score = float32(1 / (1 + math.Exp(-float64(l.Score))))
+		labels[i].Score = float32(1 / (1 + elementary.Exp(-float64(l.Score))))
 	}
 }
 

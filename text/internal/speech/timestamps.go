@@ -5,6 +5,7 @@ package speech
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -128,7 +129,7 @@ func logSumExp(x []float32) float64 {
 	}
 	sum := 0.0
 	for _, v := range x {
-		sum += math.Exp(float64(v) - most)
+		sum += elementary.Exp(float64(v) - most)
 	}
-	return most + math.Log(sum)
+	return most + elementary.Log(sum)
 }

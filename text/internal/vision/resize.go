@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // Filter is how resizing weighs pixels, numbered as Pillow's resample.
@@ -30,14 +31,14 @@ var kernels = map[Filter]struct {
 	Bilinear: {1, func(x float64) float64 { return 1 - x }},
 	Bicubic:  {2, bicubic},
 	Box:      {0.5, func(float64) float64 { return 1 }},
-	Hamming:  {1, func(x float64) float64 { return sinc(x) * (0.54 + float64(0.46*math.Cos(math.Pi*x))) }},
+	Hamming:  {1, func(x float64) float64 { return sinc(x) * (0.54 + float64(0.46*elementary.Cos(math.Pi*x))) }},
 }
 
 func sinc(x float64) float64 {
 	if x == 0 {
 		return 1
 	}
-	return math.Sin(math.Pi*x) / (math.Pi * x)
+	return elementary.Sin(math.Pi*x) / (math.Pi * x)
 }
 
 // bicubic is Keys' cubic convolution with a = -1/2, for x >= 0.
