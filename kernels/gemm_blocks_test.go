@@ -3,6 +3,7 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -101,6 +102,31 @@ func TestQuantize(t *testing.T) {
 			}()
 			c()
 		}()
+	}
+}
+
+// TestQuantizedBits wants the same blocks of the same numbers on every machine: a processor that fuses products with sums must not do so here.
+func TestQuantizedBits(t *testing.T) {
+	want := map[Format]uint64{
+		FormatQ8_0: 0x5032e2a98d5666a3, FormatQ4_0: 0x7d97fffdbfd54114, FormatQ4_1: 0x8b625e52e1e12f05,
+		FormatQ5_0: 0x72a6fec3e2db184e, FormatQ5_1: 0x758998729418657, FormatQ4_K: 0xc9c38fdb53792be,
+		FormatQ5_K: 0x1f9d4806ee67982f, FormatQ6_K: 0x7a0d2be3551905bf, FormatMXFP4: 0x2eb086f023034f6f,
+		FormatIQ4_NL: 0xb0c2f1fc710f423a, FormatIQ4_XS: 0xc46aaa4dc934e4c, FormatQ3_K: 0xbb26b68f56280b68,
+	}
+	r := rand.New(rand.NewPCG(15, 16))
+	x := make([]float32, 256*256)
+	for i := range x {
+		x[i] = float32(r.Float64()*2-1) * float32(r.Float64())
+	}
+	for _, f := range blockFormats {
+		elements, bytes := f.Block()
+		blocks := make([]byte, len(x)/elements*bytes)
+		f.Quantize(blocks, x)
+		h := fnv.New64a()
+		h.Write(blocks)
+		if got := h.Sum64(); got != want[f] {
+			t.Errorf("%v: hash %#x of the blocks, want %#x", f, got, want[f])
+		}
 	}
 }
 

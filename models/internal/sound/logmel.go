@@ -2,7 +2,6 @@ package sound
 
 import (
 	"math"
-	"math/cmplx"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -141,7 +140,8 @@ type fft struct {
 func newFFT(n int) *fft {
 	f := &fft{n, make([]complex128, n)}
 	for k := range f.roots {
-		f.roots[k] = cmplx.Rect(1, -2*math.Pi*float64(k)/float64(n))
+		sin, cos := elementary.Sincos(-2 * math.Pi * float64(k) / float64(n))
+		f.roots[k] = complex(cos, sin)
 	}
 	return f
 }
