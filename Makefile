@@ -25,7 +25,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 EMULATED := test-arm64 test-avx512
 NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
 # What make test-all adds: what a change rarely breaks that passes make test.
-LONG := test-second-go cross test-arm64-go
+LONG := test-second-go cross test-arm64-go fused
 SAMPLES := test-long test-samples
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
@@ -103,6 +103,10 @@ staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 cross: ## build libraries and examples for the platforms of the support matrix, and one of each other family
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+
+.PHONY: fused
+fused: ## Go code whose results would have other bits on arm64 (half a minute)
+	$(GO) run ./scripts/fused
 
 .PHONY: cross-all
 cross-all: ## build libraries and examples for every platform that Go knows (some minutes)
