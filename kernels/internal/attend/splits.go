@@ -1,12 +1,8 @@
 package attend
 
-import (
-	"github.com/avoformer/avoformer/kernels/internal/mem"
-	"github.com/avoformer/avoformer/kernels/internal/order"
-	"github.com/avoformer/avoformer/kernels/internal/simd"
-)
+import ()
 
-// Stretches of the keys of a unit, which may be splits that several threads compute, and how their results are merged.
+// Splits of a unit: stretches of its keys that several threads compute.
 
 // partialOf is the memory for the result of a piece of g: the output before the
 // division by the sum, and the rows' maxima and sums.
@@ -57,37 +53,4 @@ func (u *unit) merge() {
 	}
 	u.end()
 	u.spread()
-}
-
-// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and of the next one.
-type stretches struct {
-	max, sum, factor []float32
-}
-
-// begin is for rows without any.
-func (s *stretches) begin(rows int) {
-	s.max, s.sum, s.factor = mem.Grow(s.max, rows), mem.Grow(s.sum, rows), mem.Grow(s.factor, rows)
-	mem.Fill(s.max[:rows], mem.NegInf)
-	clear(s.sum[:rows])
-}
-
-// add adds the rows of another stretch, which it overwrites, to the unit's output: both are brought to a common maximum.
-func (u *unit) add(o []float32, ldo int, max, sum []float32) {
-	isa, all, old, dim := u.c.isa, &u.w.all, u.w.factor, u.c.P.ValueDim
-	for r := range u.rows {
-		f := order.MergeFactors(&all.max[r], max[r])
-		all.sum[r] = float32(all.sum[r]*f.Old) + float32(sum[r]*f.New)
-		old[r], all.factor[r] = f.Old, f.New
-	}
-	simd.AttnScaleRows(isa, u.o, u.rows, dim, u.ldo, old[:u.rows])
-	simd.AttnScaleRows(isa, o, u.rows, dim, ldo, all.factor[:u.rows])
-	simd.AddRows(isa, u.o, o, u.rows, dim, u.ldo, ldo)
-}
-
-// end finishes the output, to which all stretches are added.
-func (u *unit) end() {
-	copy(u.w.max, u.w.all.max[:u.rows])
-	copy(u.w.sum, u.w.all.sum[:u.rows])
-	u.finish(0, u.rows)
-	u.emptyRows()
 }

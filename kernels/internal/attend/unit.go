@@ -39,6 +39,18 @@ type scratch struct {
 	ahead                fetchQueue
 }
 
+// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and of the next one.
+type stretches struct {
+	max, sum, factor []float32
+}
+
+// begin is for rows without any.
+func (s *stretches) begin(rows int) {
+	s.max, s.sum, s.factor = mem.Grow(s.max, rows), mem.Grow(s.sum, rows), mem.Grow(s.factor, rows)
+	mem.Fill(s.max[:rows], mem.NegInf)
+	clear(s.sum[:rows])
+}
+
 // integers are a unit's operands of products of integers.
 type integers struct {
 	queries weights.RowsOfA
