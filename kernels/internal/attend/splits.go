@@ -1,7 +1,5 @@
 package attend
 
-import ()
-
 // Splits of a unit: stretches of its keys that several threads compute.
 
 // partialOf is the memory for the result of a piece of g: the output before the
