@@ -88,8 +88,6 @@ func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
 	return m.Tail(cols)
 }
 
-func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
-
 // alignedLeast is how long rows must be for aligned vectors to pay. longLeast is for those with weights,
 // whose loads cross cache lines then, and for writing past the caches, which the first line and the last
 // of a row are not.

@@ -10,9 +10,3 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m, simd.Supported()) }
 
 func TestForcedTier(t *testing.T) { testenv.CheckForced(t, simd.Active()) }
-
-// eachISA runs f as a subtest on every tier of this machine.
-func eachISA(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, f)
-}
