@@ -1,4 +1,6 @@
-"""Whisper, and the log-mel spectrogram that it takes."""
+"""Models of speech, and the log-mel spectrograms that they take."""
+
+import contextlib
 
 import numpy
 import torch
@@ -97,3 +99,45 @@ def _(out, name):
         tensors[f"samples_{i}"] = torch.from_numpy(x)
     f.expected(tensors, {"class": "WhisperFeatureExtractor", "transformers": hf.__version__, "noise": noise})
     print(f"{name:24}", {k: tuple(v.shape) for k, v in tensors.items()}, noise, flush=True)
+
+
+@folder("log-mel-normalized")
+def _(out, name):
+    """samples_K and mel_K, [bins, frames], of ParakeetFeatureExtractor. mel is its code in float64; noise is how far its float32 is from that."""
+    f = Folder(out, name)
+    tensors, noise = {}, {}
+    for i, (bins, n) in enumerate([(80, 16000), (128, 7777), (80, 320)]):
+        x = speechlike(n, i)
+        e = hf.ParakeetFeatureExtractor(feature_size=bins)
+
+        def mel():
+            o = e(x, sampling_rate=16000, return_tensors="pt")
+            return o.input_features[0][o.attention_mask[0].bool()].T.double()
+
+        single = mel()
+        with doubled(e):
+            tensors[f"mel_{i}"] = mel().float()
+        noise[f"mel_{i}"] = "%.2g" % float((tensors[f"mel_{i}"] - single).abs().max())
+        tensors[f"samples_{i}"] = torch.from_numpy(x)
+    f.expected(tensors, {"class": "ParakeetFeatureExtractor", "transformers": hf.__version__, "noise": noise})
+    print(f"{name:24}", {k: tuple(v.shape) for k, v in tensors.items()}, noise, flush=True)
+
+
+@contextlib.contextmanager
+def doubled(e):
+    """Has an extractor of features compute in float64."""
+    single, pad, filters = torch.float32, e.pad, e.mel_filters
+    torch.set_default_dtype(torch.float64)
+
+    def padded(*args, **kwargs):
+        o = pad(*args, **kwargs)
+        o["input_features"] = o["input_features"].double()
+        return o
+
+    exact = hf.audio_utils.mel_filter_bank(e.n_fft // 2 + 1, e.feature_size, 0.0, 8000.0, 16000, norm="slaney", mel_scale="slaney")
+    e.pad, e.mel_filters = padded, torch.from_numpy(exact.T.copy())
+    try:
+        yield
+    finally:
+        e.pad, e.mel_filters = pad, filters
+        torch.set_default_dtype(single)
