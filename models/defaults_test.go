@@ -83,7 +83,8 @@ func TestSizesByDefault(t *testing.T) {
 		"t5":                 {"num_layers": 6, "num_heads": 8, "d_kv": 64, "d_ff": 2048, "relative_attention_num_buckets": 32},
 		"mt5":                {"num_layers": 8, "num_heads": 6, "d_kv": 64, "d_ff": 1024, "relative_attention_num_buckets": 32},
 		"bart":               bart, "mbart": bart, "m2m_100": bart, "marian": bart,
-		"whisper": {"encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80},
+		"parakeet_encoder": {"num_hidden_layers": 24, "num_attention_heads": 8, "intermediate_size": 4096, "conv_kernel_size": 9, "subsampling_conv_channels": 256, "num_mel_bins": 80},
+		"whisper":          {"encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +136,8 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		}
 	}
 	switch kind {
+	case "parakeet_encoder":
+		small["conv_kernel_size"], small["num_mel_bins"] = 5, 16
 	case "bamba":
 		small["num_hidden_layers"] = 2 // one with attention, and one without
 	case "falcon_h1":

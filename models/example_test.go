@@ -138,3 +138,20 @@ func ExampleLogMel() {
 	fmt.Println(frames, "frames, the loudest band is", loudest)
 	// Output: 10 frames, the loudest band is 26
 }
+
+// A spectrogram as Parakeet takes it: a frame for each hundredth of a second, and each band with mean 0.
+func ExampleNormalizedLogMel() {
+	samples := make([]float32, models.SampleRate/10)
+	for i := range samples {
+		samples[i] = float32(math.Sin(float64(i) * float64(i) / 1000))
+	}
+	const bins = 80
+	mel, err := models.NormalizedLogMel(samples, bins)
+	must(err)
+	frames, sum := len(mel)/bins, 0.0
+	for _, level := range mel[:frames] {
+		sum += float64(level)
+	}
+	fmt.Printf("%d frames, mean %.3f\n", frames, math.Abs(sum)/float64(frames))
+	// Output: 10 frames, mean 0.000
+}

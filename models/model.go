@@ -46,6 +46,8 @@ type Model struct {
 	Image   ImageEncoder
 	// Heads make something else of them.
 	Heads Heads
+	// Transducer writes tokens of the hidden states of Audio.
+	Transducer Transducer
 
 	// LM generates text: a decoder without an encoder, or after Encoder or Audio, to whose
 	// output it then attends.
@@ -120,6 +122,20 @@ type AudioEncoder interface {
 	// Features, frames].
 	EncodeAudio(ws *Workspace, dst, features []float32, sounds, frames int) error
 }
+
+// A Transducer writes tokens of hidden states of sound, each of which says how many hidden states it is about.
+type Transducer interface {
+	// Begin is the state before sound that has a number of hidden states, by which the number of tokens is limited.
+	Begin(rows int) *Transduction
+	// Hear is the tokens, without blanks, of the hidden states x, [rows, width of Audio], that follow those which s has heard.
+	Hear(ws *Workspace, s *Transduction, x []float32) ([]Emission, error)
+}
+
+// Types of a Transducer.
+type (
+	Transduction = block.Transduction
+	Emission     = block.Emission
+)
 
 // An ImageEncoder turns images into hidden states.
 type ImageEncoder interface {

@@ -122,7 +122,7 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 	return a.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(sounds, rows)}, nil) // [sounds, rows, D]
 }
 
-// Sound as Whisper takes it.
+// Sampling of sound.
 const (
 	SampleRate     = sound.SampleRate // samples a second
 	SpectrogramHop = sound.SpectrogramHop
@@ -134,3 +134,10 @@ const (
 // by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
 // itself takes 30 seconds, short sound with zeros after it.
 func LogMel(samples []float32, bins int) ([]float32, error) { return sound.LogMel(samples, bins) }
+
+// NormalizedLogMel is the log-mel spectrogram of mono samples at 16 kHz that Parakeet takes, [bins, frames] with one frame for
+// each SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1. It is computed as transformers'
+// ParakeetFeatureExtractor does by default. Samples for less than two frames are an error that matches fault.ErrShape.
+func NormalizedLogMel(samples []float32, bins int) ([]float32, error) {
+	return sound.NormalizedLogMel(samples, bins)
+}

@@ -1,9 +1,10 @@
-// Speech heard in windows by models of CTC.
+// Speech heard in windows by models that write down what they hear.
 
 package text
 
 import (
 	"context"
+	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
@@ -13,11 +14,12 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
-// transformers gives them with output_char_offsets: spaces between words are characters too. Long sound is heard in the
+// Characters is what a model hears, with times, in the smallest parts that it writes. Of a model of CTC such as wav2vec 2.0 it is
+// characters, as transformers gives them with output_char_offsets: spaces between words are characters too. Of Parakeet it is pieces of
+// words, which begin with a space where a word begins. Long sound is heard in the
 // windows that [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.
 func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
-	if t.characters == nil {
+	if t.script == nil {
 		return nil, check.Errorf(fault.ErrInput, "the model writes no characters")
 	}
 	heard, err := t.hear(ctx, samples, TranscribeOptions{}, nil)
@@ -28,7 +30,7 @@ func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segm
 func (t *Transcriber) spell(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(Piece, error) bool) {
 	said, more := "", true
 	heard, err := t.hear(ctx, samples, opts, func(so []speech.Segment) bool {
-		written := t.characters.Write(t.characters.Complete(so))
+		written := t.script.Write(t.script.Complete(so))
 		if len(written) > len(said) {
 			more = yield(Piece{Text: written[len(said):]}, nil)
 			said = written
@@ -40,61 +42,113 @@ func (t *Transcriber) spell(ctx context.Context, samples []float32, opts Transcr
 	case err != nil:
 		yield(Piece{}, err)
 	default:
-		yield(Piece{Text: t.characters.Write(heard)[len(said):], Finish: generation.FinishStop}, nil)
+		yield(Piece{Text: t.script.Write(heard)[len(said):], Finish: generation.FinishStop}, nil)
 	}
 }
 
-// hear is the characters of samples: those that are most likely, of which equal ones in a row are one, without blanks. It
-// hands those so far to each after each window but the last, unless that is nil, and ends when each returns false.
+// hear is what is heard in samples, in the smallest parts. It hands the parts so far to each after each window but the last, unless that
+// is nil, and ends when each returns false.
 func (t *Transcriber) hear(ctx context.Context, samples []float32, opts TranscribeOptions, each func(so []speech.Segment) bool) ([]speech.Segment, error) {
 	for name, given := range map[string]bool{"Language": opts.Language != "", "Translate": opts.Translate, "Beams": opts.Beams > 1, "MaxTokens": opts.MaxTokens > 0} {
 		if given {
-			return nil, check.Option(name, "", "the model writes down characters as it hears them")
+			return nil, check.Option(name, "", "the model writes down what it hears, as it hears it")
 		}
 	}
-	h := speech.Heard{Characters: t.characters}
-	windows := t.characters.Windows(samples, t.model.Audio.Rows)
+	heard, windows := t.script.Begin(), t.script.Windows(samples)
+	ear := t.newEar(len(samples), heard)
 	for len(windows) > 0 {
 		now := windows[:min(len(windows), t.options.Threads)] // side by side
-		names := make([][]string, len(now))
+		then := make([]func(ws *models.Workspace) error, len(now))
 		if _, err := t.queue.Each(ctx, len(now), func(ws *models.Workspace, i int) (err error) {
-			names[i], err = t.listen(ws, now[i])
+			then[i], err = ear(ws, now[i])
 			return err
 		}); err != nil {
 			return nil, err
 		}
 		windows = windows[len(now):]
-		for i, said := range names {
-			for _, name := range said {
-				h.Add(name)
+		for i := range then {
+			if _, err := t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error { return then[i](ws) }); err != nil {
+				return nil, err
 			}
-			if last := len(windows) == 0 && i == len(names)-1; !last && each != nil && !each(h.All) {
-				return h.All, nil
+			if last := len(windows) == 0 && i == len(then)-1; !last && each != nil && !each(heard.All()) {
+				return heard.All(), nil
 			}
 		}
 	}
-	return h.All, nil
+	heard.End()
+	return heard.All(), nil
 }
 
-// listen is what each hidden state that counts in a window says.
-func (t *Transcriber) listen(ws *models.Workspace, w speech.Window) (names []string, err error) {
-	m, samples := t.model, w.Samples
-	if t.characters.Normalize {
-		samples = speech.Standardized(samples)
+// An ear listens to a window, at the same time as to others, and returns what adds to what is heard, window by window.
+type ear func(ws *models.Workspace, w speech.Window) (then func(ws *models.Workspace) error, err error)
+
+// newEar is the ear for a number of samples.
+func (t *Transcriber) newEar(samples int, heard speech.Heard) ear {
+	if t.model.Transducer == nil {
+		return func(ws *models.Workspace, w speech.Window) (func(*models.Workspace) error, error) {
+			tokens, err := t.listen(ws, w)
+			return func(*models.Workspace) error {
+				for _, token := range tokens {
+					heard.Add(token)
+				}
+				return nil
+			}, err
+		}
 	}
-	rows, vocabulary := m.Audio.Rows(len(samples)), m.Heads[models.HeadCTC].Out()
-	hidden, logits := ws.Alloc(rows*m.Audio.Dim()), ws.Alloc(rows*vocabulary) // [rows, D], [rows, vocabulary]
-	if err := m.Audio.EncodeAudio(ws, hidden, samples, 1, len(samples)); err != nil {
+	frames := samples/models.SpectrogramHop + 1 // transformers' features have a frame of padding
+	state := t.model.Transducer.Begin(t.model.Audio.Rows(frames))
+	return func(ws *models.Workspace, w speech.Window) (func(*models.Workspace) error, error) {
+		hidden, err := t.hidden(ws, w)
+		hidden = slices.Clone(hidden) // beyond the workspace
+		return func(ws *models.Workspace) error {
+			said, err := t.model.Transducer.Hear(ws, state, hidden)
+			for _, s := range said {
+				heard.(*speech.HeardPieces).Say(s.Token, s.Row, s.Rows)
+			}
+			return err
+		}, err
+	}
+}
+
+// listen is the most likely token of each hidden state that counts in a window.
+func (t *Transcriber) listen(ws *models.Workspace, w speech.Window) (tokens []int, err error) {
+	hidden, err := t.hidden(ws, w)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.Heads[models.HeadCTC].Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
+	head, dim := t.model.Heads[models.HeadCTC], t.model.Audio.Dim()
+	vocabulary := head.Out()
+	for len(hidden) > 0 {
+		rows := min(len(hidden)/dim, listenRows)
+		logits := ws.Alloc(rows * vocabulary) // [rows, vocabulary]
+		if err := head.Forward(ws, logits, hidden[:rows*dim], models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
+			return nil, err
+		}
+		if err := check.Finite(logits); err != nil {
+			return nil, err
+		}
+		for r := range rows {
+			tokens = append(tokens, argmax(logits[r*vocabulary:(r+1)*vocabulary]))
+		}
+		hidden = hidden[rows*dim:]
+	}
+	return tokens, nil
+}
+
+// listenRows is the number of hidden states whose logits are computed at a time, which bounds their memory.
+const listenRows = 256
+
+// hidden is the hidden states that count in a window, [To-From, D], in memory of ws.
+func (t *Transcriber) hidden(ws *models.Workspace, w speech.Window) ([]float32, error) {
+	features, frames, err := t.script.Features(w.Samples) // [features, frames]
+	if err != nil {
 		return nil, err
 	}
-	if err := check.Finite(logits); err != nil {
+	audio := t.model.Audio
+	dim := audio.Dim()
+	x := ws.Alloc(audio.Rows(frames) * dim) // [rows, D]
+	if err := audio.EncodeAudio(ws, x, features, 1, frames); err != nil {
 		return nil, err
 	}
-	for r := w.From; r < w.To; r++ {
-		names = append(names, t.characters.Name(argmax(logits[r*vocabulary:(r+1)*vocabulary])))
-	}
-	return names, nil
+	return x[w.From*dim : w.To*dim], nil
 }

@@ -152,6 +152,7 @@ func TestSoundAccount(t *testing.T) {
 	for class, c := range map[string]struct{ folder, idle, null string }{
 		"WhisperFeatureExtractor":  {"transcribe", "return_attention_mask", "dither model_input_names padding_side padding_value return_attention_mask"},
 		"Wav2Vec2FeatureExtractor": {"characters", "padding_side padding_value return_attention_mask", "do_normalize model_input_names padding_side padding_value return_attention_mask"},
+		"ParakeetFeatureExtractor": {"pieces", "padding_side padding_value return_attention_mask", "model_input_names padding_side padding_value return_attention_mask"},
 	} {
 		var was map[string]any
 		data, err := os.ReadFile(filepath.Join("testdata", c.folder, speech.File))
@@ -196,7 +197,7 @@ func TestSoundAccount(t *testing.T) {
 		}
 	}
 	tr, err := OpenTranscriber(".", Options{FS: overlay("characters", map[string]string{speech.File: `{"do_normalize": null}`})})
-	if err != nil || tr.characters.Normalize {
-		t.Errorf("do_normalize = null: normalizes %t, error %v", tr.characters.Normalize, err)
+	if err != nil || tr.script.(*speech.Characters).Normalize {
+		t.Errorf("do_normalize = null: normalizes %t, error %v", tr.script.(*speech.Characters).Normalize, err)
 	}
 }

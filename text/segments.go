@@ -22,18 +22,18 @@ type Segment struct {
 
 // Segments is the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
 // the model writes, as transformers' generate gives them with return_timestamps, also for long sound: the model
-// listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 it is words, as with
-// output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
+// listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 and Parakeet it is
+// words, as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
 	if len(samples) == 0 {
 		return nil, check.Errorf(fault.ErrInput, "no samples")
 	}
-	if t.characters != nil {
+	if t.script != nil {
 		heard, err := t.hear(ctx, samples, opts, nil)
 		if err != nil {
 			return nil, err
 		}
-		return segments(t.characters.Words(heard)), nil
+		return segments(t.script.Words(heard)), nil
 	}
 	if opts.Beams > 1 {
 		return nil, check.Option("Beams", opts.Beams, "segments are not searched for")
@@ -84,7 +84,7 @@ func (t *Transcriber) HasTimes() bool {
 }
 
 // HasWords reports whether the model tells so for each word: then each of Segments is a word.
-func (t *Transcriber) HasWords() bool { return t.characters != nil }
+func (t *Transcriber) HasWords() bool { return t.script != nil }
 
 // timed is the segments of features, [bins, frames], of which n are sound, and from which of these to listen on.
 func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts TranscribeOptions) ([]Segment, int, error) {

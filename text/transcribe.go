@@ -20,22 +20,24 @@ import (
 	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
-// Transcriber turns speech into text with a Whisper model, or with one that writes down characters as it hears them (CTC), such as
-// wav2vec 2.0. Calls from several goroutines share the passes of Whisper's decoder.
+// Transcriber turns speech into text with a Whisper model, or with one that writes down characters or pieces of words as it hears them,
+// such as wav2vec 2.0 and Parakeet. Calls from several goroutines share the passes of Whisper's decoder.
 type Transcriber struct {
 	*decoder
-	samples    int // of one pass
-	bins       int
-	characters *speech.Characters // nil: there is a decoder
+	samples int // of one pass
+	bins    int
+	script  speech.Script // nil: there is a decoder
 }
 
 func transcriber() record {
 	return record{
 		KindInfo: KindInfo{Type: "Transcriber", Task: "automatic-speech-recognition", Command: "transcribe", Options: forDecoder},
 		kind:     KindTranscriber, use: models.UseSpeech, open: opening(openTranscriber),
-		fits:     func(m *models.Model) bool { return m.Heads[models.HeadCTC] != nil || m.LM != nil && m.Audio != nil },
+		fits: func(m *models.Model) bool {
+			return m.Heads[models.HeadCTC] != nil || m.Transducer != nil || m.LM != nil && m.Audio != nil
+		},
 		lacks:    "does not take speech",
-		wordless: func(m *models.Model) bool { return m.Heads[models.HeadCTC] != nil }, // whose vocabulary is another file
+		wordless: spells,
 	}
 }
 
@@ -50,9 +52,8 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 		return nil, err
 	}
 	sound := speech.Folder{FS: f.fsys, Warn: f.warning}
-	if f.model.Heads[models.HeadCTC] != nil {
-		c, err := sound.Characters(f.model.Audio, f.model.Heads[models.HeadCTC].Out())
-		return &Transcriber{decoder: &decoder{base: f}, characters: c}, err
+	if script, err := scriptOf(f, sound); script != nil || err != nil {
+		return &Transcriber{decoder: &decoder{base: f}, script: script}, err
 	}
 	config, err := sound.Spectrograms(f.model.Audio.Features())
 	if err != nil {
@@ -63,6 +64,39 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 		return nil, err
 	}
 	return &Transcriber{decoder: d, samples: config.Seconds * models.SampleRate, bins: config.Bins}, nil
+}
+
+// spells reports whether a model of CTC takes samples and writes characters, whose vocabulary is another file than a tokenizer's.
+func spells(m *models.Model) bool {
+	return m.Heads[models.HeadCTC] != nil && m.Audio.Features() == 1
+}
+
+// scriptOf is how a model writes down what it hears; nil if it has a decoder instead.
+func scriptOf(f *base, sound speech.Folder) (speech.Script, error) {
+	switch head := f.model.Heads[models.HeadCTC]; {
+	case f.model.Transducer != nil:
+		return sound.Pieces(f.model.Audio, f.tokenizer, -1) // the transducer leaves blanks out
+	case head == nil:
+		return nil, nil
+	case spells(f.model):
+		return sound.Characters(f.model.Audio, head.Out())
+	default:
+		blank, err := padToken(f)
+		if err != nil {
+			return nil, err
+		}
+		return sound.Pieces(f.model.Audio, f.tokenizer, blank)
+	}
+}
+
+// padToken is the tokenizer's token of padding, which models of CTC say where they hear nothing.
+func padToken(f *base) (int, error) {
+	name := f.tokenizer.Config().Special["pad_token"]
+	id, ok := f.tokenizer.TokenID(name)
+	if !ok {
+		return 0, folder.FileError("tokenizer_config.json", "pad_token", name, "want a token of the vocabulary")
+	}
+	return id, nil
 }
 
 // TranscribeOptions says what is made of speech.
@@ -78,18 +112,20 @@ type TranscribeOptions struct {
 // published ones). Words across the border of two stretches may be lost; Segments does not lose them.
 // The last piece has the reason why the last stretch ended, and counts the tokens of all.
 //
-// A model of CTC takes no options. It hears up to 30 seconds at once, and longer sound in windows of 30 seconds, each of
-// which begins 20 seconds after the one before. Hidden states of the first and last 5 seconds of a window count only
-// at the beginning and the end of the sound; the others, joined, are read as if they came from one pass. Memory therefore
-// depends on the number of threads, and not on the length of the sound. Transformers' pipeline does the same with chunk_length_s=30. After each
-// window Transcribe yields the words that are complete; as many windows as there are threads are computed side by side.
+// wav2vec 2.0 and Parakeet take no options. wav2vec 2.0 hears up to 30 seconds at once, and longer sound in windows of 30
+// seconds. Parakeet hears as much at once as its configuration has positions for, up to 400 seconds, as published models do, and longer
+// sound in windows of that length. Each window begins 10 seconds before the end of the one before. Hidden states of the first and last
+// 5 seconds of a window count only at the beginning and the end of the sound. The hidden states that count, joined, are read as if
+// they came from one pass. Memory therefore depends on the number of threads, and not on the length of the sound. Transformers'
+// pipeline does the same with chunk_length_s. After each window Transcribe yields the words that are complete; as many windows as
+// there are threads are computed side by side.
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		if len(samples) == 0 {
 			yield(Piece{}, check.Errorf(fault.ErrInput, "no samples"))
 			return
 		}
-		if t.characters != nil {
+		if t.script != nil {
 			t.spell(ctx, samples, opts, yield)
 			return
 		}
@@ -219,7 +255,7 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 // Warm listens to half a second of silence.
 func (p *Transcriber) Warm(ctx context.Context) error {
 	o := TranscribeOptions{MaxTokens: 1}
-	if p.characters != nil {
+	if p.script != nil {
 		o = TranscribeOptions{}
 	}
 	_, err := Collect(p.Transcribe(ctx, make([]float32, models.SampleRate/2), o))

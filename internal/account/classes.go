@@ -214,6 +214,17 @@ var Classes = map[string]Class{
 		"module_input_name":  `"sentence_embedding"`,
 		"module_output_name": `null`,
 	}},
+	"ParakeetFeatureExtractor": {Library: "transformers 5.24.0", Fields: map[string]string{
+		"feature_size":      `80`,
+		"hop_length":        `160`,
+		"model_input_names": `["input_features", "attention_mask"]`,
+		"n_fft":             `512`,
+		"padding_side":      `"right"`,
+		"padding_value":     `0.0`,
+		"preemphasis":       `0.97`,
+		"sampling_rate":     `16000`,
+		"win_length":        `400`,
+	}},
 	"Pooling": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
 		"embedding_dimension":               `null`,
 		"include_prompt":                    `true`,

@@ -1,6 +1,9 @@
 package modelstest
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -124,7 +127,13 @@ func (e *Expected) image(ws *models.Workspace, m *models.Model) {
 
 // speech compares what encoders of samples give, and the logits of characters.
 func (e *Expected) speech(ws *models.Workspace, m *models.Model) {
-	if m.Audio == nil || !e.Has("input_values") {
+	if m.Audio == nil || m.LM != nil {
+		return
+	}
+	if e.Has("input_features") {
+		e.spectrograms(ws, m)
+	}
+	if !e.Has("input_values") {
 		return
 	}
 	samples, shape := e.Floats("input_values"), e.Shape("input_values")
@@ -136,6 +145,77 @@ func (e *Expected) speech(ws *models.Workspace, m *models.Model) {
 	}
 	if e.Has("logits") && m.Heads[models.HeadCTC] != nil {
 		e.Check("logits", e.head(ws, m.Heads[models.HeadCTC], x, models.Tokens{Batch: transformer.Uniform(shape[0], rows)}, shape[0]*rows))
+	}
+}
+
+// spectrograms compares what encoders of spectrograms give, each sound by itself and those of the same length together, and the logits of
+// tokens. Rows under padding are 0.
+func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
+	all, shape := e.Floats("input_features"), e.Shape("input_features") // [sounds, frames, features]
+	sounds, frames, bins := shape[0], shape[1], shape[2]
+	dim, most := m.Audio.Dim(), m.Audio.Rows(frames)
+	hidden := make([]float32, sounds*most*dim)
+	logits, head := []float32(nil), m.Heads[models.HeadCTC]
+	for s := range sounds {
+		n := frames
+		if e.Has("attention_mask") {
+			n = 0
+			for _, valid := range e.Ints("attention_mask")[s*frames : (s+1)*frames] {
+				n += valid
+			}
+		}
+		x := make([]float32, bins*n) // [features, frames]
+		for i, v := range all[s*frames*bins:][:n*bins] {
+			x[i%bins*n+i/bins] = v
+		}
+		rows := m.Audio.Rows(n)
+		y := make([]float32, 2*rows*dim)
+		e.NoError(m.Audio.EncodeAudio(ws, y, append(slices.Clone(x), x...), 2, n)) // beside itself
+		if !slices.Equal(y[:rows*dim], y[rows*dim:]) {
+			e.t.Errorf("sound %d: two of a batch differ", s)
+		}
+		copy(hidden[s*most*dim:], y[:rows*dim])
+		if head != nil {
+			z := e.head(ws, head, y[:rows*dim], models.Tokens{Batch: transformer.Uniform(1, rows)}, rows)
+			logits = append(logits, append(z, make([]float32, (most-rows)*head.Out())...)...)
+		}
+	}
+	e.Check("last_hidden_state", hidden)
+	for s := range sounds {
+		if m.Transducer != nil {
+			e.emissions(ws, m, hidden[s*most*dim:(s+1)*most*dim], s)
+		}
+	}
+	if head != nil {
+		e.Check("logits", logits)
+	}
+}
+
+// emissions compares the tokens that a transducer writes of hidden states, at once and handed over in pieces, each with the hidden state from which on it is
+// said and how many it is about.
+func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []float32, sound int) {
+	name := "emissions_" + strconv.Itoa(sound)
+	frames, dim := e.Ints("frames")[sound], m.Audio.Dim()
+	hidden = hidden[:m.Audio.Rows(frames)*dim]
+	hear := func(rows int) (all []int) {
+		state := m.Transducer.Begin(m.Audio.Rows(frames + 1)) // transformers' features have a frame of padding
+		for part := range slices.Chunk(hidden, rows*dim) {
+			said, err := m.Transducer.Hear(ws, state, part)
+			e.NoError(err)
+			for _, s := range said {
+				all = append(all, s.Token, s.Row, s.Rows)
+			}
+		}
+		return all
+	}
+	got := hear(len(hidden) / dim)
+	if pieces := hear(3); !slices.Equal(pieces, got) {
+		e.t.Errorf("%s: %v in pieces, %v at once", name, pieces, got)
+	}
+	if e.Collect != nil {
+		e.Collect(name, floatsOf(got))
+	} else if want := e.Ints(name); !slices.Equal(got, want) {
+		e.t.Errorf("%s: %v, want %v", name, got, want)
 	}
 }
 

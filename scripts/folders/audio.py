@@ -6,7 +6,7 @@ import numpy
 import torch
 import transformers as hf
 
-from folder import Folder, folder, greedy
+from folder import Folder, folder, greedy, hide
 
 PROMPT = [90, 91, 92, 93]
 
@@ -65,6 +65,80 @@ def _(out, name):
         return {next((k.removesuffix(a) + b for a, b in kinds.items() if k.endswith("pos_conv_embed.conv." + a)), k): v for k, v in w.items()}
 
     Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=1520, published={"rename": rename})
+
+
+def parakeet_encoder(**more):
+    return hf.ParakeetEncoderConfig(**(dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_kernel_size=5, subsampling_conv_channels=8, num_mel_bins=16, max_position_embeddings=40) | more))
+
+
+def statistics(seed):
+    """Draws the means and variances of batch normalizations."""
+
+    def draw(m):
+        g = torch.Generator().manual_seed(seed)
+        for name, b in m.named_buffers():
+            if name.endswith("running_mean"):
+                b.copy_((0.3 * torch.randn(b.shape, generator=g)).bfloat16())
+            elif name.endswith("running_var"):
+                b.copy_((0.5 + torch.rand(b.shape, generator=g)).bfloat16())
+
+    return draw
+
+
+@folder("parakeet_ctc", "parakeet_encoder")
+def _(out, name):
+    """parakeet_ctc hears sounds of several lengths, parakeet_encoder is without biases, of other strides and of one sound."""
+    ctc = name == "parakeet_ctc"
+    e = parakeet_encoder() if ctc else parakeet_encoder(attention_bias=False, convolution_bias=False, scale_input=False, subsampling_factor=4, subsampling_conv_stride=3, subsampling_conv_kernel_size=3, num_mel_bins=18, hidden_act="gelu", conv_kernel_size=1, num_hidden_layers=1)
+    cls = hf.ParakeetForCTC if ctc else hf.ParakeetEncoder
+    lengths = [180, 77, 9] if ctc else [300]
+    features = torch.randn((len(lengths), max(lengths), e.num_mel_bins), generator=torch.Generator().manual_seed(17))
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    features *= mask[..., None]
+
+    def run(m, dtype):
+        with torch.no_grad():
+            x = features.to(dtype)
+            if not ctc:
+                return {"last_hidden_state": m(x).last_hidden_state}
+            o = m.encoder(x, attention_mask=mask)
+            return {"last_hidden_state": hide(o.last_hidden_state, o.attention_mask), "logits": hide(m(x, attention_mask=mask).logits, o.attention_mask)}
+
+    inputs = {"input_features": features} | ({"attention_mask": mask.long()} if ctc else {})
+    m = cls(hf.ParakeetCTCConfig(vocab_size=29, pad_token_id=28, encoder_config=e.to_dict())) if ctc else cls(e)
+    Folder(out, name).write(m, cls, run, inputs=inputs, seed=1540, after=statistics(18))
+
+
+@folder("parakeet_tdt")
+def _(out, name):
+    """emissions_K are the tokens of sound K that are not blank, the hidden state from which on each is said, and how many it is about."""
+    e = parakeet_encoder(num_hidden_layers=1)
+    lengths = [400, 77]
+    frames = max(lengths) + 1  # as ParakeetFeatureExtractor has it, with a frame that the mask hides
+    features = torch.randn((len(lengths), frames, e.num_mel_bins), generator=torch.Generator().manual_seed(19))
+    mask = torch.arange(frames)[None] < torch.tensor(lengths)[:, None]
+    features *= mask[..., None]
+    c = hf.ParakeetTDTConfig(vocab_size=29, pad_token_id=2, blank_token_id=28, decoder_hidden_size=24, durations=[0, 1, 2, 3], encoder_config=e.to_dict())
+    c.decoder_start_token_id = 28
+
+    def said(m, i, noise=0.0):
+        x = features[i:i + 1, :lengths[i] + 1] + noise * torch.randn((1, lengths[i] + 1, e.num_mel_bins), generator=torch.Generator().manual_seed(1)) * mask[i:i + 1, :lengths[i] + 1, None]
+        o = m.generate(input_features=x, attention_mask=mask[i:i + 1, :lengths[i] + 1], decoder_start_token_id=28, suppress_tokens=list(range(29, 33)))
+        tokens, durations = o.sequences[0].tolist(), o.durations[0].tolist()
+        return [v for k, (t, d) in enumerate(zip(tokens, durations)) if t != 28 for v in (t, sum(durations[:k]), d)]
+
+    def decode(m):
+        all = [said(m, i) for i in range(len(lengths))]
+        varied = len(set(all[0][::3])) > 4 and {0, 1} < set(all[0][2::3]) and len(all[0]) < 3 * 60 and len(all[1]) > 6
+        sure = varied and all == [said(m, i, 1e-3) for i in range(len(lengths))]
+        return {f"emissions_{i}": torch.tensor(v) for i, v in enumerate(all)}, float(sure)
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m.encoder(features.to(dtype), attention_mask=mask)
+            return {"last_hidden_state": hide(o.last_hidden_state, o.attention_mask)}
+
+    Folder(out, name).write(hf.ParakeetForTDT(c), hf.ParakeetForTDT, run, decode, inputs={"input_features": features, "attention_mask": mask.long(), "frames": torch.tensor(lengths)}, seed=1560, after=statistics(18), scale=[("encoder_projector", 2), ("joint.head", 2)])
 
 
 def speechlike(n, seed):

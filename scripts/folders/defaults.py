@@ -233,3 +233,17 @@ def _(out, name):
         return result
 
     write(out, name, cls, given, run, inputs, scale, 2400, more=[("position_embedding", scale), ("projection", 1)] if name.startswith(("vit", "dinov2")) else ())
+
+
+@folder("parakeet_ctc-defaults", "parakeet_encoder-defaults")
+def _(out, name):
+    small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, subsampling_conv_channels=4)
+    ctc = name.startswith("parakeet_ctc")
+    given, cls = (dict(encoder_config=small), hf.ParakeetForCTC) if ctc else (small, hf.ParakeetEncoder)
+    features = torch.randn((1, 120, 80), generator=torch.Generator().manual_seed(6))
+
+    def run(m, dtype):
+        with torch.no_grad():
+            return {"logits": m(features.to(dtype)).logits, "last_hidden_state": m.encoder(features.to(dtype)).last_hidden_state} if ctc else {"last_hidden_state": m(features.to(dtype)).last_hidden_state}
+
+    write(out, name, cls, given, run, {"input_features": features}, 1, 2510)

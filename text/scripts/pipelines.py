@@ -552,6 +552,145 @@ def heard(recognize, x, **windows):
     return {"text": by["char"]["text"], "characters": chunks["char"], "words": chunks["word"]}
 
 
+def samples_of(*names):
+    """The samples of files of the folder transcribe, one after the other."""
+    all = []
+    for name in names:
+        with wave.open(os.path.join(HERE, "../testdata/transcribe", name)) as w:
+            all.append(np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768)
+    return np.concatenate(all)
+
+
+def windows_of(n, step, length):
+    """Windows of n samples: where each begins and ends, and which of its hidden states count; None is for all to the end."""
+    length, stride = length * step, min(5 * 16000 // step, round(length / 6)) * step
+    at, all = 0, []
+    while n - at > length:
+        all.append((at, at + length, stride // step if at else 0, (length - stride) // step))
+        at += length - 2 * stride
+    return all + [(at, n, stride // step if at else 0, None)]
+
+
+PARAKEET = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48, subsampling_conv_channels=8, max_position_embeddings=24)
+PARAKEET_SOUNDS = [["sound0.wav"], ["sound0.wav", "sound1.wav", "sound0.wav"]]  # of one window, and of several
+
+
+def pieces_of(f, said):
+    """Pieces of words with their times, of tokens, where each begins and how long it is in hidden states; and words."""
+    stream, pieces, words = tokenizers.decoders.DecodeStream(skip_special_tokens=True), [], []
+    for token, at, n in said:
+        text = stream.step(f.tokenizer._tokenizer, token)
+        if text is None:
+            continue
+        pieces.append(dict(start=at * 0.08, end=(at + n) * 0.08, text=text))
+        if text.startswith(" ") or not words:
+            words.append(dict(pieces[-1], text=text.removeprefix(" ")))
+        else:
+            words[-1].update(end=pieces[-1]["end"], text=words[-1]["text"] + text)
+    return pieces, words
+
+
+@folder("pieces")
+def _(out):
+    """Pieces of words of a Parakeet, with their times and those of words."""
+    f = Folder(out, "pieces", "t5", tokenizer_class="ParakeetTokenizer", pad_token="<pad>", unk_token="<unk>")
+    extractor = hf.ParakeetFeatureExtractor()
+    extractor.save_pretrained(f.path)
+    pad = f.tokenizer.pad_token_id
+    model = hf.ParakeetForCTC(hf.ParakeetCTCConfig(vocab_size=len(f.tokenizer), pad_token_id=pad, encoder_config=PARAKEET)).eval()
+    sounds = [samples_of(*names) for names in PARAKEET_SOUNDS]
+
+    def logits(m, x):
+        with torch.no_grad():
+            return torch.cat([m(**extractor(x[a:b], sampling_rate=16000, return_tensors="pt")).logits[0, : (b - a) // 160 + 7 >> 3][i:j] for a, b, i, j in windows_of(len(x), 1280, 24)])
+
+    for seed in range(5500, 5900):
+        redraw(model, seed)
+        for p in model.parameters():
+            p.data = p.data.to(torch.bfloat16).float()
+        best = [logits(model, x).topk(2) for x in sounds]
+        chosen = [b.indices[:, 0].tolist() for b in best]
+        if all((b.values[:, 0] - b.values[:, 1]).min() > 1e-3 for b in best) and all(pad in c and len(set(c)) > 6 and any(a == b != pad for a, b in zip(c, c[1:])) for c in chosen):
+            break
+    else:
+        raise SystemExit("no weights write pieces unambiguously")
+    model.to(torch.bfloat16).save_pretrained(f.path)
+    model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
+    recognize = hf.pipeline("automatic-speech-recognition", model=model, tokenizer=f.tokenizer, feature_extractor=extractor)
+    cases = []
+    for names, x in zip(PARAKEET_SOUNDS, sounds):
+        ids, said = logits(model, x).argmax(-1).tolist(), []
+        for at, token in enumerate(ids):
+            if token == pad:
+                continue
+            if at and ids[at - 1] == token:
+                said[-1][2] += 1
+            else:
+                said.append([token, at, 1])
+        text, (pieces, words) = f.tokenizer.decode(ids, skip_special_tokens=True), pieces_of(f, said)
+        assert len(names) > 1 or text == recognize(x.copy())["text"]
+        cases.append({"sounds": names, "text": text, "pieces": pieces, "words": words})
+    f.json("expected.json", {"cases": cases})
+
+
+@folder("transducer")
+def _(out):
+    """Pieces of words of a Parakeet with a transducer."""
+    f = Folder(out, "transducer", "t5", tokenizer_class="ParakeetTokenizer", pad_token="<pad>", unk_token="<unk>")
+    extractor = hf.ParakeetFeatureExtractor()
+    extractor.save_pretrained(f.path)
+    blank = len(f.tokenizer)
+    c = hf.ParakeetTDTConfig(vocab_size=blank + 1, pad_token_id=0, blank_token_id=blank, decoder_hidden_size=24, max_symbols_per_step=3, encoder_config=PARAKEET)
+    model, sounds = hf.ParakeetForTDT(c).eval(), [samples_of(*names) for names in PARAKEET_SOUNDS]
+    how = dict(decoder_start_token_id=blank, suppress_tokens=list(range(blank + 1, blank + 6)))
+
+    def said(m, x, noise=0.0):
+        """Tokens, where each begins, and how many hidden states it is about. Of several windows the hidden states are joined."""
+        parts = []
+        for a, b, i, j in windows_of(len(x), 1280, 24):
+            o = extractor(x[a:b], sampling_rate=16000, return_tensors="pt")
+            features = o.input_features + noise * torch.randn(o.input_features.shape, generator=torch.Generator().manual_seed(1)) * o.attention_mask[..., None]
+            parts.append(m.get_audio_features(features, attention_mask=o.attention_mask).pooler_output[:, : (b - a) // 160 + 7 >> 3][:, i:j])
+        hidden, at, out, tokens, cache = torch.cat(parts, 1), 0, [], [blank], hf.models.parakeet.generation_parakeet.ParakeetRNNTDecoderCache(m.config)
+        for _ in range(3 * ((len(x) // 160 + 8) >> 3) - 1):
+            if at >= hidden.shape[1]:
+                break
+            logits = m.joint(encoder_hidden_states=hidden[:, at:at + 1, None], decoder_hidden_states=m.decoder(torch.tensor([tokens[-1:]]), cache=cache)[:, None])[0, 0, 0]
+            token, n = int(logits[:blank + 1].argmax()), int(logits[blank + 1:].argmax())
+            if token != blank:
+                out.append([token, at, n])
+            tokens.append(token)
+            at += max(n, 1) if token == blank else n
+        return out
+
+    for seed in range(5900, 6300):
+        redraw(model, seed, scale=[("encoder_projector", 3), ("joint.head", 2)])
+        with torch.no_grad():
+            model.joint.head.bias[blank] += 2
+            model.joint.head.bias[blank + 1] -= 1
+            for p in model.parameters():
+                p.data = p.data.to(torch.bfloat16).float()
+            all = [said(model, x) for x in sounds]
+            if all[0] and len({t for t, _, _ in all[0]}) > 5 and len({n for _, _, n in all[1]}) > 2 and len(all[1]) < 100 and all[1][-1][1] > 40 and all == [said(model, x, 1e-3) for x in sounds]:
+                break
+    else:
+        raise SystemExit("no weights write pieces unambiguously")
+    model.generation_config = hf.GenerationConfig(**how)
+    model.to(torch.bfloat16).save_pretrained(f.path)
+    model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
+    cases = []
+    for names, x in zip(PARAKEET_SOUNDS, sounds):
+        with torch.no_grad():
+            ids = said(model, x)
+            text, (pieces, words) = f.tokenizer.decode([t for t, _, _ in ids], group_tokens=False, skip_special_tokens=True), pieces_of(f, ids)
+            if len(names) == 1:
+                o = model.generate(**extractor(x, sampling_rate=16000, return_tensors="pt"), **how)
+                kept = [(t, d) for t, d in zip(o.sequences[0].tolist(), o.durations[0].tolist()) if t != blank]
+                assert kept == [(t, n) for t, _, n in ids], (kept, ids)
+        cases.append({"sounds": names, "text": text, "pieces": pieces, "words": words})
+    f.json("expected.json", {"cases": cases})
+
+
 IMAGES = ["landscape.png", "portrait-rgba.png", "landscape-grey.png"]
 
 

@@ -9,6 +9,7 @@ var Neutral = reasons(map[string][]string{
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
 		"cls_dropout", "pooler_dropout", "drop_path_rate", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "moe_resid_pdrop",
+		"dropout_positions",
 	},
 	"the weights are read, not drawn": {
 		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value", "layerscale_value",

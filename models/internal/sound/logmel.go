@@ -16,6 +16,8 @@ const (
 	SpectrogramHop = 160
 	// spectrogramWindow is the number of samples that a frame sees.
 	spectrogramWindow = 400
+	// MostBins is the most bins of a spectrogram.
+	MostBins = spectrogramWindow / 2
 )
 
 // LogMel is the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
@@ -63,8 +65,8 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 
 // checkBins is an error unless a spectrogram can have that many bins.
 func checkBins(bins int) error {
-	if bins < 1 || bins > spectrogramWindow/2 {
-		return check.Errorf(fault.ErrConfig, "log-mel spectrogram of %d bins, want 1 to %d", bins, spectrogramWindow/2)
+	if bins < 1 || bins > MostBins {
+		return check.Errorf(fault.ErrConfig, "log-mel spectrogram of %d bins, want 1 to %d", bins, MostBins)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Characters struct {
 	cleanUp   bool
 	Normalize bool    // samples
 	step      float64 // seconds from one hidden state to the next
-	windows   windows
+	windows
 }
 
 // content is a token of tokenizer_config.json: its text, or an object that has it.
@@ -88,8 +88,8 @@ func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, 
 		return nil, folder.Errorf("the model does not say when it heard something")
 	}
 	stride := steps.Stride()
-	c.step, c.windows = float64(stride)/models.SampleRate, windowsOf(stride)
-	if !c.windows.fit(audio.Rows) {
+	c.step, c.windows = float64(stride)/models.SampleRate, windowsOf(stride, windowSeconds*models.SampleRate, audio.Rows)
+	if !c.fit() {
 		return nil, folder.FileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
 	}
 	c.names = make([]string, logits)
@@ -108,31 +108,45 @@ func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, 
 	return c, nil
 }
 
-// Name is the character of a number.
-func (c *Characters) Name(i int) string { return c.names[i] }
+// Features is what the model takes of samples, and the number of its frames: the samples themselves.
+func (c *Characters) Features(samples []float32) ([]float32, int, error) {
+	if c.Normalize {
+		samples = standardized(samples)
+	}
+	return samples, len(samples), nil
+}
 
-// Heard is characters that are heard one hidden state after the other.
-type Heard struct {
+// heardCharacters is characters that are heard one hidden state after the other.
+type heardCharacters struct {
 	*Characters
-	All  []Segment
+	all  []Segment
 	rows int    // hidden states that were heard
 	last string // what the last one says
 }
 
+// Begin is what is heard before the first hidden state.
+func (c *Characters) Begin() Heard { return &heardCharacters{Characters: c} }
+
 // Add adds what the next hidden state says.
-func (h *Heard) Add(name string) {
+func (h *heardCharacters) Add(token int) {
+	name := h.names[token]
 	begin, end := float64(h.rows)*h.step, float64(h.rows+1)*h.step
 	switch {
 	case name == h.blank:
 	case h.rows > 0 && name == h.last:
-		h.All[len(h.All)-1].End = end
+		h.all[len(h.all)-1].End = end
 	case name == h.delimiter:
-		h.All = append(h.All, Segment{begin, end, h.space})
+		h.all = append(h.all, Segment{begin, end, h.space})
 	default:
-		h.All = append(h.All, Segment{begin, end, name})
+		h.all = append(h.all, Segment{begin, end, name})
 	}
 	h.rows, h.last = h.rows+1, name
 }
+
+// End has nothing to complete.
+func (h *heardCharacters) End() {}
+
+func (h *heardCharacters) All() []Segment { return h.all }
 
 // Write is the text of characters.
 func (c *Characters) Write(all []Segment) string {

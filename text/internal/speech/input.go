@@ -48,14 +48,53 @@ type waves struct {
 	Normalize pyjson.Optional[bool] `json:"do_normalize"` // null is false
 }
 
+// normalized is what is read of ParakeetFeatureExtractor.
+type normalized struct {
+	Class       string  `json:"feature_extractor_type"`
+	Rate        int     `json:"sampling_rate"`
+	Bins        int     `json:"feature_size"`
+	Hop         int     `json:"hop_length"`
+	FFT         int     `json:"n_fft"`
+	Window      int     `json:"win_length"`
+	PreEmphasis float64 `json:"preemphasis"`
+}
+
+// check is the error of a field that says something else than what models.NormalizedLogMel computes, for a model that takes so many bins.
+func (s *normalized) check(bins int) error {
+	if err := wants([]size{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 512}, {"win_length", s.Window, 400}, {"feature_size", s.Bins, bins}}); err != nil {
+		return err
+	}
+	if s.PreEmphasis != 0.97 {
+		return folder.FileError(File, "preemphasis", fmt.Sprint(s.PreEmphasis), "the model takes 0.97")
+	}
+	return nil
+}
+
+// A size is what a field says, and what the model takes.
+type size struct {
+	field      string
+	have, want int
+}
+
+// wants is the error of the first field that does not say what the model takes.
+func wants(sizes []size) error {
+	for _, x := range sizes {
+		if x.have != x.want {
+			return folder.FileError(File, x.field, fmt.Sprint(x.have), "the model takes %d", x.want)
+		}
+	}
+	return nil
+}
+
 // idle are the fields without effect, by class. Whisper's encoder takes no mask, and the last three follow from other fields.
-// wav2vec 2.0 gets the samples of one text at a time, which need no padding.
+// wav2vec 2.0 and Parakeet get the samples of one text at a time, which need no padding.
 var idle = map[string][]string{
 	"WhisperFeatureExtractor":  {"processor_class", "return_attention_mask", "n_samples", "nb_max_frames", "mel_filters"},
 	"Wav2Vec2FeatureExtractor": {"processor_class", "return_attention_mask", "padding_side", "padding_value"},
+	"ParakeetFeatureExtractor": {"processor_class", "return_attention_mask", "padding_side", "padding_value"},
 }
 
-// read fills into, a pointer to Spectrograms or waves, which has the class's defaults, from the file, if there is one.
+// read fills into, a pointer to Spectrograms, waves or normalized, which has the class's defaults, from the file, if there is one.
 func (f Folder) read(class string, into any) error {
 	data, err := regular.ReadFile(f.FS, File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,13 +133,8 @@ func (f Folder) Spectrograms(bins int) (Spectrograms, error) {
 	if err := f.read("WhisperFeatureExtractor", &s); err != nil {
 		return s, err
 	}
-	for _, x := range []struct {
-		field      string
-		have, want int
-	}{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 400}, {"feature_size", s.Bins, bins}} {
-		if x.have != x.want {
-			return s, folder.FileError(File, x.field, fmt.Sprint(x.have), "the model takes %d", x.want)
-		}
+	if err := wants([]size{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 400}, {"feature_size", s.Bins, bins}}); err != nil {
+		return s, err
 	}
 	if s.Seconds < 1 || s.Seconds > 600 {
 		return s, folder.FileError(File, "chunk_length", fmt.Sprint(s.Seconds), "want 1 to 600 seconds")
@@ -114,17 +148,11 @@ func (f Folder) waves() (waves, error) {
 	if err := f.read("Wav2Vec2FeatureExtractor", &w); err != nil {
 		return w, err
 	}
-	if w.Rate != models.SampleRate {
-		return w, folder.FileError(File, "sampling_rate", fmt.Sprint(w.Rate), "the model takes %d", models.SampleRate)
-	}
-	if w.Features != 1 {
-		return w, folder.FileError(File, "feature_size", fmt.Sprint(w.Features), "the model takes 1")
-	}
-	return w, nil
+	return w, wants([]size{{"sampling_rate", w.Rate, models.SampleRate}, {"feature_size", w.Features, 1}})
 }
 
-// Standardized is x with mean 0 and variance 1.
-func Standardized(x []float32) []float32 {
+// standardized is x with mean 0 and variance 1.
+func standardized(x []float32) []float32 {
 	mean, squares := 0.0, 0.0
 	for _, v := range x {
 		mean += float64(v)

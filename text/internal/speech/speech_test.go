@@ -29,14 +29,14 @@ func TestWindowsWithCleanUp(t *testing.T) {
 func TestWindowsRefused(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int{0, -1, 1 << 20, math.MaxInt} {
-		if windowsOf(step).fit(func(n int) int { return n / max(step, 1) }) {
+		if windowsOf(step, windowSeconds*16000, func(n int) int { return n / max(step, 1) }).fit() {
 			t.Errorf("a hidden state every %d samples is taken", step)
 		}
 	}
-	if w := windowsOf(320); w != (windows{320, 480000, 80000}) || !w.fit(func(n int) int { return (n-400)/320 + 1 }) {
-		t.Errorf("%+v", w)
+	if w := windowsOf(320, windowSeconds*16000, func(n int) int { return (n-400)/320 + 1 }); w.step != 320 || w.length != 480000 || w.stride != 80000 || !w.fit() {
+		t.Errorf("windows of %d samples every %d, strides of %d", w.length, w.step, w.stride)
 	}
-	if windowsOf(320).fit(func(n int) int { return (n-90000)/320 + 1 }) {
+	if windowsOf(320, windowSeconds*16000, func(n int) int { return (n-90000)/320 + 1 }).fit() {
 		t.Error("hidden states of more than a stride are taken")
 	}
 }
