@@ -88,7 +88,7 @@ func (h *HeardPieces) Say(token, row, rows int) {
 	}
 }
 
-// End adds what the stream of text still holds: U+FFFD for bytes that are no character.
+// End adds what the stream of text still holds: U+FFFD for the beginning of a character.
 func (h *HeardPieces) End() {
 	if text := h.stream.Flush(); text != "" {
 		end := float64(h.rows) * h.step
