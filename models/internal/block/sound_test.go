@@ -74,7 +74,7 @@ func TestDistanceAttention(t *testing.T) {
 	}
 }
 
-// TestTransducerSilence: a blank that is about no hidden state goes on to the next one.
+// TestTransducerSilence: a blank that is about no hidden state continues with the next one.
 func TestTransducerSilence(t *testing.T) {
 	t.Parallel()
 	const in, dim, vocabulary, rows = 3, 2, 5, 21
