@@ -50,6 +50,9 @@ type Request struct {
 	// Memory is what a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler.
 	// Others are started with theirs.
 	Memory *models.Memory
+	// Soft are vectors that enter in the place of tokens of the prompt, in the order of their places: for a Scheduler whose model is
+	// a [models.SoftReader].
+	Soft []models.Soft
 }
 
 // settle returns an error if the request cannot be one to a model with such a vocabulary, and completes it.
@@ -180,6 +183,9 @@ func (b *batch) start(requests []Request) error {
 		err := r.settle(vocab)
 		if err == nil && r.Memory != nil {
 			err = check.Errorf(fault.ErrConfig, "a Memory, which the decoder is started with")
+		}
+		if err == nil && r.Soft != nil {
+			err = check.Errorf(fault.ErrConfig, "soft tokens, which only a Scheduler takes")
 		}
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)

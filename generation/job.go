@@ -15,6 +15,7 @@ type job struct {
 	ctx     context.Context // of the caller
 	stream  stream
 	tokens  []int                // of the prompt and of the text so far
+	soft    []softKey            // of the prompt
 	history *transformer.History // of the first of them; nil: it waits
 	n       int                  // tokens of the text
 	shared  int                  // tokens whose history another text had
@@ -29,8 +30,8 @@ type job struct {
 	failed  error // of the hook, the constraint or StopWhen, while a step was planned
 }
 
-func newJob(ctx context.Context, r Request, adapter int) *job {
-	return &job{Request: r, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
+func newJob(ctx context.Context, r Request, adapter int, soft []softKey) *job {
+	return &job{Request: r, soft: soft, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
 		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}}
 }
 

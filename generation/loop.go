@@ -110,7 +110,7 @@ func (l *loop) start(j *job) bool {
 	var found *prefix
 	rows := 0
 	if j.shares() {
-		found, rows = l.prefixes.find(j.adapter, j.tokens)
+		found, rows = l.prefixes.find(j.adapter, j.passage())
 	}
 	// One token at least is passed, for its logits.
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
@@ -146,9 +146,9 @@ func (l *loop) waitsForPrefix(j *job) bool {
 	if l.s.c.NoPrefixes || !j.shares() {
 		return false
 	}
-	_, rows := l.prefixes.find(j.adapter, j.tokens)
+	_, rows := l.prefixes.find(j.adapter, j.passage())
 	for _, r := range l.running {
-		if r.n == 0 && r.adapter == j.adapter && r.shares() && common(r.Prompt, j.tokens) >= rows+l.prefixes.step {
+		if r.n == 0 && r.adapter == j.adapter && r.shares() && r.passage().until(len(r.Prompt)).common(j.passage()) >= rows+l.prefixes.step {
 			return true
 		}
 	}
@@ -175,7 +175,7 @@ func (l *loop) leave(j *job) {
 		j.release()
 		return
 	}
-	l.keep(j.tokens, j.history, j.guesses.history)
+	l.keep(j.passage(), j.history, j.guesses.history)
 }
 
 // prefixStep is how many tokens a text has to have in common with another one for each time that it is found.
@@ -184,8 +184,8 @@ const prefixStep = 16
 // mostPrefixes bounds how many histories are kept, whose tokens take memory too.
 const mostPrefixes = 1 << 12
 
-func (l *loop) keep(tokens []int, h, guess *transformer.History) *prefix {
-	x := l.prefixes.add(tokens, h, guess)
+func (l *loop) keep(text passage, h, guess *transformer.History) *prefix {
+	x := l.prefixes.add(text, h, guess)
 	for l.prefixes.count > mostPrefixes || l.prefixes.count > 1 && l.s.pages.Used()+l.guess.used() > l.memory {
 		l.prefixes.dropOldest()
 	}
@@ -319,7 +319,7 @@ func (l *loop) settle(j *job, before int, more bool) {
 	}
 	if before == 0 && !l.s.c.NoPrefixes && j.shares() && j.history.Len() >= l.prefixes.step {
 		if f, err := j.history.Fork(j.history.Len()); err == nil {
-			j.kept = l.keep(j.tokens, f, nil)
+			j.kept = l.keep(j.passage(), f, nil)
 		}
 	}
 }

@@ -85,10 +85,12 @@ func (l *loop) share(prompts []*job, room int) {
 // lay makes the step of the pieces.
 func (l *loop) lay() (decoding, pieces int) {
 	st := &l.step
-	st.Tokens, st.Past, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Want[:0], l.lengths[:0]
+	st.Tokens, st.Past, st.Soft, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Soft[:0], st.Want[:0], l.lengths[:0]
+	dim := l.s.c.Model.Dim()
 	for _, j := range l.jobs {
 		from := len(st.Tokens)
 		st.Tokens = append(st.Tokens, j.piece...)
+		st.Soft = j.softRows(st.Soft, j.history.Len(), j.history.Len()+len(j.piece), from, dim)
 		st.Past = append(st.Past, j.history)
 		l.lengths = append(l.lengths, len(j.piece))
 		for row := from + j.left() - 1; row < len(st.Tokens); row++ { // none while more of the prompt is to come

@@ -1,12 +1,13 @@
 package generation
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Histories that are kept after their texts have ended, for prompts that begin with the same tokens.
+// Histories that are kept after their texts have ended, for prompts that begin with the same tokens and vectors.
 
 // prefixes finds the history that begins with most of a prompt: by the hash of its tokens up to each multiple of
 // step.
@@ -19,7 +20,7 @@ type prefixes struct {
 
 // prefix is a history and its tokens.
 type prefix struct {
-	tokens         []int
+	text           passage
 	history        *transformer.History
 	guess          *transformer.History // of a draft model; may have fewer rows, or be nil
 	next, previous *prefix
@@ -33,13 +34,13 @@ func newPrefixes(step int) *prefixes {
 
 // find is the prefix that most of the tokens begin with, of those with an adapter, and how many of them; nil without one that has as many as
 // a step.
-func (p *prefixes) find(adapter int, tokens []int) (best *prefix, rows int) {
-	p.hashes(adapter, tokens, func(hash uint64, n int) {
+func (p *prefixes) find(adapter int, text passage) (best *prefix, rows int) {
+	p.hashes(adapter, text, func(hash uint64, n int) {
 		x := p.byHash[hash]
 		if x == nil || x == best || x.history.Adapter() != adapter {
 			return
 		}
-		if same := common(x.tokens, tokens); same >= n && same > rows {
+		if same := x.text.common(text); same >= n && same > rows {
 			best, rows = x, same
 		}
 	})
@@ -50,10 +51,11 @@ func (p *prefixes) find(adapter int, tokens []int) (best *prefix, rows int) {
 }
 
 // add keeps a history, and that of a draft model, which are then p's.
-func (p *prefixes) add(tokens []int, h, guess *transformer.History) *prefix {
-	x := &prefix{tokens: slices.Clone(tokens[:h.Len()]), history: h, guess: guess}
+func (p *prefixes) add(text passage, h, guess *transformer.History) *prefix {
+	text = text.until(h.Len())
+	x := &prefix{text: passage{slices.Clone(text.tokens), text.soft}, history: h, guess: guess}
 	x.next, x.previous = x, x
-	p.hashes(h.Adapter(), x.tokens, func(hash uint64, _ int) { p.byHash[hash] = x })
+	p.hashes(h.Adapter(), x.text, func(hash uint64, _ int) { p.byHash[hash] = x })
 	p.use(x)
 	p.count++
 	return x
@@ -61,7 +63,7 @@ func (p *prefixes) add(tokens []int, h, guess *transformer.History) *prefix {
 
 // drop releases a prefix.
 func (p *prefixes) drop(x *prefix) {
-	p.hashes(x.history.Adapter(), x.tokens, func(hash uint64, _ int) {
+	p.hashes(x.history.Adapter(), x.text, func(hash uint64, _ int) {
 		if p.byHash[hash] == x {
 			delete(p.byHash, hash)
 		}
@@ -109,10 +111,15 @@ func (p *prefixes) use(x *prefix) {
 }
 
 // hashes calls f with the hash of an adapter and the first n tokens for each multiple n of step.
-func (p *prefixes) hashes(adapter int, tokens []int, f func(hash uint64, n int)) {
+func (p *prefixes) hashes(adapter int, text passage, f func(hash uint64, n int)) {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a, of tokens instead of bytes
 	hash := uint64(offset) + uint64(adapter)
-	for i, t := range tokens {
+	soft := text.soft
+	for i, t := range text.tokens {
+		if len(soft) > 0 && soft[0].at == i {
+			hash ^= binary.LittleEndian.Uint64(soft[0].digest[:])
+			soft = soft[1:]
+		}
 		hash = (hash ^ uint64(t)) * prime
 		hash ^= hash >> 29
 		if n := i + 1; n%p.step == 0 {

@@ -166,7 +166,11 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := newJob(ctx, r, adapter)
+	soft, err := s.checkSoft(&r)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(ctx, r, adapter, soft)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -18,6 +18,8 @@ type Step struct {
 	Past []*transformer.History
 	// Memory is what a decoder after an encoder attends to, else nil.
 	Memory *models.Memory
+	// Soft are the soft tokens of rows of Batch; nil: none.
+	Soft []models.Soft
 	// Want is the rows whose logits are wanted. The rows of a sequence of which several are wanted get the bits that
 	// they would get one by one.
 	Want []int
@@ -45,7 +47,7 @@ func (s *Stepper) Run(step Step) ([]float32, error) {
 	s.cache.Use(step.Past)
 	s.separate(step)
 	s.hidden = slices.Grow(s.hidden[:0], rows*dim)[:rows*dim] // [rows, D]
-	if err := s.Model.Hidden(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Memory, &s.cache); err != nil {
+	if err := s.pass(step); err != nil {
 		return nil, err
 	}
 	s.rows = slices.Grow(s.rows[:0], len(step.Want)*dim)[:0]
@@ -60,6 +62,18 @@ func (s *Stepper) Run(step Step) ([]float32, error) {
 		return s.logits, nil
 	}
 	return s.logits, s.Model.Logits(s.Workspace, s.logits, s.rows)
+}
+
+// pass computes the hidden states of the step.
+func (s *Stepper) pass(step Step) error {
+	if len(step.Soft) == 0 {
+		return s.Model.Hidden(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Memory, &s.cache)
+	}
+	m, ok := s.Model.(models.SoftReader)
+	if !ok || step.Memory != nil {
+		return check.Errorf(fault.ErrConfig, "the model takes no soft tokens")
+	}
+	return m.HiddenSoft(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Soft, &s.cache)
 }
 
 // separate has the rows attend apart of the sequences of which several are wanted.

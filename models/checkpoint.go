@@ -30,6 +30,8 @@ type Checkpoint struct {
 	fp8 bool
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string
+	// images says that the encoder of images of a language model is wanted.
+	images bool
 	// instead are tokens that enter as others do: those for images and sound as padding.
 	instead map[int]int
 	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same

@@ -15,7 +15,7 @@ import (
 func init() {
 	Register(newGemma4, "gemma4_text")
 	registerWrapper("gemma4", wrapper{
-		kinds: []string{"gemma4_text"}, head: "ForConditionalGeneration", tied: "true", fields: gemma4Around, towers: gemma4Towers, placeholders: gemma4Placeholders,
+		kinds: []string{"gemma4_text"}, head: "ForConditionalGeneration", tied: "true", fields: gemma4Around, towers: gemma4Towers, placeholders: gemma4Placeholders, images: gemma4Images,
 	})
 }
 

@@ -22,6 +22,7 @@ type (
 	History   = transformer.History
 	Tokens    = transformer.Tokens
 	Memory    = transformer.Memory
+	Soft      = transformer.Soft
 )
 
 // A Model is what a folder holds. Its parts are nil where the architecture, or the
@@ -52,6 +53,8 @@ type Model struct {
 	// LM generates text: a decoder without an encoder, or after Encoder or Audio, to whose
 	// output it then attends.
 	LM LanguageModel
+	// Images makes soft tokens of LM, which is a [SoftReader], from images. It is nil unless [Options].Images asks for it.
+	Images *ImageReader
 	// Joint compares texts and images by vectors of one space.
 	Joint Joint
 	// Embedders make vectors of texts as the files of sentence-transformers say.
@@ -109,6 +112,21 @@ type LanguageModel interface {
 	Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error
 	// Logits sets dst, [rows, Vocab], to the logits for rows x of what Hidden gives.
 	Logits(ws *Workspace, dst, x []float32) error
+}
+
+// A SoftReader is a language model that takes soft tokens.
+type SoftReader interface {
+	LanguageModel
+	// HiddenSoft is Hidden for tokens of which some are placeholders: from row At of the batch on, the vectors of each Soft
+	// enter in the place of those of the tokens.
+	HiddenSoft(ws *Workspace, dst []float32, tokens []int, batch Batch, soft []Soft, cache *Cache) error
+}
+
+// An ImageReader turns images into soft tokens.
+type ImageReader struct {
+	ImageEncoder     // whose hidden states are the soft tokens
+	Token        int // the placeholder of each soft token
+	Begin, End   int // tokens around those of an image
 }
 
 // An AudioEncoder turns features of sound into hidden states.

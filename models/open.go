@@ -193,9 +193,13 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if c.fp8 {
 		c.doc.Note("quantization_config")
 	}
+	c.images = o.Images
 	m, err := build(c)
 	if err != nil {
 		return nil, err
+	}
+	if o.Images && m.Images == nil {
+		return nil, check.Option("Images", true, "%s is no language model that reads images here", c.Config.ModelType)
 	}
 	if m.Warnings, err = c.doc.Settle(m.idle); err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ type Options struct {
 	// HeadersOnly reads no weights except small vectors: the model says what it is and what memory it would take, and
 	// its parts return errors when they are asked to compute.
 	HeadersOnly bool
+	// Images also opens the encoder of images of a language model that reads images beside text: [Model].Images. Without it
+	// the encoder takes no memory, and the model reads text only.
+	Images bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)

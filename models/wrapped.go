@@ -10,7 +10,7 @@ import (
 )
 
 // Models that read images or hear sound beside text, as they are published: a model of text under text_config, and towers beside
-// it. The text is computed; images and sound are not.
+// it. The text is computed, and images where the wrapper has a reader of them and the caller asks for it; sound is not.
 
 // A wrapper is a model type with a model of text under text_config.
 type wrapper struct {
@@ -22,6 +22,9 @@ type wrapper struct {
 	towers         []string // patterns of the tensors that only images and sound pass through. They are not read
 	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a text these enter as padding.
 	placeholders map[string]int
+	// images makes the reader of images, whose soft tokens have dim features, for the text that text_config describes; nil: images
+	// are not computed.
+	images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)
 }
 
 // registerWrapper makes folders of a model type open for their text.
@@ -73,9 +76,17 @@ func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	inner.Config.ModelType = kind
 	inner.rename = wrappedNames(c.Loader)
 	c.Loader.Rename(inner.rename)
-	c.Loader.Ignore(w.towers...)
+	reads := c.images && w.images != nil
+	for _, pattern := range w.towers {
+		if !reads || !strings.Contains(pattern, "vision") {
+			c.Loader.Ignore(pattern)
+		}
+	}
 	build, _ := builderOf(kind)
 	m, err := build(&inner)
+	if err == nil && reads {
+		m.Images, err = w.images(c, inner.doc, inner.Config.Dim)
+	}
 	inner.Config.ModelType, inner.Config.Architectures = c.Config.ModelType, c.Config.Architectures
 	c.Config = inner.Config
 	return m, err
@@ -153,9 +164,16 @@ func wrappedNames(l *transformer.Loader) func(name string) string {
 	case l.Has("language_model.embed_tokens.weight"):
 		body, head = "language_model.", "language_model."
 	}
+	images := ""
+	if !l.Has("vision_tower.patch_embedder.input_proj.weight") {
+		images = "model."
+	}
 	return func(name string) string {
 		if rest, ok := strings.CutPrefix(name, "model."); ok {
 			return body + rest
+		}
+		if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "embed_vision.") {
+			return images + name
 		}
 		return head + name
 	}

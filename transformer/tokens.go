@@ -12,6 +12,12 @@ type Tokens struct {
 	Visible []int
 }
 
+// Soft is soft tokens: vectors that enter a decoder in the place of those of tokens, such as the vectors of an image.
+type Soft struct {
+	At int       // the token that the first vector replaces, by its place in a prompt or its row in a batch
+	X  []float32 // [rows, Dim]
+}
+
 // Memory is the output of an encoder: as many sequences as the decoder has, or one that
 // all of them share.
 type Memory struct {

@@ -21,7 +21,7 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from classes import text
 
-IMAGES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT"]
+IMAGES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT", "Gemma4"]
 SOUNDS = ["Whisper", "Wav2Vec2", "Parakeet"]
 MODULES = [st.Pooling, st.Dense, st.Normalize, st.LayerNorm, st.WeightedLayerPooling, st.Dropout, SpladePooling, MultiVectorMask, Transformer]
 RENAMED = {st.Pooling: pooling._LEGACY_POOLING_MODE_KWARGS, Transformer: ["model_args", "tokenizer_args", "config_args", "cache_dir"]}  # beside config_key_renames

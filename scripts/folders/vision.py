@@ -187,6 +187,37 @@ def _(out, name):
                                         "image_processor_type": "DINOv3ViTImageProcessorFast", "resample": 2, "size": {"height": SIZE, "width": SIZE}})
 
 
+@folder("gemma4_vision", "gemma4_vision-clipped")
+def _(out, name):
+    """gemma4_vision takes images that are wide, and those of gemma4_vision-clipped are high. The latter has limits around its linear layers, and standardizes."""
+    more = {"gemma4_vision": {}, "gemma4_vision-clipped": dict(use_clipped_linears=True, standardize=True, num_key_value_heads=1, num_hidden_layers=1, pooling_kernel_size=3, rope_parameters={"rope_type": "axial", "rope_theta": 30.0})}[name]
+    c = hf.Gemma4VisionConfig(**(dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2, head_dim=16, intermediate_size=48, patch_size=4, pooling_kernel_size=2, position_embedding_size=12) | more))
+    inputs = {"pixel_values": pixels(*((16, 24) if name == "gemma4_vision" else (36, 12))).sigmoid()}
+
+    def run(m, dtype):
+        x = inputs["pixel_values"].to(dtype)
+        down, across = (n // c.patch_size for n in x.shape[2:])
+        patches = flexible(x, c.patch_size, down * across)["pixel_values"]
+        at = torch.stack(torch.meshgrid(torch.arange(across), torch.arange(down), indexing="xy"), -1).reshape(1, -1, 2).repeat(len(x), 1, 1)
+        with torch.no_grad():
+            y = m(patches, at).last_hidden_state
+        return {"last_hidden_state": y.reshape(len(x), -1, y.shape[-1])}
+
+    def limits(model):
+        """Limits that half of the layers reach."""
+        g = torch.Generator().manual_seed(7)
+        for key, b in model.named_buffers():
+            if key.endswith(("_min", "_max")):
+                b.fill_((-1 if key.endswith("_min") else 1) * (0.3 + 1.5 * torch.rand((), generator=g)).bfloat16())
+            elif "std_" in key:
+                b.copy_((torch.rand(b.shape, generator=g) + 0.5).bfloat16())
+
+    f = Folder(out, name)
+    f.write(hf.Gemma4VisionModel(c), hf.Gemma4VisionModel, run, inputs=inputs, seed=795, after=limits)
+    f.json("preprocessor_config.json", {"image_processor_type": "Gemma4ImageProcessor", "do_convert_rgb": True, "do_normalize": False, "do_rescale": True, "do_resize": True, "image_mean": [0.0, 0.0, 0.0], "image_std": [1.0, 1.0, 1.0],
+                                        "max_soft_tokens": 70, "patch_size": c.patch_size, "pooling_kernel_size": c.pooling_kernel_size, "resample": 3, "rescale_factor": 1 / 255})
+
+
 def flexible(x, patch, most):
     """pixel_values as SigLIP 2 takes them: patches, [images, most, patch*patch*channels], how many of them count, and their shape."""
     n, c, h, w = x.shape

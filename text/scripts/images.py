@@ -31,6 +31,8 @@ CASES = {
     "siglip2": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 30, "patch_size": 6, "do_resize": True, "do_rescale": True, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2},
     "dinov3": {"image_processor_type": "DINOv3ViTImageProcessorFast", "size": {"height": 20, "width": 28}, "do_center_crop": True, "crop_size": {"height": 18, "width": 30}},
     "dinov3-bicubic": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 70, "width": 50}, "resample": 3, "image_mean": [0.5, 0.4, 0.3], "rescale_factor": 0.004},
+    "gemma4": {"image_processor_type": "Gemma4ImageProcessor", "max_soft_tokens": 70, "patch_size": 4, "pooling_kernel_size": 3},
+    "gemma4-normal": {"image_processor_type": "Gemma4ImageProcessorFast", "max_soft_tokens": 140, "patch_size": 3, "pooling_kernel_size": 2, "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.6, 0.7], "resample": 2},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
 }
 
@@ -178,8 +180,8 @@ def main():
                 image = torch.from_numpy(np.array(image)).permute(2, 0, 1).double()
             made = processor(image, return_tensors="np")
             x = made["pixel_values"][0].astype(np.float32)
-            if "spatial_shapes" in made:  # patches, [patches, side*side*channels], followed by patches that do not count
-                (down, across), side = made["spatial_shapes"][0], config["patch_size"]
+            if "spatial_shapes" in made or "image_position_ids" in made:  # patches, [patches, side*side*channels], followed by patches that do not count
+                (down, across), side = made["spatial_shapes"][0] if "spatial_shapes" in made else made["image_position_ids"][0].max(0)[::-1] + 1, config["patch_size"]
                 x = x[: down * across].reshape(down, across, side, side, 3).transpose(4, 0, 2, 1, 3).reshape(3, down * side, across * side)
             values[f"{name}|{case}"] = np.ascontiguousarray(x)
         os.remove(os.path.join(folder, "preprocessor_config.json"))

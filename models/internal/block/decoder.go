@@ -3,6 +3,8 @@ package block
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -95,7 +97,20 @@ func (d *Decoder) Hidden(ws *transformer.Workspace, dst []float32, tokens []int,
 	if d.Frequencies != nil && cache != nil {
 		return d.again(ws, dst, tokens, batch, memory, cache)
 	}
-	return d.pass(ws, dst, tokens, batch, memory, cache) // [rows, D]
+	return d.pass(ws, dst, tokens, batch, nil, memory, cache) // [rows, D]
+}
+
+// HiddenSoft is Hidden for tokens of which some are placeholders of soft tokens.
+func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, cache *transformer.Cache) error {
+	if d.Frequencies != nil {
+		return check.Errorf(fault.ErrConfig, "soft tokens in a model whose frequencies depend on the length")
+	}
+	for _, s := range soft {
+		if rows := len(s.X) / d.Dim(); len(s.X)%d.Dim() != 0 || s.At < 0 || rows > len(tokens) || s.At > len(tokens)-rows {
+			return check.Errorf(fault.ErrShape, "%d elements of soft tokens at row %d of %d, want rows of %d", len(s.X), s.At, len(tokens), d.Dim())
+		}
+	}
+	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
 }
 
 // again is a pass with a cache where frequencies depend on the length. With them the
@@ -117,14 +132,14 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 		all, lengths[i] = append(all, added...), lengths[i]+len(added)
 	}
 	if len(all) == len(tokens) {
-		if err := d.pass(ws, dst, tokens, batch, memory, cache); err != nil { // [rows, D]
+		if err := d.pass(ws, dst, tokens, batch, nil, memory, cache); err != nil { // [rows, D]
 			return err
 		}
 	} else {
 		defer ws.Release(ws.Mark())
 		dim, whole := d.Dim(), transformer.Ragged(lengths...)
-		x := ws.Alloc(len(all) * dim)                                    // [rows from the start, D]
-		if err := d.pass(ws, x, all, whole, memory, cache); err != nil { // [rows from the start, D]
+		x := ws.Alloc(len(all) * dim)                                         // [rows from the start, D]
+		if err := d.pass(ws, x, all, whole, nil, memory, cache); err != nil { // [rows from the start, D]
 			return err
 		}
 		for i := range batch.Len() { // the last rows are those asked for
@@ -136,11 +151,14 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 	return nil
 }
 
-// pass is Hidden of tokens that follow those in cache.
-func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
+// pass is Hidden of tokens that follow those in cache. The vectors of soft tokens have no learned positions added to them.
+func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, memory *transformer.Memory, cache *transformer.Cache) error {
 	tokens = d.instead(tokens)
 	if err := d.Embed(ws, dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
+	}
+	for _, s := range soft {
+		copy(dst[s.At*d.Dim():], s.X)
 	}
 	ws.Adapt(batch, cache, len(d.Adapters))
 	defer ws.Unadapt()

@@ -21,7 +21,7 @@ type Axial struct {
 }
 
 // Turns are the positions of an image's rows for [GridAttention], [first+down*across, 2*pairs]: the cosines of a row's
-// pairs, then their sines. The first rows, which are not patches, do not turn.
+// pairs, then their sines. The first rows stand for no patch and do not turn.
 func (a *Axial) Turns(first, down, across int) []float32 {
 	n := len(a.Frequencies)
 	dst := make([]float32, (first+down*across)*4*n)

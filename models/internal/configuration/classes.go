@@ -510,7 +510,8 @@ var Classes = map[string]*class{
 			"vision_config":     `null`,
 		},
 		Parts: map[string]string{
-			"text_config": "embedding_gemma2_text",
+			"text_config":   "embedding_gemma2_text",
+			"vision_config": "gemma4_vision",
 		},
 	},
 	"embedding_gemma2_text": { // EmbeddingGemma2TextConfig
@@ -844,7 +845,8 @@ var Classes = map[string]*class{
 			"vision_config":               `null`,
 		},
 		Parts: map[string]string{
-			"text_config": "gemma4_text",
+			"text_config":   "gemma4_text",
+			"vision_config": "gemma4_vision",
 		},
 	},
 	"gemma4_text": { // Gemma4TextConfig
@@ -882,6 +884,29 @@ var Classes = map[string]*class{
 			"use_double_wide_mlp":         `false`,
 			"vocab_size":                  `262144`,
 			"vocab_size_per_layer_input":  `262144`,
+		},
+	},
+	"gemma4_vision": { // Gemma4VisionConfig
+		Fields: map[string]string{
+			"attention_bias":              `false`,
+			"attention_dropout":           `0.0`,
+			"head_dim":                    `64`,
+			"hidden_activation":           `"gelu_pytorch_tanh"`,
+			"hidden_size":                 `768`,
+			"initializer_range":           `0.02`,
+			"intermediate_size":           `3072`,
+			"max_position_embeddings":     `131072`,
+			"num_attention_heads":         `12`,
+			"num_hidden_layers":           `16`,
+			"num_key_value_heads":         `12`,
+			"patch_size":                  `16`,
+			"pooling_kernel_size":         `3`,
+			"position_embedding_size":     `10240`,
+			"rms_norm_eps":                `1e-06`,
+			"rope_parameters":             `null`,
+			"standardize":                 `false`,
+			"use_bidirectional_attention": `null`,
+			"use_clipped_linears":         `false`,
 		},
 	},
 	"glm4": { // Glm4Config

@@ -31,6 +31,7 @@ type Processor struct {
 	unrounded    bool // resized values are not rounded to whole numbers
 	patch        int  // side of a patch, of which images have at most patches; 0: images have one size
 	patches      int
+	pool         int // of Gemma 4: images are whole squares of so many patches on each side; 0: not Gemma 4's
 }
 
 // config is the file. A field that is null is None there: a step is left out, a number is missing.
@@ -50,9 +51,11 @@ type config struct {
 	Std       pyjson.Optional[colours]         `json:"image_std"`
 	Pad       pyjson.Optional[bool]            `json:"do_pad"`
 	PadSize   json.RawMessage                  `json:"pad_size"`
-	Patch     pyjson.Optional[int]             `json:"patch_size"`      // of SigLIP 2
-	Patches   pyjson.Optional[int]             `json:"max_num_patches"` // the same
-	Whole     json.RawMessage                  `json:"use_square_size"` // of CLIP
+	Patch     pyjson.Optional[int]             `json:"patch_size"`          // of SigLIP 2
+	Patches   pyjson.Optional[int]             `json:"max_num_patches"`     // the same
+	Soft      pyjson.Optional[int]             `json:"max_soft_tokens"`     // of Gemma 4
+	Pool      pyjson.Optional[int]             `json:"pooling_kernel_size"` // the same
+	Whole     json.RawMessage                  `json:"use_square_size"`     // of CLIP
 }
 
 // defaults are those of the processors' classes.
@@ -63,6 +66,7 @@ type defaults struct {
 	mean, std  []float64
 	square     bool // a number as size is both sides, else the shorter one
 	unrounded  bool // resized values are not rounded to whole numbers
+	plain      bool // images are not normalized, unless the file asks for it
 }
 
 var (
@@ -74,14 +78,17 @@ var (
 
 	// flexible keeps the shape of images, of at most so many patches.
 	flexible = "Siglip2"
+	// squares keeps about the shape of images, of which squares of patches become tokens.
+	squares = "Gemma4"
 
 	classes = map[string]defaults{
-		"ViT":       {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false},
-		"Siglip":    {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false, false},
-		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false}, // DINOv2's
-		flexible:    {"", "", Bilinear, false, half, half, true, false},
-		"DINOv3ViT": {`{"height": 224, "width": 224}`, "", Bilinear, false, imageNetMean, imageNetStd, true, true},
-		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false},
+		"ViT":       {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false, false},
+		"Siglip":    {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false, false, false},
+		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false}, // DINOv2's
+		flexible:    {"", "", Bilinear, false, half, half, true, false, false},
+		"DINOv3ViT": {`{"height": 224, "width": 224}`, "", Bilinear, false, imageNetMean, imageNetStd, true, true, false},
+		squares:     {"", "", Bicubic, false, []float64{0, 0, 0}, []float64{1, 1, 1}, true, false, true},
+		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false},
 	}
 )
 
@@ -114,7 +121,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Processor{Warnings: warnings, resize: c.Resize.Or(true).Value, crop: c.Crop.Or(d.crops).Value, rescale: c.Rescale.Or(true).Value, normalize: c.Normalize.Or(true).Value}
+	p := &Processor{Warnings: warnings, resize: c.Resize.Or(true).Value, crop: c.Crop.Or(d.crops).Value, rescale: c.Rescale.Or(true).Value, normalize: c.Normalize.Or(!d.plain).Value}
 	return p, p.configure(&c, d, name)
 }
 
@@ -172,9 +179,27 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 		}
 		return nil
 	}
+	if class == squares {
+		return p.configureSquares(c)
+	}
 	if p.resize && !p.size.usable() {
 		return configError("size", "want height and width, shortest_edge, or max_height and max_width beside do_resize")
 	}
+	return nil
+}
+
+// configureSquares reads what Gemma 4's class has besides.
+func (p *Processor) configureSquares(c *config) error {
+	p.crop = false
+	soft := c.Soft.Or(280).Value
+	if !slices.Contains([]int{70, 140, 280, 560, 1120}, soft) {
+		return configError("max_soft_tokens", "%d, want 70, 140, 280, 560 or 1120", soft)
+	}
+	p.patch, p.pool = c.Patch.Or(16).Value, c.Pool.Or(3).Value
+	if p.patch < 1 || p.pool < 1 || p.patch > 1<<7 || p.pool > 1<<4 {
+		return configError("patch_size, pooling_kernel_size", "%d and %d, want 1 to %d and 1 to %d", p.patch, p.pool, 1<<7, 1<<4)
+	}
+	p.patches = soft * p.pool * p.pool
 	return nil
 }
 
@@ -225,6 +250,24 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 	return scaled(least, w), scaled(least, h)
 }
 
+// Square is the number of pixels on each side of what becomes a token, 0 where images become no tokens.
+func (p *Processor) Square() int { return p.patch * p.pool }
+
+// squaresSize is the size of an image of w times h in whole squares, of about the same shape and of no more patches than are allowed.
+func (p *Processor) squaresSize(w, h int) (int, int) {
+	side := p.Square()
+	factor := math.Sqrt(float64(p.patches*p.patch*p.patch) / (float64(w) * float64(h)))
+	down, across := int(factor*float64(h)/float64(side)), int(factor*float64(w)/float64(side))
+	most := p.patches / (p.pool * p.pool)
+	switch {
+	case down == 0:
+		down, across = 1, min(w/h, most)
+	case across == 0:
+		down, across = min(h/w, most), 1
+	}
+	return across * side, down * side
+}
+
 // Pixels is the pixel_values of an image, [3, h, w].
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	if p.unrounded && p.resize {
@@ -232,7 +275,9 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	}
 	if p.resize {
 		w, h := p.size.of(m.W, m.H)
-		if p.patch > 0 {
+		if p.pool > 0 {
+			w, h = p.squaresSize(m.W, m.H)
+		} else if p.patch > 0 {
 			w, h = p.flexibleSize(m.W, m.H)
 		}
 		if m, err = m.Resize(w, h, p.filter); err != nil {

@@ -1,0 +1,125 @@
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/modelstest"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+const reading = "testdata/images/gemma4" // a language model that reads images
+
+// TestImages: the reader of images is opened for callers who ask for it, and counts as memory.
+func TestImages(t *testing.T) {
+	plain := tftest.Must(models.Open(reading, models.Options{}))(t)
+	m := tftest.Must(models.Open(reading, models.Options{Images: true}))(t)
+	if plain.Images != nil || m.Images == nil || m.Images.Dim() != m.LM.Dim() || m.Footprint.Weights <= plain.Footprint.Weights {
+		t.Errorf("images %v and %v, weights of %d and %d bytes", plain.Images, m.Images, plain.Footprint.Weights, m.Footprint.Weights)
+	}
+	for _, folder := range []string{"llama", "gemma3", "gemma4_text", "gemma4_vision"} {
+		if _, err := models.Open(filepath.Join(own, folder), models.Options{Images: true}); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%s with images: %v, want an ErrOption", folder, err)
+		}
+	}
+	for name, change := range map[string]func(config map[string]any){
+		"no tower": func(c map[string]any) { c["vision_config"] = nil },
+		"no token": func(c map[string]any) { c["image_token_id"] = nil },
+		"both ways": func(c map[string]any) {
+			c["text_config"].(map[string]any)["use_bidirectional_attention"] = "vision"
+		},
+		"head": func(c map[string]any) { c["vision_config"].(map[string]any)["head_dim"] = 6 },
+		"rope": func(c map[string]any) {
+			c["vision_config"].(map[string]any)["rope_parameters"] = map[string]any{"rope_type": "yarn"}
+		},
+		"patch": func(c map[string]any) { c["vision_config"].(map[string]any)["patch_size"] = 1 << 20 },
+	} {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(reading, "config.json")))(t), &config))
+		change(config)
+		text := tftest.Must(json.Marshal(config))(t)
+		if _, err := models.New(text, transformer.Random(1), models.Options{Images: true}); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: %v, want an ErrConfig", name, err)
+		}
+	}
+}
+
+// softTokens are those of the images of a case, in their places.
+func softTokens(t *testing.T, e *modelstest.Expected, m *models.Model, ids []int, names ...string) (soft []models.Soft) {
+	t.Helper()
+	at := 0
+	for _, name := range names {
+		shape := e.Shape("pixels_" + name) // [1, 3, h, w]
+		rows := tftest.Must(m.Images.Rows(shape[2], shape[3]))(t)
+		x := make([]float32, rows*m.Images.Dim())
+		tftest.NoError(t, m.Images.EncodeImages(new(models.Workspace), x, e.Floats("pixels_"+name), 1, shape[2], shape[3]))
+		for ids[at] != m.Images.Token {
+			at++
+		}
+		soft = append(soft, models.Soft{At: at, X: x})
+		at += rows
+	}
+	return soft
+}
+
+// readingCases are the images of the prompts in the folder.
+var readingCases = [][]string{{"a.png"}, {"b.png"}, {"a.png", "c.png"}}
+
+// TestReading compares logits after images with transformers', of prompts as a whole and in pieces that end within an image.
+func TestReading(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
+		e := modelstest.OpenExpected(t, reading)
+		m := tftest.Must(models.Open(reading, models.Options{Images: true}))(t)
+		lm, ws := m.LM.(models.SoftReader), new(models.Workspace)
+		for i, names := range readingCases {
+			ids := e.Ints(fmt.Sprintf("input_ids_%d", i))
+			soft := softTokens(t, e, m, ids, names...)
+			for _, size := range []int{len(ids), 23} {
+				var hidden []float32 // [rows, D]
+				cache := m.LM.NewPages(0).Cache(1)
+				for at := 0; at < len(ids); at += size {
+					end := min(at+size, len(ids))
+					x := make([]float32, (end-at)*m.LM.Dim())
+					tftest.NoError(t, lm.HiddenSoft(ws, x, ids[at:end], transformer.Ragged(end-at), within(soft, at, end, m.LM.Dim()), cache))
+					hidden = append(hidden, x...)
+				}
+				logits := make([]float32, 20*m.LM.Vocab())
+				tftest.NoError(t, m.LM.Logits(ws, logits, hidden[len(hidden)-20*m.LM.Dim():]))
+				e.Check(fmt.Sprintf("logits_%d", i), logits)
+			}
+		}
+	})
+}
+
+// within are the soft tokens in the rows [from, to).
+func within(soft []models.Soft, from, to, dim int) (part []models.Soft) {
+	for _, s := range soft {
+		if first, last := max(s.At, from), min(s.At+len(s.X)/dim, to); first < last {
+			part = append(part, models.Soft{At: first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim]})
+		}
+	}
+	return part
+}
+
+// TestMisplacedSoft: soft tokens outside of a batch, or of another width, are an error.
+func TestMisplacedSoft(t *testing.T) {
+	m := tftest.Must(models.Open(reading, models.Options{Images: true}))(t)
+	dim := m.LM.Dim()
+	for _, s := range []models.Soft{{At: -1, X: make([]float32, dim)}, {At: 2, X: make([]float32, 2*dim)}, {At: 0, X: make([]float32, dim+1)}, {At: 1 << 30, X: make([]float32, dim)}} {
+		if err := m.LM.(models.SoftReader).HiddenSoft(new(models.Workspace), make([]float32, 3*dim), []int{1, 2, 3}, transformer.Ragged(3), []models.Soft{s}, nil); !errors.Is(err, fault.ErrShape) {
+			t.Errorf("%d elements at %d: %v, want an ErrShape", len(s.X), s.At, err)
+		}
+	}
+	for _, size := range [][2]int{{0, 0}, {12, 13}, {4, 12}, {12, 12 * 400}} {
+		if _, err := m.Images.Rows(size[0], size[1]); !errors.Is(err, fault.ErrShape) {
+			t.Errorf("an image of %dx%d: %v, want an ErrShape", size[0], size[1], err)
+		}
+	}
+}

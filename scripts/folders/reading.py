@@ -1,0 +1,115 @@
+"""Language models that read images, from a chat to its answer: folders with a tokenizer, a template and pictures."""
+
+import os
+
+import numpy as np
+import tokenizers
+import torch
+import transformers as hf
+from PIL import Image
+from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
+
+from decoders import gemma4, scalars
+from folder import Folder, folder, greedy
+
+TEMPLATE = """{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<|image|>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+BEGIN, TOKEN, END = "<|image>", "<|image|>", "<image|>"
+
+
+def pictures():
+    """Two pictures of the same size, and one of another."""
+    y, x = np.mgrid[0:61, 0:97]
+    a = np.stack([255 * x / 97, 255 * y / 61, 128 + 100 * np.sin(x / 3.0) * np.cos(y / 5.0)], -1)
+    a[(x - 48) ** 2 + (y - 30) ** 2 < 400] = (230, 20, 60)
+    a = np.clip(a, 0, 255).astype(np.uint8)
+    return {"a.png": a, "b.png": a[::-1, ::-1, ::-1], "c.png": a[10:50, 20:40]}
+
+
+def messages(*names):
+    return [{"role": "system", "content": "Look."}, {"role": "user", "content": [*({"type": "image"} for _ in names), {"type": "text", "text": "What is this?"}]}]
+
+
+@folder("images-gemma4")
+def _(out, name):
+    """A model with per-layer embeddings and a tower of images."""
+    f = Folder(os.path.join(out, "..", "images"), "gemma4")
+    raw = tokenizers.Tokenizer.from_file(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../text/testdata/generate/tokenizer.json"))
+    raw.add_special_tokens([BEGIN, TOKEN, END])
+    raw.save(os.path.join(f.path, "tokenizer.json"))
+    f.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE})
+    t = hf.AutoTokenizer.from_pretrained(f.path)
+    begin, token, end = t.convert_tokens_to_ids([BEGIN, TOKEN, END])
+    processor = {"image_processor_type": "Gemma4ImageProcessor", "do_convert_rgb": True, "do_normalize": False, "do_rescale": True, "do_resize": True, "image_mean": [0.0, 0.0, 0.0], "image_std": [1.0, 1.0, 1.0],
+                 "max_soft_tokens": 70, "patch_size": 4, "pooling_kernel_size": 3, "resample": 3, "rescale_factor": 1 / 255}
+    f.json("processor_config.json", {"image_processor": processor, "image_seq_length": 70, "processor_class": "Gemma4Processor"})
+    reader = Gemma4ImageProcessorPil(**processor)
+    files = pictures()
+    for file, p in files.items():
+        Image.fromarray(p).save(os.path.join(f.path, file))
+
+    cases, inputs = [["a.png"], ["b.png"], ["a.png", "c.png"]], []
+    for names in cases:
+        made = reader([Image.fromarray(files[n]) for n in names], return_tensors="pt")
+        text = t.apply_chat_template(messages(*names), tokenize=False, add_generation_prompt=True)
+        for n in made["num_soft_tokens_per_image"]:
+            text = text.replace(TOKEN, BEGIN + "\0" * n + END, 1)
+        ids = t(text.replace("\0", TOKEN), return_tensors="pt", add_special_tokens=False)["input_ids"]
+        inputs.append({"input_ids": ids, "pixel_values": made["pixel_values"], "image_position_ids": made["image_position_ids"]})
+
+    pixels = {}  # of each picture
+    for case, names in enumerate(cases):
+        for i, n in enumerate(names):
+            at = inputs[case]["image_position_ids"][i]
+            across, down = (int(v) + 1 for v in at.max(0).values)
+            pixels["pixels_" + n] = inputs[case]["pixel_values"][i, : down * across].reshape(down, across, 4, 4, 3).permute(4, 0, 2, 1, 3).reshape(1, 3, down * 4, across * 4)
+
+    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2, head_dim=16, intermediate_size=48, patch_size=4, position_embedding_size=300, use_clipped_linears=True)
+    config = gemma4(vocab_size=len(t), vocab_size_per_layer_input=len(t), num_kv_shared_layers=2, use_double_wide_mlp=True, eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512, sliding_window=40)
+    c = hf.Gemma4Config(text_config=config.to_dict(), vision_config=vision, audio_config=None, image_token_id=token, boi_token_id=begin, eoi_token_id=end, audio_token_id=None, video_token_id=None, boa_token_id=None, eoa_token_index=None, eos_token_id=t.eos_token_id)
+
+    def logits(m, case, ids, dtype=torch.float32):
+        given = inputs[case]
+        if token in ids[0, given["input_ids"].shape[1]:]:
+            return torch.zeros((1, len(t)))  # these weights are drawn again
+        with torch.no_grad():
+            return m(input_ids=ids, pixel_values=given["pixel_values"].to(dtype), image_position_ids=given["image_position_ids"], use_cache=False).logits[0]
+
+    def run(m, dtype):
+        return {f"logits_{i}": logits(m, i, x["input_ids"], dtype)[-20:] for i, x in enumerate(inputs)}
+
+    def decode(m):
+        tokens, margin = {}, float("inf")
+        for i, x in enumerate(inputs):
+            ids, gap = greedy(lambda ids: logits(m, i, torch.tensor([ids]))[-1], x["input_ids"][0].tolist(), 10)
+            tokens[f"greedy_{i}"] = torch.tensor(ids)
+            margin = min(margin, gap)
+        return tokens, margin
+
+    def after(m):
+        scalars(m)
+        for key, b in m.named_buffers():
+            if key.endswith(("_min", "_max")):
+                b.fill_(-2.5 if key.endswith("_min") else 2.5)
+
+    f.write(hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)} | pixels, seed=3680, after=after, scale=[("embed_tokens.", 0.1)])
+    from safetensors.torch import load_file
+    read = load_file(os.path.join(f.path, "expected.safetensors"))
+    f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
