@@ -52,9 +52,15 @@ func (d *decoder) Stats() generation.Stats {
 	return d.lanes.Stats()
 }
 
+// source is what a text is generated from beside the tokens of its prompt.
+type source struct {
+	memory *models.Memory // of an encoder; nil: none
+	soft   []models.Soft  // in the place of tokens
+}
+
 // decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps
 // with other calls, or at once those of a search.
-func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []int, rules *generation.Rules, o GenerateOptions) iter.Seq2[generation.Next, error] {
+func (d *decoder) decode(ctx context.Context, from source, prompt []int, rules *generation.Rules, o GenerateOptions) iter.Seq2[generation.Next, error] {
 	return func(yield func(generation.Next, error) bool) {
 		n, err := d.room(len(prompt), o.MaxTokens)
 		if err != nil {
@@ -62,7 +68,11 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 			return
 		}
 		if o.Beams > 1 {
-			d.search(ctx, memory, prompt, n, rules, o)(yield)
+			if len(from.soft) > 0 {
+				yield(generation.Next{}, check.Option("Beams", o.Beams, "a search reads no images"))
+				return
+			}
+			d.search(ctx, from.memory, prompt, n, rules, o)(yield)
 			return
 		}
 		c := o.sampler(rules)
@@ -71,7 +81,7 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 			yield(generation.Next{}, err)
 			return
 		}
-		r := generation.Request{Prompt: prompt, Memory: memory, Adapter: o.Adapter, Limits: generation.Limits{MaxTokens: n, Stop: d.model.Config.EOSTokens}}
+		r := generation.Request{Prompt: prompt, Memory: from.memory, Soft: from.soft, Adapter: o.Adapter, Limits: generation.Limits{MaxTokens: n, Stop: d.model.Config.EOSTokens}}
 		if r.Sampler, err = generation.NewSampler(c); err != nil {
 			yield(generation.Next{}, err)
 			return

@@ -26,12 +26,13 @@ import (
 // did, such as the next turn of a chat, only the new part is computed.
 type Generator struct {
 	*decoder
-	chats *chat.Templates
+	chats  *chat.Templates
+	reader *imageReader // nil: no images are read
 }
 
 func generator() record {
 	return record{
-		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat")},
+		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat", "Images", "MaxPixels")},
 		kind:     KindGenerator, use: models.UseText, open: opening(openGenerator),
 		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder == nil && m.Audio == nil },
 		lacks: "is no decoder of texts",
@@ -52,8 +53,15 @@ func openGenerator(fsys fs.FS, o Options) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Generator{d, chat.New(f.tokenizer.Config())}, nil
+	r, err := newImageReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return &Generator{d, chat.New(f.tokenizer.Config()), r}, nil
 }
+
+// ReadsImages reports whether prompts may have images: [GenerateOptions].Images.
+func (g *Generator) ReadsImages() bool { return g.reader != nil }
 
 // ContextLength is the most tokens of a prompt and what follows it; 0: no limit.
 func (g *Generator) ContextLength() int { return g.limit }
@@ -113,8 +121,13 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 			yield(Piece{}, err)
 			return
 		}
+		ids, soft, err := g.read(ctx, ids, opts.Images)
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
 		p := pieceMaker{stream: stream.New(g.tokenizer, opts.Stop, opts.Markers), usage: answer.Usage{Prompt: len(ids)}, began: time.Now()}
-		p.make(g.answer(ctx, ids, opts), yield)
+		p.make(g.answer(ctx, ids, soft, opts), yield)
 	}
 }
 
@@ -148,8 +161,8 @@ func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.
 }
 
 // answer yields the tokens after a prompt.
-func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
-	return g.decode(ctx, nil, prompt, g.rules(&o, prompt), o)
+func (g *Generator) answer(ctx context.Context, prompt []int, soft []models.Soft, o GenerateOptions) iter.Seq2[generation.Next, error] {
+	return g.decode(ctx, source{soft: soft}, prompt, g.rules(&o, prompt), o)
 }
 
 // Warm computes a token.

@@ -218,6 +218,6 @@ func tokensOf(ctx context.Context, g *Generator, prompt string, o GenerateOption
 			yield(0, err)
 			return
 		}
-		tokensOnly(g.answer(ctx, ids, o))(yield)
+		tokensOnly(g.answer(ctx, ids, nil, o))(yield)
 	}
 }

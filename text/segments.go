@@ -106,7 +106,7 @@ func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts
 		return nil, 0, err
 	}
 	var tokens []int
-	for token, err := range tokensOnly(t.decode(ctx, memory, prompt, t.rules(&o, nil), o)) {
+	for token, err := range tokensOnly(t.decode(ctx, source{memory: memory}, prompt, t.rules(&o, nil), o)) {
 		if err != nil {
 			return nil, 0, err
 		}

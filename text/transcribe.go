@@ -165,7 +165,7 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	if err != nil {
 		return err
 	}
-	tokens := t.decode(ctx, memory, prompt, t.rules(&o, nil), o)
+	tokens := t.decode(ctx, source{memory: memory}, prompt, t.rules(&o, nil), o)
 	p := pieceMaker{stream: stream.New(t.tokenizer, nil, nil), usage: answer.Usage{Prompt: len(prompt)}, began: time.Now()}
 	p.make(tokens, yield)
 	return nil

@@ -157,7 +157,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if behind != nil {
 		rules.ForcedBOS = behind
 	}
-	generated := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
+	generated := t.decode(ctx, source{memory: memory}, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
 	p := pieceMaker{stream: stream.New(t.tokenizer, opts.Stop, nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
 	p.make(generated, yield)
 	return nil
