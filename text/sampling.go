@@ -43,6 +43,9 @@ type GenerateOptions struct {
 	// TopLogProbs says; see [Piece].
 	LogProbs    bool
 	TopLogProbs int
+	// Images are the files of images, of the kinds that [ImageClassifier] takes, in the order of their placeholders in the prompt:
+	// those that a chat template writes for parts of the type image. See [Generator.ReadsImages].
+	Images [][]byte `json:"-"`
 	// Hook, unless nil, changes the logits before anything else does.
 	Hook generation.LogitHook `json:"-"`
 	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a

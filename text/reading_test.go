@@ -1,0 +1,120 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+)
+
+const readingFolder = "../models/testdata/images/gemma4" // a model that reads images, and what transformers answers
+
+// readingCase is a chat about images.
+type readingCase struct {
+	Images   []string
+	Messages json.RawMessage
+	Tokens   int // of the prompt
+	Text     string
+}
+
+func readingCases(t *testing.T) (cases []readingCase) {
+	t.Helper()
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(readingFolder, "expected.json")))(t), &cases))
+	return cases
+}
+
+// files are the images of a case.
+func (c *readingCase) files(t *testing.T) (files [][]byte) {
+	t.Helper()
+	for _, name := range c.Images {
+		files = append(files, tftest.Must(os.ReadFile(filepath.Join(readingFolder, name)))(t))
+	}
+	return files
+}
+
+func openReading(t *testing.T, o Options) *Generator {
+	t.Helper()
+	o.Model.Images = true
+	return tftest.Must(OpenGenerator(readingFolder, o))(t)
+}
+
+// answerTo is the answer to a case.
+func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece, error) {
+	t.Helper()
+	prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)
+	return Collect(g.ContinuePrompt(t.Context(), prompt, GenerateOptions{MaxTokens: 10, Images: files}))
+}
+
+// TestReadImages: answers to chats about images are transformers'. Two images of equally many tokens share no more of a history than
+// what is in front of them, and the same image a second time shares all.
+func TestReadImages(t *testing.T) {
+	t.Parallel()
+	cases := readingCases(t)
+	g := openReading(t, Options{})
+	if !g.ReadsImages() {
+		t.Error("no images are read")
+	}
+	for round, shares := range [][3]int{{0, 16, 64}, {96, 96, 144}} { // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
+		for i, c := range cases {
+			p, err := answerTo(t, g, c, c.files(t))
+			if err != nil || p.Text != c.Text || p.Usage.Prompt != c.Tokens {
+				t.Errorf("%v: %q after %d tokens, %v, want %q after %d", c.Images, p.Text, p.Usage.Prompt, err, c.Text, c.Tokens)
+			}
+			if p.Usage.Shared > c.Tokens || p.Usage.Shared < shares[i] || round == 0 && i == 1 && p.Usage.Shared > 32 {
+				t.Errorf("%v in round %d: %d shared tokens, want at least %d", c.Images, round, p.Usage.Shared, shares[i])
+			}
+		}
+	}
+}
+
+// TestImagesRefused: images that cannot be read are errors that say so, as are those without a place in the prompt.
+func TestImagesRefused(t *testing.T) {
+	t.Parallel()
+	c := readingCases(t)[0]
+	good := c.files(t)[0]
+	huge := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x75\x30\x00\x00\x75\x30\x08\x02\x00\x00\x00") // 30000 x 30000
+	g := openReading(t, Options{})
+	for name, x := range map[string]struct {
+		files [][]byte
+		want  error
+	}{
+		"two": {[][]byte{good, good}, fault.ErrInput}, "not an image": {[][]byte{[]byte("hello")}, fault.ErrImage}, "nothing": {[][]byte{nil}, fault.ErrImage},
+		"truncated": {[][]byte{good[:len(good)/2]}, fault.ErrImage}, "huge": {[][]byte{huge}, fault.ErrImage},
+	} {
+		if _, err := answerTo(t, g, c, x.files); !errors.Is(err, x.want) {
+			t.Errorf("%s: error %v, want %v", name, err, x.want)
+		}
+	}
+	for _, size := range [][2]int{{1, 1}, {1, 3000}, {3000, 1}} {
+		var b bytes.Buffer
+		tftest.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, size[0], size[1]))))
+		if p, err := answerTo(t, g, c, [][]byte{b.Bytes()}); err != nil || p.Usage.Prompt > c.Tokens+10 {
+			t.Errorf("an image of %v: %d tokens, %v", size, p.Usage.Prompt, err)
+		}
+	}
+	if _, err := answerTo(t, openReading(t, Options{MaxPixels: 97 * 60}), c, [][]byte{good}); !errors.Is(err, fault.ErrImage) {
+		t.Errorf("more pixels than MaxPixels: %v, want an ErrImage", err)
+	}
+	if _, err := answerTo(t, openReading(t, Options{MaxLength: 80}), c, [][]byte{good}); !errors.Is(err, fault.ErrTooLong) {
+		t.Errorf("more tokens than MaxLength: %v, want an ErrTooLong", err)
+	}
+	prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)
+	if _, err := Collect(g.ContinuePrompt(t.Context(), prompt, GenerateOptions{Beams: 2, Images: [][]byte{good}})); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("a search: %v, want an ErrOption", err)
+	}
+	plain := tftest.Must(OpenGenerator(readingFolder, Options{}))(t)
+	if _, err := answerTo(t, plain, c, [][]byte{good}); !errors.Is(err, fault.ErrOption) || plain.ReadsImages() {
+		t.Errorf("without Options.Images: %v, want an ErrOption", err)
+	}
+	if _, err := OpenEmbedder("testdata/embed", Options{Model: models.Options{Images: true}}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("an embedder: %v, want an ErrOption", err)
+	}
+}
