@@ -130,7 +130,7 @@ func TestOllamaErrors(t *testing.T) {
 		{"chat", `{"model": "generate", "options": {"num_ctx": 4}, ` + hi + `}`, 400, "num_ctx"},
 		{"chat", `{"model": "generate", "format": "xml", ` + hi + `}`, 400, "JSON schema"},
 		{"chat", `{"model": "generate", "think": true, ` + hi + `}`, 400, "does not think"},
-		{"chat", `{"model": "generate", "messages": [{"role": "user", "content": "a", "images": ["x"]}]}`, 400, "images"},
+		{"chat", `{"model": "generate", "messages": [{"role": "user", "content": "a", "images": ["eA=="]}]}`, 400, "images"},
 		{"generate", `{"model": "generate", "prompt": "a", "context": [1]}`, 400, "context"},
 		{"embed", `{"model": "embed", "input": [1]}`, 400, "token ids"},
 		{"nothing", `{}`, 404, "nothing at"},

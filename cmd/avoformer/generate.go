@@ -130,6 +130,11 @@ func generate(a *app, args []string) error {
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes the next tokens: the text is the same, and comes faster")
+	f.Func("image", "`file` of an image that the user's first message in a chat has; may be given several times, and -chat need not be given", func(name string) error {
+		image, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		o.Images = append(o.Images, image)
+		return err
+	})
 	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
@@ -145,6 +150,7 @@ func generate(a *app, args []string) error {
 			return err
 		}
 	}
+	held.Model.Images = len(o.Images) > 0
 	g, err := openModel(a, text.OpenGenerator, rest[0], held)
 	if err != nil {
 		return err
@@ -174,7 +180,7 @@ func generate(a *app, args []string) error {
 		}
 		return nil
 	}
-	if len(rest) == 2 && !*chat && *system == "" {
+	if len(rest) == 2 && !*chat && *system == "" && len(o.Images) == 0 {
 		_, err := a.printAnswer(as(), g.Generate(a.ctx, prompt, o))
 		return err
 	}
@@ -265,7 +271,11 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 		if err != nil {
 			return err
 		}
-		messages = append(messages, text.Message{Role: "user", Content: line})
+		m := text.Message{Role: "user", Content: line}
+		if !asked && len(o.Images) > 0 {
+			m.Fields = map[string]any{"content": withImages(line, len(o.Images))}
+		}
+		messages = append(messages, m)
 		answer, err := a.printAnswer(as(), g.Chat(a.ctx, messages, o))
 		if errors.Is(err, fault.ErrTemplate) && !asked {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
@@ -275,6 +285,14 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 		messages, asked = append(messages, text.Message{Role: "assistant", Content: answer}), true
 	}
 	return nil
+}
+
+// withImages is the content of a message that has a number of images and a text.
+func withImages(said string, images int) (parts []map[string]string) {
+	for range images {
+		parts = append(parts, map[string]string{"type": "image"})
+	}
+	return append(parts, map[string]string{"type": "text", "text": said})
 }
 
 func translate(a *app, args []string) error {

@@ -33,7 +33,7 @@ type serving struct {
 	keyFile, origins    string
 	fingerprint         bool
 	weights, prompts    perModel
-	long                perModel
+	long, images        perModel
 	threads, length     perModel
 	replicas            replicas
 	copyWeights         bool
@@ -116,6 +116,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
 	f.Var(&s.replicas, "replicas", replicasUsage)
 	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold the weights of generators on each NUMA node that has replicas, which makes steps as fast as near memory is")
+	f.Var(&s.images, "images", "`yes` lets a generator that can read images read them, which takes the memory of their encoder; default: no"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what happens to longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
@@ -201,7 +202,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err := s.nameAdapters(a); err != nil {
 		return err
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "max-length": &s.length, "long": &s.long} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "max-length": &s.length, "long": &s.long, "images": &s.images} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -264,6 +265,13 @@ func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 		o.Long, o.Stride = text.LongSplit, s.stride
 	default:
 		return usagef("-long %q, want cut, refuse or split", long)
+	}
+	switch images := s.images.of(m, "no"); images {
+	case "yes":
+		o.Model.Images = true
+	case "no":
+	default:
+		return usagef("-images %q, want yes or no", images)
 	}
 	s.replicas.to(&o)
 	kind := openedAs(m)

@@ -4,8 +4,6 @@ package chat
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -73,9 +71,15 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 
 // Jobs is n answers to the conversation; what a job's options are to have is told by options, which is called for each.
 func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text.GenerateOptions) ([]Job, error) {
-	messages, err := plainMessages(q.Messages)
+	messages, images, err := plainMessages(q.Messages)
 	if err != nil {
 		return nil, err
+	}
+	if len(images) > 0 && !g.ReadsImages() {
+		return nil, engine.Errorf(engine.Invalid, "%d images, the model takes text", len(images)).At("messages")
+	}
+	if most := g.MostImages(); len(images) > most {
+		return nil, engine.Errorf(engine.TooLarge, "%d images, at most %d are possible in one request", len(images), most).At("messages")
 	}
 	popts := text.PromptOptions{Variables: q.Variables, NoGenerationPrompt: q.NoGenerationPrompt && !q.Continue}
 	if q.Continue {
@@ -108,7 +112,7 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 			return nil, engine.Errorf(engine.Invalid, "%v", err).At("tools")
 		}
 		o := options(i)
-		o.Markers = format.Markers()
+		o.Markers, o.Images = format.Markers(), images
 		jobs[i] = Job{Prompt: prompt + opening, Made: true, Options: o, Parser: p, OneCall: q.OneCall, Opening: opening}
 		jobs[i].Follow(follow)
 	}
@@ -144,11 +148,11 @@ func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	return format, opening, nil
 }
 
-// plainMessages is messages as templates take them: contents that are lists of texts joined, and developers as the
-// system.
-func plainMessages(messages []text.Message) ([]text.Message, error) {
+// plainMessages is messages as templates take them, and the files of their images: contents that are lists of texts joined, images
+// without their data, and developers as the system.
+func plainMessages(messages []text.Message) (plain []text.Message, images [][]byte, err error) {
 	if len(messages) == 0 {
-		return nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")
+		return nil, nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")
 	}
 	out := make([]text.Message, len(messages))
 	for i, m := range messages {
@@ -156,12 +160,12 @@ func plainMessages(messages []text.Message) ([]text.Message, error) {
 			m.Role = "system"
 		}
 		if m.Role == "" {
-			return nil, engine.Errorf(engine.Invalid, "message %d has no role", i).At("messages")
+			return nil, nil, engine.Errorf(engine.Invalid, "message %d has no role", i).At("messages")
 		}
 		if raw, ok := m.Fields["content"].(json.RawMessage); ok && string(raw) != "null" {
-			content, err := joined(raw)
+			parts, files, err := readParts(raw)
 			if err != nil {
-				return nil, engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
+				return nil, nil, engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
 			}
 			fields := map[string]any{}
 			for name, v := range m.Fields {
@@ -169,33 +173,14 @@ func plainMessages(messages []text.Message) ([]text.Message, error) {
 					fields[name] = v
 				}
 			}
-			m.Content, m.Fields = content, fields
+			if m.Fields = fields; len(files) > 0 {
+				m.Fields["content"] = parts
+				images = append(images, files...)
+			} else {
+				m.Content = joined(parts)
+			}
 		}
 		out[i] = m
 	}
-	return out, nil
-}
-
-var errContent = errors.New("content is neither a string nor a list of parts of type text")
-
-// joined returns the text of a content's parts, one below the other.
-func joined(raw json.RawMessage) (string, error) {
-	var parts []struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
-	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", errContent
-	}
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		if p.Type != "text" && p.Type != "" {
-			return "", fmt.Errorf("a part of type %.50q, the model takes text", p.Type)
-		}
-		if p.Text == nil {
-			return "", errContent
-		}
-		texts[i] = *p.Text
-	}
-	return strings.Join(texts, "\n"), nil
+	return out, images, nil
 }

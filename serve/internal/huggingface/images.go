@@ -4,10 +4,8 @@ package huggingface
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -39,13 +37,7 @@ func (e *encoded) UnmarshalJSON(data []byte) error {
 		return engine.Errorf(engine.Invalid, "inputs: want the base64 of an image, or a list of such").At("inputs")
 	}
 	for i, s := range many {
-		if strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") {
-			return engine.Errorf(engine.Invalid, "inputs: image %d is an address, which this server does not ask: send the file", i).At("inputs")
-		}
-		if head, rest, ok := strings.Cut(s, ";base64,"); ok && strings.HasPrefix(head, "data:") {
-			s = rest
-		}
-		file, err := base64.StdEncoding.DecodeString(s)
+		file, err := wire.ImageFile(s)
 		if err != nil {
 			return engine.Errorf(engine.Invalid, "inputs: image %d: %v", i, err).At("inputs")
 		}

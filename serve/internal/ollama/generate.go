@@ -96,16 +96,16 @@ func (p protocol) chat(c *wire.Call) error {
 		return p.touch(c, &in.common, true)
 	}
 	q := chat.Conversation{Tools: in.Tools}
-	for i, m := range in.Messages {
-		if len(m.Images) > 0 {
-			return engine.Errorf(engine.Invalid, "message %d has images, the model takes text", i).At("messages")
-		}
+	for _, m := range in.Messages {
 		to := text.Message{Role: m.Role, Content: m.Content, Reasoning: m.Thinking, ToolCallID: m.CallID}
 		for _, call := range m.Calls {
 			to.ToolCalls = append(to.ToolCalls, answer.Call{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
 		}
 		if m.ToolName != "" {
 			to.Fields = map[string]any{"name": m.ToolName}
+		}
+		if len(m.Images) > 0 {
+			to = chat.WithImages(to, m.Images)
 		}
 		q.Messages = append(q.Messages, to)
 	}
