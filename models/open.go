@@ -199,7 +199,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		return nil, err
 	}
 	if o.Images && m.Images == nil {
-		return nil, check.Option("Images", true, "%s is no language model that reads images here", c.Config.ModelType)
+		return nil, check.Option("Images", true, "the images of %s are not supported", c.Config.ModelType)
 	}
 	if m.Warnings, err = c.doc.Settle(m.idle); err != nil {
 		return nil, err

@@ -121,6 +121,8 @@ func workplace(t *testing.T) string {
 		"all-MiniLM-L6-v2": models + "embed", "bge-reranker-base": models + "rerank", "Qwen3-0.6B": models + "chat", "Qwen3-4B": models + "chat",
 		"bert-tiny-finetuned-sms-spam-detection": models + "spam",
 		"model.gguf":                             "../../models/testdata/gguf/gemma3/f32.gguf",
+		"gemma-4-E2B-it":                         "../../models/testdata/images/gemma4",
+		"photo.jpg":                              "../../models/testdata/images/gemma4/a.png",
 	} {
 		from, err := filepath.Abs(from)
 		check(err)

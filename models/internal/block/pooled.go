@@ -211,7 +211,7 @@ func (c *Clipped) Forward(ws *transformer.Workspace, dst, x []float32) error {
 	return nil
 }
 
-// clip limits x. A value that is no number stays.
+// clip limits x. NaN stays.
 func clip(x []float32, limits [2]float32) {
 	for i, v := range x {
 		if v < limits[0] {
