@@ -77,7 +77,7 @@ func TestOptionsApply(t *testing.T) {
 			_, err := OpenQuestionAnswerer(".", Options{FS: fstest.MapFS{}, MaxPixels: 1})
 			return err
 		},
-		"Generator":       func() error { _, err := OpenGenerator(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
+		"Generator":       func() error { _, err := OpenGenerator(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
 		"Translator":      func() error { _, err := OpenTranslator(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
 		"Transcriber":     func() error { _, err := OpenTranscriber(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
 		"ImageClassifier": func() error { _, err := OpenImageClassifier(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
