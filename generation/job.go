@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -174,3 +175,17 @@ func (j *job) take(c Choice) (more bool) {
 	}
 	return true
 }
+
+// softRows appends those soft tokens of a text that are in its tokens [from, to), which begin at a row of the step.
+func (j *job) softRows(soft []models.Soft, from, to, row, dim int) []models.Soft {
+	for _, s := range j.Soft {
+		first, last := max(s.At, from), min(s.At+len(s.X)/dim, to)
+		if first < last {
+			soft = append(soft, models.Soft{At: row + first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim]})
+		}
+	}
+	return soft
+}
+
+// passage is the tokens of the prompt and of the text so far.
+func (j *job) passage() passage { return passage{j.tokens, j.soft} }

@@ -127,14 +127,3 @@ func (p *prefixes) hashes(adapter int, text passage, f func(hash uint64, n int))
 		}
 	}
 }
-
-// common is the number of tokens that both begin with.
-func common(a, b []int) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}

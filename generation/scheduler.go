@@ -216,6 +216,26 @@ func (s *Scheduler) checkMemory(m *models.Memory) error {
 	return nil
 }
 
+// checkSoft returns the keys of a request's soft tokens, or an error if the model cannot take them.
+func (s *Scheduler) checkSoft(r *Request) ([]softKey, error) {
+	if len(r.Soft) == 0 {
+		return nil, nil
+	}
+	if _, ok := s.c.Model.(models.SoftReader); !ok || r.Memory != nil {
+		return nil, check.Errorf(fault.ErrConfig, "the model takes no soft tokens")
+	}
+	dim, end := s.c.Model.Dim(), 0
+	keys := make([]softKey, len(r.Soft))
+	for i, soft := range r.Soft {
+		rows := len(soft.X) / dim
+		if rows == 0 || len(soft.X)%dim != 0 || soft.At < end || rows > len(r.Prompt) || soft.At > len(r.Prompt)-rows {
+			return nil, check.Errorf(fault.ErrShape, "%d elements of soft tokens at token %d of %d, want rows of %d, one group after the other", len(soft.X), soft.At, len(r.Prompt), dim)
+		}
+		keys[i], end = key(soft, dim), soft.At+rows
+	}
+	return keys, nil
+}
+
 // Stats says what the scheduler has done and does.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -60,36 +58,13 @@ func (p passage) common(q passage) int {
 	return n
 }
 
-// checkSoft returns the keys of a request's soft tokens, or an error if the model cannot take them.
-func (s *Scheduler) checkSoft(r *Request) ([]softKey, error) {
-	if len(r.Soft) == 0 {
-		return nil, nil
-	}
-	if _, ok := s.c.Model.(models.SoftReader); !ok || r.Memory != nil {
-		return nil, check.Errorf(fault.ErrConfig, "the model takes no soft tokens")
-	}
-	dim, end := s.c.Model.Dim(), 0
-	keys := make([]softKey, len(r.Soft))
-	for i, soft := range r.Soft {
-		rows := len(soft.X) / dim
-		if rows == 0 || len(soft.X)%dim != 0 || soft.At < end || rows > len(r.Prompt) || soft.At > len(r.Prompt)-rows {
-			return nil, check.Errorf(fault.ErrShape, "%d elements of soft tokens at token %d of %d, want rows of %d, one group after the other", len(soft.X), soft.At, len(r.Prompt), dim)
-		}
-		keys[i], end = key(soft, dim), soft.At+rows
-	}
-	return keys, nil
-}
-
-// softRows appends those soft tokens of a text that are in its tokens [from, to), which begin at a row of the step.
-func (j *job) softRows(soft []models.Soft, from, to, row, dim int) []models.Soft {
-	for _, s := range j.Soft {
-		first, last := max(s.At, from), min(s.At+len(s.X)/dim, to)
-		if first < last {
-			soft = append(soft, models.Soft{At: row + first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim]})
+// common is the number of tokens that both begin with.
+func common(a, b []int) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
 		}
 	}
-	return soft
+	return n
 }
-
-// passage is the tokens of the prompt and of the text so far.
-func (j *job) passage() passage { return passage{j.tokens, j.soft} }
