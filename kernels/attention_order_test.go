@@ -17,7 +17,7 @@ type attentionSetup struct {
 	name               string
 	lenQ, lenK         int
 	dim, valueDim      int
-	heads, kvHeads     int
+	kvHeads            int
 	causal             bool
 	window             int // keys that a query sees, or 0
 	lengths            int // keys of the sequence, or 0

@@ -153,12 +153,12 @@ func TestNumericsDocument(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of the tests of this package, of the kernels below it, and of the models.
+// testFunctions are the names of the tests of this package, of the kernels below it, of the functions of float64, and of the models.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	var files []string
-	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "../models/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "../internal/elementary/*_test.go", "../models/*_test.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

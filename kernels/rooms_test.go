@@ -27,7 +27,7 @@ const (
 // rooms are the packages of kernels, each of which may import only those before it, from the root of
 // the module. Tests may import what they like.
 var rooms = []string{
-	"internal/approx", "internal/half", "internal/meetings", "internal/race",
+	"internal/approx", "internal/elementary", "internal/half", "internal/meetings", "internal/race",
 	"kernels/internal/par",
 	"kernels/internal/order",
 	"kernels/internal/simd",
