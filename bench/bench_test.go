@@ -135,7 +135,7 @@ func run(b *testing.B, ops ...workload.Op) {
 	}
 }
 
-// trans is the part of a name that tells a product's transposes apart.
+// trans returns the part of a name that tells a product's transposes apart.
 func trans(op workload.Op) string {
 	switch op {
 	case workload.GemmNN, workload.BatchGemmNN:

@@ -53,7 +53,7 @@ func StartLM(ws *transformer.Workspace, m models.LanguageModel, memory *models.M
 	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewPages(0).Cache(sequences)}
 }
 
-// undecodable is the error of a decoder that was started with what cannot be decoded with.
+// undecodable returns the error of a decoder that was started with what cannot be decoded with.
 func undecodable(d Decoder) error {
 	if d, ok := d.(*Decoding); ok {
 		return d.err
@@ -74,7 +74,7 @@ func (d *Decoding) Continue(ws *transformer.Workspace, sequence, continuations i
 	return &Decoding{model: d.model, ws: ws, memory: d.memory, cache: cache}, nil
 }
 
-// Cache is the keys and values of the tokens so far.
+// Cache returns the keys and values of the tokens so far.
 func (d *Decoding) Cache() *transformer.Cache { return d.cache }
 
 // Vocab implements Decoder.

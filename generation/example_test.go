@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// llama is a language model of today's kind, with made-up weights.
+// llama returns a language model of today's kind, with made-up weights.
 func llama() *models.Model {
 	m, err := models.New([]byte(`{"model_type": "llama", "vocab_size": 50, "hidden_size": 64, "num_hidden_layers": 2,
 		"num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 128,

@@ -46,7 +46,7 @@ func likelierLast(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(b.token, a.token))
 }
 
-// reaching is the first candidates that together have p, one at least.
+// reaching returns the first candidates that together have p, one at least.
 func reaching(kept []candidate, p float64) []candidate {
 	reached := 0.0
 	for i, c := range kept {
@@ -57,7 +57,7 @@ func reaching(kept []candidate, p float64) []candidate {
 	return kept
 }
 
-// typical is the candidates whose information is closest to the entropy and that together
+// typical returns the candidates whose information is closest to the entropy and that together
 // have a part of the probability, with those as close as the last of them.
 func (w *scratch) typical(kept []candidate, part float64) []candidate {
 	total, entropy := sum(kept), 0.0
@@ -96,7 +96,7 @@ func sum(c []candidate) float64 {
 	return total
 }
 
-// softmax is the probabilities of x, [V], over a temperature; NaN where that overflows, as for
+// softmax returns the probabilities of x, [V], over a temperature; NaN where that overflows, as for
 // +Inf and NaN.
 func (w *scratch) softmax(x []float32, temperature float64) []float32 {
 	w.p = slices.Grow(w.p[:0], len(x))[:len(x)]
@@ -111,7 +111,7 @@ func (w *scratch) softmax(x []float32, temperature float64) []float32 {
 // stretch is the probabilities that are summed at a time.
 const stretch = 1024
 
-// sum32 is the sum of p, and sets w.sums to that of each stretch.
+// sum32 returns the sum of p, and sets w.sums to that of each stretch.
 func sum32(w *scratch, p []float32) float64 {
 	w.sums = w.sums[:0]
 	total := 0.0
@@ -131,7 +131,7 @@ func sum32(w *scratch, p []float32) float64 {
 	return total
 }
 
-// drawAny is the token at a part of the probability, from 0 to 1, without filters.
+// drawAny returns the token at a part of the probability, from 0 to 1, without filters.
 func (w *scratch) drawAny(scores []float32, first int, temperature, at float64) int {
 	p := w.softmax(scores, temperature)
 	at *= sum32(w, p)
@@ -156,10 +156,10 @@ const slack = 1.0 / (1 << 12)
 // buckets are as many as bucket has for numbers from 0 to +Inf.
 const buckets = 0x7f80_0000>>20 + 1
 
-// bucket is the number of one for numbers up to an eighth apart, ascending.
+// bucket returns the number of one for numbers up to an eighth apart, ascending.
 func bucket(x float32) int { return int(math.Float32bits(x) >> 20) }
 
-// floor is a probability that all of the likeliest tokens have that together have a part of
+// floor returns a probability that all of the likeliest tokens have that together have a part of
 // all, with few others.
 func (w *scratch) floor(p []float32, part, all float64) float32 {
 	// All that are less likely have together less than half of what is left out.
@@ -179,7 +179,7 @@ func (w *scratch) floor(p []float32, part, all float64) float32 {
 	return least
 }
 
-// above is the index of the first of x, from one on, that is more than least; len(x) if none is.
+// above returns the index of the first of x, from one on, that is more than least; len(x) if none is.
 // Most are not, so that it looks at several at a time.
 func above(x []float32, from int, least float32) int {
 	for ; from+8 <= len(x); from += 8 {
@@ -194,7 +194,7 @@ func above(x []float32, from int, least float32) int {
 	return from
 }
 
-// argmax is the index of the first largest value, 0 if all are NaN.
+// argmax returns the index of the first largest value, 0 if all are NaN.
 func argmax(x []float32) int {
 	best, top := -1, negInf
 	for i := above(x, 0, top); i < len(x); i = above(x, i+1, top) {
@@ -206,7 +206,7 @@ func argmax(x []float32) int {
 	return best
 }
 
-// largest is the k-th largest of x except for -Inf; the smallest if there are fewer, +Inf if there are none.
+// largest returns the k-th largest of x except for -Inf; the smallest if there are fewer, +Inf if there are none.
 func (w *scratch) largest(x []float32, k int) float32 {
 	best, least := w.values[:0], negInf
 	for i := above(x, 0, least); i < len(x); i = above(x, i+1, least) {
@@ -223,7 +223,7 @@ func (w *scratch) largest(x []float32, k int) float32 {
 	return best[min(k, len(best))-1]
 }
 
-// atLeast is the tokens whose x is no less than least, more than -Inf.
+// atLeast returns the tokens whose x is no less than least, more than -Inf.
 func (w *scratch) atLeast(x []float32, least float32) []int32 {
 	kept := w.tokens[:0]
 	least = math.Nextafter32(least, negInf)
@@ -239,7 +239,7 @@ func descending(x []float32) []float32 {
 	return x
 }
 
-// logProbs is the logarithms of the probabilities of a token, and of the n most likely.
+// logProbs returns the logarithms of the probabilities of a token, and of the n most likely.
 func (w *scratch) logProbs(logits []float32, token, n int) (float32, []TokenLogProb) {
 	first := argmax(logits)
 	all := float64(logits[first]) - elementary.Log(float64(w.softmax(logits, 1)[first]))

@@ -20,7 +20,7 @@ type Proposer interface {
 	Propose(dst []int, most int) []int
 }
 
-// forced is the token that Choose would choose whatever the logits are, if they are numbers.
+// forced returns the token that Choose would choose whatever the logits are, if they are numbers.
 func (s *Sampler) forced() (token int, ok bool) {
 	c := &s.config
 	f, ok := c.Constraint.(Forcer)

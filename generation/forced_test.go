@@ -23,7 +23,7 @@ var (
 
 const endToken = 49
 
-// spelling is a vocabulary of 50 tokens: letters, pieces of several, and the end.
+// spelling returns a vocabulary of 50 tokens: letters, pieces of several, and the end.
 func spelling(t testing.TB, pieces ...string) (v *grammar.Vocabulary, long []int) {
 	t.Helper()
 	tokens := make([][]byte, 50)

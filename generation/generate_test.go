@@ -15,7 +15,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// tiny is a language model of few tokens, with weights large enough that its
+// tiny returns a language model of few tokens, with weights large enough that its
 // predictions differ.
 func tiny(t testing.TB, vocab int) *models.Model {
 	t.Helper()

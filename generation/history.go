@@ -41,7 +41,7 @@ func newHistory(prompt []int, distinct bool, n int) *history {
 	return h
 }
 
-// generated is the number of tokens after the prompt.
+// generated returns the number of tokens after the prompt.
 func (h *history) generated() int { return len(h.tokens) - h.prompt }
 
 func (h *history) push(token int) {
@@ -165,7 +165,7 @@ func (g *ngrams) pop(tokens []int) {
 	}
 }
 
-// first is the last place of source, whose tokens were noted, before which come the last
+// first returns the last place of source, whose tokens were noted, before which come the last
 // n-1 tokens of text, or none if that is negative; next is the one before that.
 func (g *ngrams) first(source, text []int) int {
 	if len(text) < g.n-1 {
@@ -183,7 +183,7 @@ func (g *ngrams) next(source, text []int, at int) int {
 	return g.matching(source, text[len(text)-(g.n-1):], g.before[at])
 }
 
-// matching is the first place from at on that last comes before, not another of its hash.
+// matching returns the first place from at on that last comes before, not another of its hash.
 func (g *ngrams) matching(source, last []int, at int32) int {
 	for at != noPlace && !slices.Equal(source[int(at)-g.n+1:at], last) {
 		at = g.before[at]

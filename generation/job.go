@@ -43,13 +43,13 @@ func (j *job) release() {
 	j.guesses.release()
 }
 
-// left is the number of tokens that are to pass before the next one is chosen.
+// left returns the number of tokens that are to pass before the next one is chosen.
 func (j *job) left() int { return len(j.tokens) - j.history.Len() }
 
 // shares reports whether the history of the text is that of all that begin alike: others depend on their memory too.
 func (j *job) shares() bool { return j.Memory == nil }
 
-// recall is the rows of the memory.
+// recall returns the rows of the memory.
 func (j *job) recall() int {
 	if j.Memory == nil {
 		return 0
@@ -187,5 +187,5 @@ func (j *job) softRows(soft []models.Soft, from, to, row, dim int) []models.Soft
 	return soft
 }
 
-// passage is the tokens of the prompt and of the text so far.
+// passage returns the tokens of the prompt and of the text so far.
 func (j *job) passage() passage { return passage{j.tokens, j.soft} }

@@ -16,7 +16,7 @@ type pace struct {
 	part     float64 // of a token, for which the steps before had room
 }
 
-// undisturbed is the seconds of a step of some texts without prompts. While prompts come one after another there are
+// undisturbed returns the seconds of a step of some texts without prompts. While prompts come one after another there are
 // no such steps, and texts become more.
 func (p *pace) undisturbed(decoding int) float64 {
 	share := float64(decoding) / float64(p.rows)

@@ -17,7 +17,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("generation: a request's hook, constraint or StopWhen panicked: %v", e.Value)
 }
 
-// Unwrap is the panic's value if that is an error.
+// Unwrap returns the panic's value if that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

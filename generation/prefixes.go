@@ -32,7 +32,7 @@ func newPrefixes(step int) *prefixes {
 	return p
 }
 
-// find is the prefix that most of the tokens begin with, of those with an adapter, and how many of them; nil without one that has as many as
+// find returns the prefix that most of the tokens begin with, of those with an adapter, and how many of them; nil without one that has as many as
 // a step.
 func (p *prefixes) find(adapter int, text passage) (best *prefix, rows int) {
 	p.hashes(adapter, text, func(hash uint64, n int) {

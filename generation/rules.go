@@ -53,7 +53,7 @@ type SequenceBias struct {
 	Bias   float64
 }
 
-// usable is a fault.ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
+// usable returns a fault.ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
 func (r *Rules) usable(logits []float32) error {
 	if r != nil && r.RemoveInvalid {
 		return nil

@@ -89,7 +89,7 @@ type Sampler struct {
 	past  []rand.PCG // at the places before; none where nothing is drawn
 }
 
-// NewSampler is a sampler for a text. Errors match fault.ErrOption for an option, fault.ErrConfig for Vocab and Rules, fault.ErrToken
+// NewSampler returns a sampler for a text. Errors match fault.ErrOption for an option, fault.ErrConfig for Vocab and Rules, fault.ErrToken
 // for tokens.
 func NewSampler(c SamplerConfig) (*Sampler, error) {
 	if err := c.check(); err != nil {
@@ -159,7 +159,7 @@ func (s *Sampler) pick(w *scratch, logits []float32) (token int, err error) {
 	return token, s.Accept(token)
 }
 
-// score is the logits after hook, rules and constraint, and the best of them.
+// score returns the logits after hook, rules and constraint, and the best of them.
 func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first int, err error) {
 	c := &s.config
 	if len(logits) != c.Vocab {
@@ -285,7 +285,7 @@ func (s *Sampler) Undo(n int) error {
 	return nil
 }
 
-// Len is the number of tokens that were chosen or accepted.
+// Len returns the number of tokens that were chosen or accepted.
 func (s *Sampler) Len() int { return s.length }
 
 func (c *SamplerConfig) unfiltered() bool {
@@ -297,7 +297,7 @@ func (c *SamplerConfig) topK() bool { return c.TopK > 0 && c.TopK < c.Vocab }
 // within reports whether a filter by probability leaves anything out.
 func within(p float64) bool { return p > 0 && p < 1 }
 
-// filter is the tokens of scores that temperature and filters leave, first being the best of them; none
+// filter returns the tokens of scores that temperature and filters leave, first being the best of them; none
 // if that is not a finite number.
 func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candidate {
 	top := float64(scores[first])

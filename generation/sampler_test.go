@@ -24,7 +24,7 @@ func sampler(t testing.TB, c generation.SamplerConfig) *generation.Sampler {
 	return tftest.Must(generation.NewSampler(c))(t)
 }
 
-// choices is the tokens that s chooses from logits that are always the same.
+// choices returns the tokens that s chooses from logits that are always the same.
 func choices(t *testing.T, s *generation.Sampler, logits []float32, n int) (tokens []int) {
 	t.Helper()
 	for range n {

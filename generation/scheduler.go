@@ -81,7 +81,7 @@ type Stats struct {
 	Preempted      uint64 // texts that had to wait for memory after they had begun
 }
 
-// NewScheduler is a scheduler without requests. While there are none it has no goroutine, and needs no Close.
+// NewScheduler returns a scheduler without requests. While there are none it has no goroutine, and needs no Close.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Model == nil {
 		return nil, check.Errorf(fault.ErrConfig, "scheduler without a model")
@@ -187,7 +187,7 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	return j, nil
 }
 
-// adapter is the number of the model's adapter with a name, 0 without a name.
+// adapter returns the number of the model's adapter with a name, 0 without a name.
 func (s *Scheduler) adapter(name string) (int, error) {
 	if name == "" {
 		return 0, nil

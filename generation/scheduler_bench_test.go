@@ -60,7 +60,7 @@ func times(b *testing.B, m *models.Model, s *generation.Scheduler, prompt []int,
 	return at
 }
 
-// quantile is the p-quantile of x, which it sorts.
+// quantile returns the p-quantile of x, which it sorts.
 func quantile(x []float64, p float64) float64 {
 	slices.Sort(x)
 	return x[int(p*float64(len(x)-1)+0.5)]
@@ -296,7 +296,7 @@ func BenchmarkSoak(b *testing.B) {
 	}
 }
 
-// residentMiB is the memory that is resident; 0 where it is not known.
+// residentMiB returns the memory that is resident; 0 where it is not known.
 func residentMiB() float64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	if fields := strings.Fields(string(text)); len(fields) > 1 {

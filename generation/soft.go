@@ -32,7 +32,7 @@ func key(s models.Soft, dim int) softKey {
 	return softKey{s.At, len(s.X) / dim, sha256.Sum256(data)}
 }
 
-// until is the first n tokens.
+// until returns the first n tokens.
 func (p passage) until(n int) passage {
 	soft := p.soft
 	for len(soft) > 0 && soft[len(soft)-1].at >= n {
@@ -41,7 +41,7 @@ func (p passage) until(n int) passage {
 	return passage{p.tokens[:n], soft}
 }
 
-// common is the number of tokens that both begin with. Vectors are equal as a whole or not at all: where they differ, or where only
+// common returns the number of tokens that both begin with. Vectors are equal as a whole or not at all: where they differ, or where only
 // one of the two has some, nothing from their first placeholder on is common.
 func (p passage) common(q passage) int {
 	n := common(p.tokens, q.tokens)
@@ -58,7 +58,7 @@ func (p passage) common(q passage) int {
 	return n
 }
 
-// common is the number of tokens that both begin with.
+// common returns the number of tokens that both begin with.
 func common(a, b []int) int {
 	n := min(len(a), len(b))
 	for i := range n {

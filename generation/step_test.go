@@ -16,7 +16,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// sized is a decoder whose sizes all formats of weights allow.
+// sized returns a decoder whose sizes all formats of weights allow.
 func sized(t testing.TB, o models.Options) *models.Model {
 	t.Helper()
 	config := `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2,

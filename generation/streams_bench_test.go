@@ -23,7 +23,7 @@ var (
 	benchStall   = flag.Float64("stall", 0, "SchedulerConfig.Stall of BenchmarkLongPrompt")
 )
 
-// benchLM is the model that the flags name.
+// benchLM returns the model that the flags name.
 func benchLM(b *testing.B) *models.Model {
 	format, held := tftest.Must(kernels.ParseFormat(*benchWeights))(b), tftest.Must(kernels.ParseFormat(*benchCache))(b)
 	o := models.Options{WeightFormat: format, CacheFormat: held}

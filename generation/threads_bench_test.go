@@ -36,7 +36,7 @@ func (s sameLayers) Tensor(name string, shape ...int) ([]float32, error) {
 // The shape of BenchmarkThreads' model: 1.5 billion weights.
 const llamaLayers, llamaKVHeads, llamaHeadDim = 23, 8, 64
 
-// llamaOf is a model of that shape, a head of the same format included, or one of few weights whose keys and values
+// llamaOf returns a model of that shape, a head of the same format included, or one of few weights whose keys and values
 // are of the same shape.
 func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim, hidden int) *models.Model {
 	o := models.Options{WeightFormat: format, CacheFormat: kernels.FormatF16, WeightFormats: []models.NamedFormat{{Pattern: "lm_head.*", Format: format}}}
@@ -125,7 +125,7 @@ func BenchmarkThreads(b *testing.B) {
 	}
 }
 
-// readBandwidth is the best of three reads of 128 MiB for each thread, in GB a second.
+// readBandwidth returns the best of three reads of 128 MiB for each thread, in GB a second.
 func readBandwidth(threads int) (best float64) {
 	const words = 16 << 20
 	memory := make([][]uint64, threads)

@@ -37,10 +37,10 @@ const huge = mem.MaxInt/2 + 1 // twice it overflows
 // two, that is not checked for overflow: such a product is what it was.
 func wrapped(n, factor int) int { return n + (mem.MaxInt/factor+1)*2 }
 
-// zeros is an operand of n elements.
+// zeros returns an operand of n elements.
 func zeros(n int) []float32 { return make([]float32, n) }
 
-// sized are the wrong values of a size: negative, and one whose product with
+// sized returns the wrong values of a size: negative, and one whose product with
 // any other size overflows.
 func sized(names ...string) (bad []badArg) {
 	for _, n := range names {
@@ -49,7 +49,7 @@ func sized(names ...string) (bad []badArg) {
 	return bad
 }
 
-// lengths are the wrong lengths of slices that must have n elements.
+// lengths returns the wrong lengths of slices that must have n elements.
 func lengths(n int, names ...string) (bad []badArg) {
 	for _, name := range names {
 		for _, l := range []int{n - 1, n + 1, 0} {
@@ -59,7 +59,7 @@ func lengths(n int, names ...string) (bad []badArg) {
 	return bad
 }
 
-// matrixArg are the wrong values of a rows x cols matrix with its leading dimension.
+// matrixArg returns the wrong values of a rows x cols matrix with its leading dimension.
 func matrixArg(name string, rows, cols, ld int) []badArg {
 	n := (rows-1)*ld + cols
 	return []badArg{
@@ -93,7 +93,7 @@ func cat(lists ...[]badArg) (all []badArg) {
 // elements, row kernels rows x cols, cols a power of two, and GEMM m, k and width.
 type apiSize struct{ n, rows, cols, m, width, k int }
 
-// apiCalls is the whole API, the functions of the package and the methods of
+// apiCalls returns the whole API, the functions of the package and the methods of
 // threads, with right and wrong arguments.
 func apiCalls() []call {
 	return slices.Concat(
@@ -104,7 +104,7 @@ func apiCalls() []call {
 	)
 }
 
-// rowAPI is the row kernels and the elementwise functions. Data makes their
+// rowAPI returns the row kernels and the elementwise functions. Data makes their
 // operands.
 func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
 	n, rows, cols := size.n, size.rows, size.cols
@@ -281,7 +281,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 	return calls
 }
 
-// ceilPower is the least power of two above n.
+// ceilPower returns the least power of two above n.
 func ceilPower(n int) int { return 1 << bits.Len(uint(n)) }
 
 // attentionAPI is Attention, with each field of its parameters wrong in turn.

@@ -33,7 +33,7 @@ func (c call) onThreads(threads Threads) call {
 	return c
 }
 
-// panicOf is the text of the panic in which f ends, "" if it returns.
+// panicOf returns the text of the panic in which f ends, "" if it returns.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -17,7 +17,7 @@ import (
 // See also BLHD.
 type Strides struct{ Batch, Head, Row int }
 
-// BLHD is the strides of a tensor of [batch, length, heads, dim]. row is the distance
+// BLHD returns the strides of a tensor of [batch, length, heads, dim]. row is the distance
 // from a position to the next: heads*dim for a contiguous tensor, and 3*heads*dim for
 // queries, keys or values in a fused projection of [batch, length, 3*heads*dim].
 func BLHD(length, row, dim int) Strides { return Strides{Batch: length * row, Head: dim, Row: row} }

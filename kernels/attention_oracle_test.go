@@ -34,7 +34,7 @@ func closeTo(got float32, want, bias float64) bool {
 	return math.IsNaN(want) && math.IsNaN(g) || math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)
 }
 
-// oracle is the call in float64, from the definitions: [Batch, Heads, LenQ,
+// oracle returns the call in float64, from the definitions: [Batch, Heads, LenQ,
 // ValueDim] and [Batch, Heads, LenQ, LenK]; and for each query the largest sum of
 // the absolute biases of a key that it sees.
 func oracle(p *AttentionParams) (out, weights, biases []float64) {

@@ -47,7 +47,7 @@ var attentionSetups = []attentionSetup{
 	{name: "pages int8", lenQ: 14, lenK: 520, dim: 64, causal: true, window: 300, pages: true, format: FormatInt8},
 }
 
-// params are the arguments for operands of a kind.
+// params returns the arguments for operands of a kind.
 func (s attentionSetup) params(kind string) AttentionParams {
 	heads, kv, valueDim := 2, 2, s.dim
 	if s.kvHeads > 0 {
@@ -166,7 +166,7 @@ func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []floa
 	return all.Out
 }
 
-// some are the queries [from, to) by themselves.
+// some returns the queries [from, to) by themselves.
 func (s attentionSetup) some(p AttentionParams, from, to int) AttentionParams {
 	past := s.lenK - s.lenQ + from
 	lenK := s.lenK

@@ -37,22 +37,22 @@ func NewPages(f Format, heads, rows, dim int) *Pages {
 	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
 }
 
-// Format is the elements' format.
+// Format returns the elements' format.
 func (p *Pages) Format() Format { return Format(p.pages.Format) }
 
-// Heads is the number of heads.
+// Heads returns the number of heads.
 func (p *Pages) Heads() int { return p.pages.Heads }
 
-// Rows is the number of rows of a page.
+// Rows returns the number of rows of a page.
 func (p *Pages) Rows() int { return p.pages.Rows }
 
-// Dim is the number of elements of a row of a head.
+// Dim returns the number of elements of a row of a head.
 func (p *Pages) Dim() int { return p.pages.Dim }
 
-// Len is the number of pages: 0, 1 and so on up to Len()-1.
+// Len returns the number of pages: 0, 1 and so on up to Len()-1.
 func (p *Pages) Len() int { return p.pages.Len() }
 
-// Bytes is the memory of a page.
+// Bytes returns the memory of a page.
 func (p *Pages) Bytes() int { return p.pages.Bytes() }
 
 // Grow makes n pages of them, or some more, unless there are as many. The new ones hold zeros, and take
@@ -117,7 +117,7 @@ type AttentionSequence struct {
 	Pages []int32
 }
 
-// inPages is the pages as drivers take them.
+// inPages returns the pages as drivers take them.
 func (p *Pages) inPages() *kv.Pages {
 	if p == nil {
 		return nil

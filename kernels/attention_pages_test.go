@@ -33,7 +33,7 @@ func inPagesOf(r *rand.Rand, f Format, rows, batch, heads, lenK, dim int, x []fl
 	return p.fill(NewPages(f, heads, rows, dim), x, s)
 }
 
-// alike is a tensor of values in pages with the same tables.
+// alike returns a tensor of values in pages with the same tables.
 func (p paged) alike(dim int, x []float32, s *Strides) paged {
 	return p.fill(NewPages(p.pages.Format(), p.heads, p.pages.Rows(), dim), x, s)
 }
@@ -224,7 +224,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// pagesAPI is the functions of Pages.
+// pagesAPI returns the functions of Pages.
 func pagesAPI(data func(n int) []float32) []call {
 	pages, bytes := NewPages(FormatBF16, 2, 4, 8), NewPages(FormatInt8, 2, 4, 8)
 	pages.Grow(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// network is a feed-forward network with random weights, and its arguments.
+// network returns a feed-forward network with random weights, and its arguments.
 func network(r *rand.Rand, rows, d, h, n int, gated, rest bool) FeedForwardParams {
 	pack := func(n, k int) *PackedB {
 		w := randomSlice(r, n*k)
@@ -32,7 +32,7 @@ func network(r *rand.Rand, rows, d, h, n int, gated, rest bool) FeedForwardParam
 	return p
 }
 
-// products is the network by GemmPacked and Mul.
+// products returns the network by GemmPacked and Mul.
 func (p FeedForwardParams) products() []float32 {
 	h := p.Up.N()
 	up, dst := make([]float32, p.Rows*h), make([]float32, len(p.Dst))

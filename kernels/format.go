@@ -38,7 +38,7 @@ const (
 	FormatQ3_K   = Format(weights.Q3_K)   // integers from -4 to 3, each 16 with a scale of 6 bits, each 256 with one of 16
 )
 
-// String is the format's name in lower case.
+// String returns the format's name in lower case.
 func (f Format) String() string { return weights.Format(f).String() }
 
 // ParseFormat returns the format with that name. Upper and lower case are equal: String returns "q8_0", GGUF writes Q8_0.
@@ -50,7 +50,7 @@ func ParseFormat(name string) (Format, error) {
 	return Format(f), nil
 }
 
-// Block is the number of elements of a block of the format in a file, and its number of bytes. A block is that of the GGUF type
+// Block returns the number of elements of a block of the format in a file, and its number of bytes. A block is that of the GGUF type
 // with the same name, or one number. Both are 0 for FormatInt8 and FormatBF16Fast, which no file uses.
 func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block() }
 

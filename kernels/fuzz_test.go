@@ -27,10 +27,10 @@ func (s *source) byte() byte {
 	return b
 }
 
-// upTo is a number in [0, n], n < 256.
+// upTo returns a number in [0, n], n < 256.
 func (s *source) upTo(n int) int { return int(s.byte()) % (n + 1) }
 
-// float is a plain number mostly, and any bits of a float32 now and then: after
+// float returns a plain number mostly, and any bits of a float32 now and then: after
 // the byte 0xff, which is also that of the largest NaN.
 func (s *source) float() float32 {
 	b := s.byte()

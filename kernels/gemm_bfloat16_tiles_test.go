@@ -93,7 +93,7 @@ func (x *fastProduct) reference() []float32 {
 	return c
 }
 
-// sum is the sum of the products of row i and column j.
+// sum returns the sum of the products of row i and column j.
 func (x *fastProduct) sum(i, j int) float32 {
 	exact := func() *big.Float { return new(big.Float).SetPrec(300) }
 	rounded := func(f *big.Float) float32 {

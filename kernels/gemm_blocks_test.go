@@ -213,7 +213,7 @@ func TestPackBBlocksOfNumbers(t *testing.T) {
 	}
 }
 
-// packAs is the matrix of a case in some format.
+// packAs returns the matrix of a case in some format.
 func (x *int8Data) packAs(f Format) *PackedB {
 	return PackBRows(f, x.n, x.k, func(j int, dst []float32) {
 		for p := range dst {

@@ -97,7 +97,7 @@ func (s formatSet) bytes() int {
 	return n
 }
 
-// clone is the same elsewhere in memory.
+// clone returns the same elsewhere in memory.
 func (s formatSet) clone() (c formatSet) {
 	for _, p := range s.packed {
 		q := *p

@@ -73,16 +73,16 @@ type Epilogue struct {
 // keeps no reference to B, and is safe for concurrent use.
 type PackedB struct{ matrix weights.Matrix }
 
-// K is the number of rows of op(B).
+// K returns the number of rows of op(B).
 func (b *PackedB) K() int { return b.matrix.K }
 
-// N is the number of columns of op(B).
+// N returns the number of columns of op(B).
 func (b *PackedB) N() int { return b.matrix.N }
 
-// Format is the format of the elements.
+// Format returns the format of the elements.
 func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 
-// Bytes is the memory that the packed elements take.
+// Bytes returns the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
 // Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are as the format rounded them.

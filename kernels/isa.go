@@ -17,7 +17,7 @@ const (
 	AVX512  = ISA(simd.AVX512)  // amd64: AVX-512 F, BW, DQ and VL
 )
 
-// String is the tier's name in lower case, as [ParseISA] and the environment variable
+// String returns the tier's name in lower case, as [ParseISA] and the environment variable
 // AVOFORMER_ISA take it.
 func (i ISA) String() string { return simd.ISA(i).String() }
 
@@ -27,7 +27,7 @@ func ParseISA(name string) (ISA, error) {
 	return ISA(i), err
 }
 
-// Active is the tier that kernels run on now: the best one, or what the
+// Active returns the tier that kernels run on now: the best one, or what the
 // environment variable AVOFORMER_ISA forces.
 func Active() ISA { return ISA(simd.Active()) }
 

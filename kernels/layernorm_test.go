@@ -15,7 +15,7 @@ import (
 
 // Tests of LayerNorm, AddLayerNorm, RMSNorm and AddRMSNorm.
 
-// layerNormBound is the bound of LayerNorm's comment for one element, roundings
+// layerNormBound returns the bound of LayerNorm's comment for one element, roundings
 // being what those of the row's sums add up to.
 func layerNormBound(roundings, want, x, mean, rstd, weight float64) float64 {
 	z := math.Abs(x-mean) * rstd

@@ -153,7 +153,7 @@ func TestNumericsDocument(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of the tests of this package, of the kernels below it, of the functions of float64, and of the models.
+// testFunctions returns the names of the tests of this package, of the kernels below it, of the functions of float64, and of the models.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -69,7 +69,7 @@ func NewPacker(f Format, n, k int) *Packer {
 	return newPacker(fn, f, n, k)
 }
 
-// PackedBytes is the value of [PackedB.Bytes] for an n x k matrix B^T in the format f on the active tier. It packs nothing, and
+// PackedBytes returns the value of [PackedB.Bytes] for an n x k matrix B^T in the format f on the active tier. It packs nothing, and
 // takes no memory.
 func PackedBytes(f Format, n, k int) int {
 	const fn = "PackedBytes"
@@ -100,7 +100,7 @@ func checkBlocks(fn string, f Format, k int) {
 	}
 }
 
-// Rows is the granularity of parts: the first row of a part is a multiple of Rows, and so is the number of its rows unless it is
+// Rows returns the granularity of parts: the first row of a part is a multiple of Rows, and so is the number of its rows unless it is
 // the last part.
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 

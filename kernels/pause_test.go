@@ -169,7 +169,7 @@ func threadTimes() (ran, waited int64, known bool) {
 	return ran, waited, known
 }
 
-// spinning is a load that can be preempted anywhere.
+// spinning returns a load that can be preempted anywhere.
 func spinning() func() {
 	x := 1.0
 	return func() {
@@ -237,7 +237,7 @@ func pauses(load func() func()) time.Duration {
 	return 0
 }
 
-// pauseHistogram is a copy of the durations of all stops of the world so far.
+// pauseHistogram returns a copy of the durations of all stops of the world so far.
 func pauseHistogram() metrics.Float64Histogram {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(s)

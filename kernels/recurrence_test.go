@@ -86,7 +86,7 @@ func TestRecurrence(t *testing.T) {
 	})
 }
 
-// recurred is the state and the results of the definition.
+// recurred returns the state and the results of the definition.
 func recurred(p RecurrenceParams) (state, dst []float64) {
 	wide := func(x []float32) (y []float64) {
 		for _, v := range x {

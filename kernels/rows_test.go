@@ -23,7 +23,7 @@ var (
 	nan32 = float32(math.NaN())
 )
 
-// ulp32 is the distance between float32 numbers around x, the denormals' where
+// ulp32 returns the distance between float32 numbers around x, the denormals' where
 // x is below the normal numbers.
 func ulp32(x float64) float64 {
 	_, e := math.Frexp(x)
@@ -71,7 +71,7 @@ func inPlaceToo(t *testing.T, x []float32, f func(t *testing.T, dst, x []float32
 	}
 }
 
-// aligned is a slice that begins with a cache line.
+// aligned returns a slice that begins with a cache line.
 func aligned(n int) []float32 {
 	s := make([]float32, n+15)
 	for uintptr(unsafe.Pointer(&s[0]))%64 != 0 {

@@ -68,7 +68,7 @@ func TestMaskedSoftmax(t *testing.T) {
 	})
 }
 
-// maskedSoftmaxDefinition is the softmax by the definitions of the terms, and how far from it, as a
+// maskedSoftmaxDefinition returns the softmax by the definitions of the terms, and how far from it, as a
 // part of an element, results may be.
 func maskedSoftmaxDefinition(p SoftmaxParams, x []float32) (want []float64, tolerance float64) {
 	rows := p.Batch * p.Heads * p.LenQ

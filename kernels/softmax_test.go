@@ -14,7 +14,7 @@ import (
 
 // Tests of Softmax and LogSoftmax.
 
-// softmaxBound is the bound of Softmax's comment.
+// softmaxBound returns the bound of Softmax's comment.
 func softmaxBound(x, want, max float64, cols int) float64 {
 	return want*(16+math.Abs(x-max)+float64(min(cols, 8192))/8)*0x1p-24 + 0x1p-126
 }

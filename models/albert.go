@@ -51,7 +51,7 @@ func newALBERT(c *Checkpoint) (*Model, error) {
 	return config.heads(c, &Model{Encoder: e}, body, e.Tokens)
 }
 
-// stack is the layers in the order in which they are passed; a layer may be there several times.
+// stack returns the layers in the order in which they are passed; a layer may be there several times.
 func (config *albertConfig) stack(c *Checkpoint, l *transformer.Loader, layer transformer.LayerConfig) *transformer.Stack {
 	var groups [][]*transformer.Layer // [groups, inner]
 	for g := 0; g < config.Groups && !c.Loader.Stopped(); g++ {

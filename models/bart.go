@@ -63,7 +63,7 @@ var bartNames = transformer.StackNames{Layers: "layers.%d.", Norm: "layer_norm."
 
 var bartNorm = transformer.NormConfig{Eps: 1e-5}
 
-// layers is the configuration of a layer of the encoder and one of the decoder.
+// layers returns the configuration of a layer of the encoder and one of the decoder.
 func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder transformer.LayerConfig, err error) {
 	activation, sharpness, err := c.doc.FeedActivation("activation_function", f.Activation)
 	switch {
@@ -87,7 +87,7 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 	return encoder, decoder, err
 }
 
-// bart is an encoder-decoder whose embedders are e and d, and whose head is tied to shared. Where normalization comes
+// bart returns an encoder-decoder whose embedders are e and d, and whose head is tied to shared. Where normalization comes
 // first, there is one after the last layer too.
 func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transformer.Embedding, e, d block.Embedder, normFirst bool) (*Model, error) {
 	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
@@ -182,12 +182,12 @@ func (c *Checkpoint) bartHead(d *block.Decoder, shared *transformer.Embedding, t
 	return nil
 }
 
-// bartBody is the loader of what is not head.
+// bartBody returns the loader of what is not head.
 func (c *Checkpoint) bartBody() *transformer.Loader {
 	return c.Loader.Under("shared.weight", "model.", "")
 }
 
-// tables are the embeddings of encoder and decoder: those that a checkpoint has for each, or the one that they share.
+// tables returns the embeddings of encoder and decoder: those that a checkpoint has for each, or the one that they share.
 func (f *bartFields) tables(body *transformer.Loader) (shared, encoder, decoder *transformer.Embedding) {
 	e, d := body.At("encoder.embed_tokens."), body.At("decoder.embed_tokens.")
 	if !f.Tied && e.Has("weight") && d.Has("weight") {

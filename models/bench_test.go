@@ -109,7 +109,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(resident())/(1<<10), "MiB")
 }
 
-// resident is the most memory that this process had resident, in KiB; 0 where it is not known.
+// resident returns the most memory that this process had resident, in KiB; 0 where it is not known.
 func resident() (kb int) {
 	text, _ := os.ReadFile("/proc/self/status")
 	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {

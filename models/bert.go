@@ -40,7 +40,7 @@ var bertDefaults = bertConfig{
 	Positions: "absolute", Tied: true,
 }
 
-// layer is the configuration of a layer of the encoder.
+// layer returns the configuration of a layer of the encoder.
 func (c bertConfig) layer(d configuration.Document) (transformer.LayerConfig, error) {
 	activation, sharpness, err := d.FeedActivation("hidden_act", c.Activation)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 	})
 }
 
-// bertMaskedLM is the head for masked words whose tensors l has.
+// bertMaskedLM returns the head for masked words whose tensors l has.
 func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embedding, activation string, eps float32, tied bool) (Head, error) {
 	act, err := c.doc.Activation("hidden_act", activation)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embe
 	return c.maskedWords(l.At("transform.dense."), c.Config.Dim, act, norm, c.vocabulary(l, words, tied)), nil
 }
 
-// loadBERT is the encoder whose tensors body has, with first as the position of the
+// loadBERT returns the encoder whose tensors body has, with first as the position of the
 // first token; above 0 it is that after the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*block.TextEncoder, error) {
 	layer, err := config.layer(c.doc)
@@ -156,7 +156,7 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 	return b, nil
 }
 
-// directed is the mask of BERT's encoder: causal where the configuration calls it a decoder.
+// directed returns the mask of BERT's encoder: causal where the configuration calls it a decoder.
 func (c *Checkpoint) directed() (*transformer.Mask, error) {
 	var says struct {
 		Decoder bool `json:"is_decoder"`
@@ -167,7 +167,7 @@ func (c *Checkpoint) directed() (*transformer.Mask, error) {
 	return transformer.Causal(), nil
 }
 
-// bertEmbedder is the embeddings of the given width whose tensors tables has; first is that of loadBERT.
+// bertEmbedder returns the embeddings of the given width whose tensors tables has; first is that of loadBERT.
 func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (block.Embedder, error) {
 	if config.MaxPositions <= first {
 		return block.Embedder{}, c.doc.Errorf("max_position_embeddings", "the first position is %d", first)
@@ -188,7 +188,7 @@ func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader,
 	return e, nil
 }
 
-// bertGGUFNames gives llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has instead.
+// bertGGUFNames returns llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has instead.
 func bertGGUFNames(r *llamacpp.Reader) func(name string) string {
 	return llamacpp.Names("encoder.layer.", map[string]string{
 		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",

@@ -45,7 +45,7 @@ type Checkpoint struct {
 // table of transformers' configuration classes, and a warning of the [Model] if the table does not have it.
 func (c *Checkpoint) Decode(into any) error { return c.doc.Decode(into) }
 
-// Errorf is an error about a field of config.json. It names the file, the field and its value, and matches fault.ErrConfig.
+// Errorf returns an error about a field of config.json. It names the file, the field and its value, and matches fault.ErrConfig.
 func (c *Checkpoint) Errorf(field, format string, args ...any) error {
 	return c.doc.Errorf(field, format, args...)
 }
@@ -94,7 +94,7 @@ func builderOf(modelType string) (Builder, bool) {
 	return b, ok
 }
 
-// decoderModel is the model of the decoder d with the head that the architecture names:
+// decoderModel returns the model of the decoder d with the head that the architecture names:
 // the embedding itself to logits where the checkpoint ties the two; a classifier of each
 // text by its last token that is not padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
@@ -106,7 +106,7 @@ func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
 	return m, err
 }
 
-// decoderHead is the model by what its architecture's name says of the head.
+// decoderHead returns the model by what its architecture's name says of the head.
 func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 	lm := c.Loader.Under("weight", "lm_head.", "embed_out.")        // the latter for GPT-NeoX's
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
@@ -154,7 +154,7 @@ func (c *Checkpoint) poolBeforePadding() (block.Pooling, error) {
 	return block.PoolAt(block.LastBut(pad.Token)), err
 }
 
-// classify is the last layer of a classifier, whose labels are as many as the
+// classify returns the last layer of a classifier, whose labels are as many as the
 // configuration names, or as its weight has rows.
 func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transformer.Linear {
 	if len(c.Config.Labels) == 0 {
@@ -167,7 +167,7 @@ func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transfo
 	return l.Linear(in, len(c.Config.Labels), bias)
 }
 
-// vocabulary is the last layer of a masked language model: decoder, whose weight is that of
+// vocabulary returns the last layer of a masked language model: decoder, whose weight is that of
 // the embedding where the configuration ties them, and which has the tensor bias, or decoder.bias,
 // which goes before it.
 func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedding, tied bool) *transformer.Linear {
@@ -183,7 +183,7 @@ func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedd
 	return l.LinearOf(words.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, words.Dim), b)
 }
 
-// unknownHead is the error of an architecture with a head that is not supported.
+// unknownHead returns the error of an architecture with a head that is not supported.
 func (c *Checkpoint) unknownHead() error {
 	return c.doc.Errorf("architectures", "this head is not supported")
 }
@@ -233,7 +233,7 @@ func (c *Checkpoint) heads(m *Model, own ownHeads) (*Model, error) {
 	return m, nil
 }
 
-// ignoring is a head that needs no tensors, and leaves those of other heads alone.
+// ignoring returns a head that needs no tensors, and leaves those of other heads alone.
 func (c *Checkpoint) ignoring(patterns ...string) func() error {
 	return func() error {
 		c.Loader.Ignore(patterns...)
@@ -248,19 +248,19 @@ func (c *Checkpoint) pooler(m *Model, l *transformer.Loader) *transformer.Linear
 	return dense
 }
 
-// sequenceLabels is the head for labels of sequences: the hidden state of the first token goes through a dense layer, an
+// sequenceLabels returns the head for labels of sequences: the hidden state of the first token goes through a dense layer, an
 // activation and the layer that l has.
 func (c *Checkpoint) sequenceLabels(dense *transformer.Linear, act func(t kernels.Threads, x []float32), l *transformer.Loader) Head {
 	return &block.Head{Pool: block.PoolFirst, Dense: dense, Act: act, Last: c.classify(l, c.Config.Dim, true)}
 }
 
-// maskedWords is the head for masked words: a dense layer to some width, an activation, a normalization, and the layer to
+// maskedWords returns the head for masked words: a dense layer to some width, an activation, a normalization, and the layer to
 // the vocabulary.
 func (c *Checkpoint) maskedWords(dense *transformer.Loader, width int, act kernels.Activation, norm *transformer.Norm, last *transformer.Linear) Head {
 	return &block.Head{Dense: dense.Linear(c.Config.Dim, width, true), Act: block.Activate(act), Norm: norm, Last: last}
 }
 
-// projection is the layer to the vocabulary in l, which has a bias. Its weight is the embedding where the two are tied.
+// projection returns the layer to the vocabulary in l, which has a bias. Its weight is the embedding where the two are tied.
 func (c *Checkpoint) projection(l *transformer.Loader, words *transformer.Embedding, width int, tied bool) *transformer.Linear {
 	if tied {
 		return l.Tied(words, l.Tensor("bias", c.Config.Vocab))

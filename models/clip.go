@@ -54,7 +54,7 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	}}, nil
 }
 
-// clipText is the tower of texts that d describes, and what takes the hidden state of the token
+// clipText returns the tower of texts that d describes, and what takes the hidden state of the token
 // that ends a text, which has seen all of it.
 func (c *Checkpoint) clipText(d configuration.Document, l *transformer.Loader) (*block.TextEncoder, block.Pooling, error) {
 	tower := block.TowerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
@@ -76,7 +76,7 @@ func (c *Checkpoint) clipText(d configuration.Document, l *transformer.Loader) (
 	}), nil
 }
 
-// clipImage is the tower of images that d describes, and what pools its hidden states.
+// clipImage returns the tower of images that d describes, and what pools its hidden states.
 func (c *Checkpoint) clipImage(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *block.Head, error) {
 	tower := block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "quick_gelu", Eps: 1e-5}
 	pixels := block.ImageTowerConfig{Image: 224, Patch: 32, Channels: 3}
@@ -91,7 +91,7 @@ func (c *Checkpoint) clipImage(d configuration.Document, l *transformer.Loader) 
 	return images, &block.Head{Pool: block.PoolFirst, Norm: l.At("post_layernorm.").Norm(tower.Norm()), Dim: tower.Dim}, nil
 }
 
-// newCLIPText is the tower of texts alone. Its Pooler gives the hidden state of the token that
+// newCLIPText returns the tower of texts alone. Its Pooler gives the hidden state of the token that
 // ends a text, projected where the checkpoint says so.
 func newCLIPText(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
@@ -109,7 +109,7 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, nil
 }
 
-// newCLIPImage is the tower of images alone. Its ImagePooler gives the normalized hidden
+// newCLIPImage returns the tower of images alone. Its ImagePooler gives the normalized hidden
 // state of the class token, projected where the checkpoint says so.
 func newCLIPImage(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults

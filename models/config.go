@@ -25,7 +25,7 @@ type Config struct {
 	EOSTokens                        []int // that end a text
 }
 
-// Head is the end of the first architecture's name that tells the head, such as
+// Head returns the end of the first architecture's name that tells the head, such as
 // "ForSequenceClassification", "LMHeadModel" or "MTModel"; "Model" is without head, as
 // are all other names.
 func (c *Config) Head() string {

@@ -78,7 +78,7 @@ func newDeepSeekV3(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// further are the tensors of layers that predict further tokens. They are not read.
+// further returns the tensors of layers that predict further tokens. They are not read.
 func (config *deepSeekConfig) further() (patterns []string) {
 	const most = 16 // of what configurations merely claim
 	for i := range min(config.More, most) {

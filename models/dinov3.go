@@ -69,7 +69,7 @@ func newDINOv3(c *Checkpoint) (*Model, error) {
 	}, nil
 }
 
-// frequencies are the angles for a step of 1 along an axis, which goes from -1 to 1. The first is a full turn.
+// frequencies returns the angles for a step of 1 along an axis, which goes from -1 to 1. The first is a full turn.
 func (config *dinov3Config) frequencies(l *transformer.Loader) []float64 {
 	if l.Failed() { // no tensor confirms the size of a head
 		return nil
@@ -81,7 +81,7 @@ func (config *dinov3Config) frequencies(l *transformer.Loader) []float64 {
 	return f
 }
 
-// stack is the layers and the normalization after them.
+// stack returns the layers and the normalization after them.
 func (config *dinov3Config) stack(c *Checkpoint) (*dinov2Stack, error) {
 	feed, err := config.Feed(c.doc)
 	if err != nil {

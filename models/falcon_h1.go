@@ -98,7 +98,7 @@ func (config *falconH1Config) scale(c *Checkpoint, layer *transformer.LayerConfi
 	return nil
 }
 
-// mamba is the configuration of the blocks of Mamba-2.
+// mamba returns the configuration of the blocks of Mamba-2.
 func (config *falconH1Config) mamba(c *Checkpoint) (transformer.Mamba2Config, error) {
 	inner := config.Inner
 	if c.doc.IsNull("mamba_d_ssm") {
@@ -138,7 +138,7 @@ func (config *falconH1Config) load(l *transformer.Loader, layer transformer.Laye
 	}
 }
 
-// StateBytes is the memory of a sequence's state in a cache.
+// StateBytes returns the memory of a sequence's state in a cache.
 func (l *falconH1Layer) StateBytes() int64 { return l.mamba.StateBytes() }
 
 // Forward sets dst, [rows, D], to the layer's output for in.X, which may be dst.

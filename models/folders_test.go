@@ -69,7 +69,7 @@ var hashFormats = []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernel
 // fewFolders are those of emulators: encoders, decoders, an encoder with a decoder, one of images and one of sound.
 var fewFolders = []string{"bert", "modernbert", "llama", "gemma2", "t5", "vit", "whisper"}
 
-// hashFolders are the folders of the table, or those of emulators.
+// hashFolders returns the folders of the table, or those of emulators.
 func hashFolders(t *testing.T) (folders []string) {
 	if testenv.Slow() {
 		return fewFolders
@@ -83,7 +83,7 @@ func hashFolders(t *testing.T) (folders []string) {
 	return slices.Compact(folders)
 }
 
-// hashOf is the hash of all outputs of a folder's model; "" if the format does not fit its sizes.
+// hashOf returns the hash of all outputs of a folder's model; "" if the format does not fit its sizes.
 func hashOf(t *testing.T, dir string, f kernels.Format) string {
 	t.Helper()
 	m, err := models.Open(dir, models.Options{WeightFormat: f, Exact: true})

@@ -35,7 +35,7 @@ func footprintTensors(t *testing.T) tf.TensorMap {
 	return c.Tensors
 }
 
-// bf16Folder is a folder with the weights in bfloat16.
+// bf16Folder returns a folder with the weights in bfloat16.
 func bf16Folder(t *testing.T, tensors tf.TensorMap) string {
 	header, data := map[string]any{}, []byte{}
 	for name, x := range tensors {
@@ -58,7 +58,7 @@ var llamaNames = strings.NewReplacer("model.layers.", "blk.", "self_attn.q_proj"
 	"mlp.gate_proj", "ffn_gate", "mlp.up_proj", "ffn_up", "mlp.down_proj", "ffn_down", "post_attention_layernorm", "ffn_norm", "input_layernorm", "attn_norm",
 	"model.embed_tokens", "token_embd", "model.norm", "output_norm", "lm_head", "output")
 
-// llamaFile is a GGUF file of the weights in a format.
+// llamaFile returns a GGUF file of the weights in a format.
 func llamaFile(t *testing.T, tensors tf.TensorMap, f kernels.Format) string {
 	pairs := []gguf.Pair{{Key: "general.architecture", Value: "llama"}}
 	for key, n := range map[string]uint32{"embedding_length": 256, "block_count": 4, "attention.head_count": 8, "attention.head_count_kv": 4, "feed_forward_length": 768, "context_length": 1000} {
@@ -81,7 +81,7 @@ func llamaFile(t *testing.T, tensors tf.TensorMap, f kernels.Format) string {
 	return path
 }
 
-// heap is the bytes that are alive.
+// heap returns the bytes that are alive.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -32,7 +32,7 @@ func gemmaDefaults() gemmaFields {
 	return f
 }
 
-// layer is the configuration of a layer of a kind.
+// layer returns the configuration of a layer of a kind.
 func (f *gemmaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
 	switch {
 	case c.Config.ModelType != "gemma":

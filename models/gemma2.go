@@ -125,7 +125,7 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	return c.decoderModel(d, config.Tied)
 }
 
-// layer is the configuration of a layer of a kind.
+// layer returns the configuration of a layer of a kind.
 func (f *gemma2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
 	layer, err := f.gemmaFields.layer(c, kind)
 	layer.Self.Scale, layer.Self.SoftCap = float32(1/math.Sqrt(f.QueryScale)), f.ScoreCap

@@ -145,7 +145,7 @@ func (config *gemma3nConfig) check(d configuration.Document) error {
 	return d.LayerTypes(config.LayerTypes, config.Layers)
 }
 
-// layers is the configuration of the layers of each kind.
+// layers returns the configuration of the layers of each kind.
 func (config *gemma3nConfig) layers(c *Checkpoint) (map[string]transformer.LayerConfig, error) {
 	full, err := config.layer(c, configuration.FullAttention)
 	if err != nil {

@@ -63,7 +63,7 @@ func (config *gemma3nConfig) load(l *transformer.Loader, c transformer.LayerConf
 	return layer
 }
 
-// CacheBytes is the memory of a row in a cache.
+// CacheBytes returns the memory of a row in a cache.
 func (l *gemma3nLayer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
 
 // Forward sets dst, [streams, rows, D], to the layer's output for in.X, which may be dst.

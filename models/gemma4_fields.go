@@ -43,7 +43,7 @@ func gemma4FieldDefaults() gemma4Fields {
 	}
 }
 
-// kinds is the kind of each layer. The last sees all, whatever layer_types says.
+// kinds returns the kind of each layer. The last sees all, whatever layer_types says.
 func (f *gemma4Fields) kinds(d configuration.Document) ([]string, error) {
 	const most = 1 << 16 // of what configurations merely claim
 	if f.Layers > most {
@@ -67,7 +67,7 @@ func (f *gemma4Fields) kinds(d configuration.Document) ([]string, error) {
 	return kinds, nil
 }
 
-// layers is the configuration of the layers of each kind that there is.
+// layers returns the configuration of the layers of each kind that there is.
 func (f *gemma4Fields) layers(d configuration.Document, kinds []string, rope map[string]string) (map[string]transformer.LayerConfig, error) {
 	activation, sharpness, err := d.FeedActivation("hidden_activation", f.Activation)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *gemma4Fields) layers(d configuration.Document, kinds []string, rope map
 	return layers, nil
 }
 
-// heads is the heads of the layers of each kind that there is: those that per_layer_config says, where it is there at all.
+// heads returns the heads of the layers of each kind that there is: those that per_layer_config says, where it is there at all.
 // Layers of one kind have the same, since they have the same rotary positions.
 func (f *gemma4Fields) heads(d configuration.Document, kinds []string) (map[string]layerHeads, error) {
 	const field = "per_layer_config"
@@ -184,7 +184,7 @@ func (f *gemma4Fields) window(kind string) int {
 	return 0
 }
 
-// ends is the ends of a decoder of these fields: see [Checkpoint.llamaEnds].
+// ends returns the ends of a decoder of these fields: see [Checkpoint.llamaEnds].
 func (f *gemma4Fields) ends() llamaFields {
 	return llamaFields{Vocab: f.Vocab, Dim: f.Dim, Layers: f.Layers, MaxPositions: f.MaxPositions, Eps: f.Eps}
 }

@@ -36,7 +36,7 @@ type gemma4VisionConfig struct {
 	MaxPositions any  `json:"max_position_embeddings"`
 }
 
-// newGemma4Vision is the tower of images as a model of its own.
+// newGemma4Vision returns the tower of images as a model of its own.
 func newGemma4Vision(c *Checkpoint) (*Model, error) {
 	if c.Config.Head() != "Model" {
 		return nil, c.unknownHead()
@@ -49,7 +49,7 @@ func newGemma4Vision(c *Checkpoint) (*Model, error) {
 	return &Model{Image: t}, nil
 }
 
-// gemma4Vision is the tower of images that d describes.
+// gemma4Vision returns the tower of images that d describes.
 func gemma4Vision(d configuration.Document, l *transformer.Loader) (*block.PooledTower, error) {
 	config := gemma4VisionConfig{Dim: 768, Hidden: 3072, Layers: 16, Heads: 12, KVHeads: 12, HeadDim: 64, Activation: "gelu_pytorch_tanh", Eps: 1e-6, Pool: 3, Patch: 16, Positions: 10240}
 	if err := d.Decode(&config); err != nil {
@@ -90,7 +90,7 @@ func gemma4Vision(d configuration.Document, l *transformer.Loader) (*block.Poole
 	return t, nil
 }
 
-// gemma4VisionTheta is the base of the rotary positions.
+// gemma4VisionTheta returns the base of the rotary positions.
 func gemma4VisionTheta(d configuration.Document) (float64, error) {
 	const field = "rope_parameters"
 	rope := struct {

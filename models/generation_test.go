@@ -266,7 +266,7 @@ func TestNarrowCaches(t *testing.T) {
 	}
 }
 
-// llama is a language model with made-up weights.
+// llama returns a language model with made-up weights.
 func llama(t *testing.T, vocab int) *models.Model {
 	t.Helper()
 	config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": 16,

@@ -86,7 +86,7 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	return m, nil
 }
 
-// denseAfterPooling is the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules.
+// denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules.
 func (c *Checkpoint) denseAfterPooling(width int) (layers []*transformer.Linear, err error) {
 	for i := range 2 {
 		l := c.Loader.At("dense.%d.", i)

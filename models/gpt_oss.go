@@ -77,7 +77,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// gptOSSExperts is the names of the experts by what config.json says of their format, and how they lie.
+// gptOSSExperts returns the names of the experts by what config.json says of their format, and how they lie.
 func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 	names := gptOSSExperts
 	if c.llamaCpp {

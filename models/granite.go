@@ -47,7 +47,7 @@ var graniteLayer = func() block.LayerNames {
 	return names
 }()
 
-// granite is the model whose layers have the configurations and windows that each gives.
+// granite returns the model whose layers have the configurations and windows that each gives.
 func (c *Checkpoint) granite(config graniteConfig, each func(i int) (layer transformer.LayerConfig, window int)) (*Model, error) {
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		layer, window := each(i)

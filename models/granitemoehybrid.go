@@ -29,7 +29,7 @@ type graniteHybridConfig struct {
 	Positions    *string  `json:"position_embedding_type"`
 }
 
-// shared is the names of the network that every row takes.
+// shared returns the names of the network that every row takes.
 func (config *graniteHybridConfig) shared(llamaCpp bool) transformer.FeedForwardNames {
 	switch {
 	case !llamaCpp:

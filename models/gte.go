@@ -80,7 +80,7 @@ func (config *gteConfig) read(d configuration.Document, published bool) (*transf
 	return config.publishedRotary(d)
 }
 
-// publishedRotary is the rotary positions of the published configuration, whose scaling is of one kind: base and
+// publishedRotary returns the rotary positions of the published configuration, whose scaling is of one kind: base and
 // frequencies are scaled so that the slowest pair turns by a factor less, the others by less than that.
 func (config *gteConfig) publishedRotary(d configuration.Document) (*transformer.RotaryConfig, error) {
 	scaling := gteScaling{Factor: 1}
@@ -143,7 +143,7 @@ func newGTE(c *Checkpoint) (*Model, error) {
 	return config.heads(c, &Model{Encoder: e}, body, e.Tokens)
 }
 
-// gteLayers is the names that the tensors of body have.
+// gteLayers returns the names that the tensors of body have.
 func gteLayers(body *transformer.Loader) transformer.StackNames {
 	names := transformer.LayerNames{
 		Self: "self_attn.", SelfNorm: "post_attention_layernorm.", FeedNorm: "post_mlp_layernorm.",
@@ -160,7 +160,7 @@ func gteLayers(body *transformer.Loader) transformer.StackNames {
 	return transformer.StackNames{Layers: "encoder.layer.%d.", Layer: names}
 }
 
-// gteFeed is the feed-forward network of a layer. The published files hold its gate after its other half.
+// gteFeed returns the feed-forward network of a layer. The published files hold its gate after its other half.
 func gteFeed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
 	names := transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."}
 	if both := "mlp.up_gate_proj."; l.Has(both + "weight") {

@@ -98,7 +98,7 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// within are the soft tokens in the rows [from, to).
+// within returns the soft tokens in the rows [from, to).
 func within(soft []models.Soft, from, to, dim int) (part []models.Soft) {
 	for _, s := range soft {
 		if first, last := max(s.At, from), min(s.At+len(s.X)/dim, to); first < last {

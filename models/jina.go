@@ -29,7 +29,7 @@ type jina2Fields struct {
 	Pooler string `json:"emb_pooler"` // of the code beside the weights; modules.json says it too
 }
 
-// newJina2 is the model of a configuration of BERT whose positions are ALiBi's.
+// newJina2 returns the model of a configuration of BERT whose positions are ALiBi's.
 func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 	hub := jina2Fields{Feed: "original"}
 	if err := c.doc.Decode(&hub); err != nil {
@@ -59,7 +59,7 @@ func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, config)
 }
 
-// jina2Feed is the feed-forward network of a layer. Only older GGUF files hold its gate apart.
+// jina2Feed returns the feed-forward network of a layer. Only older GGUF files hold its gate apart.
 func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
 	names := transformer.FeedForwardNames{Gate: "mlp.gate.", Up: "mlp.gated_layers.", Down: "mlp.wo."}
 	if !l.Has("mlp.gate.weight") {

@@ -90,7 +90,7 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 // lfm2Convolves is what layer_types says of a layer with a convolution.
 const lfm2Convolves = "conv"
 
-// lfm2 is the model whose layers are as layer says, with attention or with a convolution.
+// lfm2 returns the model whose layers are as layer says, with attention or with a convolution.
 func (c *Checkpoint) lfm2(config lfm2Fields, layer func(i int) (layer transformer.LayerConfig, convolves bool)) (*Model, error) {
 	if config.TiedToo != nil {
 		config.Tied = *config.TiedToo
@@ -105,7 +105,7 @@ func (c *Checkpoint) lfm2(config lfm2Fields, layer func(i int) (layer transforme
 	})
 }
 
-// layer is the configuration of a layer. It checks layer_types.
+// layer returns the configuration of a layer. It checks layer_types.
 func (config *lfm2Fields) layer(c *Checkpoint) (transformer.LayerConfig, error) {
 	for _, kind := range config.LayerTypes {
 		if kind != configuration.FullAttention && kind != lfm2Convolves {

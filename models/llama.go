@@ -69,7 +69,7 @@ func newLlama(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// layer is the configuration of a layer: norm first, rotary positions, groups of queries with
+// layer returns the configuration of a layer: norm first, rotary positions, groups of queries with
 // the same keys, a gate. Where rope_parameters has an object for each kind of layer_types, kind
 // says which; else it is "".
 func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
@@ -113,7 +113,7 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	}, nil
 }
 
-// sliding is the configuration of a layer with a window, which has rotary positions of its own: those that rope_parameters has for
+// sliding returns the configuration of a layer with a window, which has rotary positions of its own: those that rope_parameters has for
 // it, else unscaled ones of base theta.
 func (f *llamaFields) sliding(c *Checkpoint, full transformer.LayerConfig, theta float64) (transformer.LayerConfig, error) {
 	rotary, err := c.doc.RotaryOfKind(configuration.SlidingAttention, theta, false, f.HeadDim, f.MaxPositions)
@@ -124,7 +124,7 @@ func (f *llamaFields) sliding(c *Checkpoint, full transformer.LayerConfig, theta
 	return full, err
 }
 
-// llama is the model whose parts have Llama's names. layer loads layer i, and gives its
+// llama returns the model whose parts have Llama's names. layer loads layer i, and gives its
 // window, 0 where it has none.
 func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) (*Model, error) {
 	return c.decoderModel(c.llamaDecoder(f, layer), f.Tied)

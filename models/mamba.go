@@ -70,7 +70,7 @@ type mambaNames struct{ Activation, Heads, HeadDim, Groups, State, Taps string }
 // hybridNames are those of mambaFields.
 var hybridNames = mambaNames{Activation: "hidden_act", Heads: "mamba_n_heads", HeadDim: "mamba_d_head", Groups: "mamba_n_groups", State: "mamba_d_state", Taps: "mamba_d_conv"}
 
-// block is the block of a layer of the given width whose heads have inner channels together. names are those of the fields.
+// block returns the block of a layer of the given width whose heads have inner channels together. names are those of the fields.
 func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, activation string, eps float32) (transformer.Mamba2Config, error) {
 	m := transformer.Mamba2Config{
 		Dim: dim, Heads: f.MambaHeads, Groups: f.Groups, State: f.State, Taps: f.Taps, InBias: f.InBias, ConvBias: f.ConvBias, OutBias: f.InBias, Eps: eps, Negative: c.llamaCpp,

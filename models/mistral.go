@@ -23,7 +23,7 @@ func newMistral(c *Checkpoint) (*Model, error) {
 	return c.mistral(config)
 }
 
-// mistral is the model by config.json. config has the defaults.
+// mistral returns the model by config.json. config has the defaults.
 func (c *Checkpoint) mistral(config mistralConfig) (*Model, error) {
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ type ImageEncoder interface {
 	EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error
 }
 
-// noLM is the error of asking a model without one for what a language model does.
+// noLM returns the error of asking a model without one for what a language model does.
 func (m *Model) noLM() error {
 	return check.Errorf(fault.ErrConfig, "%s is not a language model", m.Config.ModelType)
 }
@@ -267,7 +267,7 @@ func OpenCrossEncoder(fsys fs.FS, m *Model) (*sentence.CrossEncoder, error) {
 	return sentence.OpenCrossEncoder(fsys, m.Encoder, m.Config.ModelType)
 }
 
-// sentenceParts are the parts of m that the files of sentence-transformers build on.
+// sentenceParts returns the parts of m that the files of sentence-transformers build on.
 func (m *Model) sentenceParts() sentence.Parts {
 	p := sentence.Parts{ModelType: m.Config.ModelType, Encoder: m.Encoder, Classifies: m.Heads[HeadClassifier] != nil, MaskedLM: m.Heads[HeadMaskedLM]}
 	_, p.Static = m.Encoder.(*staticEncoder)
@@ -284,5 +284,5 @@ func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, erro
 	return sentence.TokenizerFields(fsys, class)
 }
 
-// TokenizerFolder is the folder in fsys that has the tokenizer: ".", or that of a module StaticEmbedding.
+// TokenizerFolder returns the folder in fsys that has the tokenizer: ".", or that of a module StaticEmbedding.
 func TokenizerFolder(fsys fs.FS) (string, error) { return sentence.TokenizerFolder(fsys) }

@@ -250,7 +250,7 @@ func readModernGGUF(r *llamacpp.Reader) {
 	}
 }
 
-// modernGGUFWindows is the types of layers of which some have a window.
+// modernGGUFWindows returns the types of layers of which some have a window.
 func modernGGUFWindows(kinds []bool) []string {
 	types := make([]string, len(kinds))
 	for i, window := range kinds {
@@ -261,7 +261,7 @@ func modernGGUFWindows(kinds []bool) []string {
 	return types
 }
 
-// modernGGUFNames gives llama.cpp's names of ModernBERT's tensors.
+// modernGGUFNames returns llama.cpp's names of ModernBERT's tensors.
 func modernGGUFNames(r *llamacpp.Reader) func(name string) string {
 	return llamacpp.Names("layers.", map[string]string{
 		"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "attn_norm": "attn_norm", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down", "mlp_norm": "ffn_norm",

@@ -99,7 +99,7 @@ var nemotronIdle = []string{
 	"use_mamba_kernels", "mamba_ssm_cache_dtype", "chunk_size", "tie_word_embeddings",
 }
 
-// nemotronNames gives the tensors of the names that other decoders have.
+// nemotronNames returns the tensors of the names that other decoders have.
 func nemotronNames(name string) string {
 	rest, ok := strings.CutPrefix(name, "model.")
 	if !ok {
@@ -111,7 +111,7 @@ func nemotronNames(name string) string {
 	return "backbone." + rest
 }
 
-// kinds is the kind of each layer.
+// kinds returns the kind of each layer.
 func (config *nemotronHConfig) kinds(d configuration.Document) ([]string, error) {
 	field, kinds := "layers_block_type", config.Kinds
 	switch {
@@ -143,7 +143,7 @@ func (config *nemotronHConfig) kinds(d configuration.Document) ([]string, error)
 	return known, nil
 }
 
-// layer is the configuration of attention, of networks and of normalizations.
+// layer returns the configuration of attention, of networks and of normalizations.
 func (config *nemotronHConfig) layer(c *Checkpoint) (transformer.LayerConfig, error) {
 	activation, sharpness, err := c.doc.FeedActivation("mlp_hidden_act", config.Activation)
 	if err == nil && config.Heads%config.KVHeads != 0 {
@@ -156,7 +156,7 @@ func (config *nemotronHConfig) layer(c *Checkpoint) (transformer.LayerConfig, er
 	}, err
 }
 
-// mamba is the configuration of the blocks of Mamba-2.
+// mamba returns the configuration of the blocks of Mamba-2.
 func (config *nemotronHConfig) mamba(c *Checkpoint) (transformer.Mamba2Config, error) {
 	fields := mambaFields{MambaHeads: config.MambaHeads, MambaHeadDim: "auto", Groups: config.Groups, State: config.State, Taps: config.Taps, ConvBias: config.ConvBias, InBias: config.Bias}
 	if config.MambaHeadDim > 1<<20 {

@@ -168,7 +168,7 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
 }
 
-// nomicGGUFNames gives llama.cpp's names of Nomic BERT's tensors: of its published form where queries, keys and values are
+// nomicGGUFNames returns llama.cpp's names of Nomic BERT's tensors: of its published form where queries, keys and values are
 // one tensor.
 func nomicGGUFNames(r *llamacpp.Reader) func(name string) string {
 	if r.Has("blk.0.attn_qkv.weight") {

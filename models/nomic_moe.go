@@ -30,7 +30,7 @@ type nomicMoEFields struct {
 	Shared    int  `json:"num_shared_experts" min:"0"`
 }
 
-// check is the error of fields that make no mixture, or are not supported.
+// check returns the error of fields that make no mixture, or are not supported.
 func (f *nomicMoEFields) check(d configuration.Document) error {
 	switch {
 	case f.Every == 1:
@@ -60,7 +60,7 @@ func (f *nomicMoEFields) feed(plain transformer.FeedForwardConfig) func(l *trans
 	}
 }
 
-// mixture is the experts under l.
+// mixture returns the experts under l.
 func (f *nomicMoEFields) mixture(l *transformer.Loader, plain transformer.FeedForwardConfig) *plainExperts {
 	dim, hidden := plain.Dim, plain.Hidden
 	m := &plainExperts{dim: dim, top: f.TopK, normalize: f.Normalize, act: block.Activate(plain.Activation), router: l.At("router.layer.").RowByRow().Linear(dim, f.Experts, false)}
@@ -140,7 +140,7 @@ func (m *plainExperts) Forward(ws *Workspace, dst, x, residual []float32) error 
 	return nil
 }
 
-// choose is the rows of each expert. Of a row's scores, [experts], it leaves those of the chosen ones, as weights.
+// choose returns the rows of each expert. Of a row's scores, [experts], it leaves those of the chosen ones, as weights.
 func (m *plainExperts) choose(scores []float32, experts int) [][]int {
 	chosen := make([][]int, experts)
 	order := make([]int, experts)

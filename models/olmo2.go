@@ -47,7 +47,7 @@ func newOLMo2(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// layer is the configuration of a layer of a kind.
+// layer returns the configuration of a layer of a kind.
 func (f *olmo2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
 	layer, err := f.llamaFields.layer(c, kind)
 	layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias

@@ -112,7 +112,7 @@ func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 	return m, nil
 }
 
-// New is the model that config, the text of a config.json, describes, with weights from
+// New returns the model that config, the text of a config.json, describes, with weights from
 // anywhere: transformer.Random(1) is enough to try out and to time an architecture.
 func New(config []byte, weights transformer.Weights, o Options) (*Model, error) {
 	doc, err := configuration.Parse("config.json", config)

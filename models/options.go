@@ -76,7 +76,7 @@ func (f NamedFormat) matches(name string) bool {
 	return ok
 }
 
-// format is the format for a weight of a linear layer, or a table; the checkpoint has it as
+// format returns the format for a weight of a linear layer, or a table; the checkpoint has it as
 // stored.
 func (o Options) format(name string, stored kernels.Format, table bool) kernels.Format {
 	for _, f := range o.WeightFormats {
@@ -96,7 +96,7 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 // hasPrompts reports whether there are second copies.
 func (o Options) hasPrompts() bool { return o.PromptFormat != kernels.FormatF32 }
 
-// prompts is the format of the second copy of a weight, or that of the first where there is no second copy.
+// prompts returns the format of the second copy of a weight, or that of the first where there is no second copy.
 func (o Options) prompts(name string, held kernels.Format, _ bool) kernels.Format {
 	fast := o.PromptFormat == kernels.FormatInt8 || o.PromptFormat == kernels.FormatBF16Fast
 	if held == kernels.FormatInt8 || held > kernels.FormatInt8 && !fast || !weightfile.Repeats(name) {

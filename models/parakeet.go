@@ -69,7 +69,7 @@ func newParakeetCTC(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// newParakeetEncoder is the encoder of the others, published by itself.
+// newParakeetEncoder returns the encoder of the others, published by itself.
 func newParakeetEncoder(c *Checkpoint) (*Model, error) {
 	if c.Config.Head() != "Model" {
 		return nil, c.unknownHead()
@@ -78,7 +78,7 @@ func newParakeetEncoder(c *Checkpoint) (*Model, error) {
 	return &Model{Audio: a}, err
 }
 
-// parakeet is the encoder that the field encoder_config describes.
+// parakeet returns the encoder that the field encoder_config describes.
 func (c *Checkpoint) parakeet() (*spectrogramEncoder, error) {
 	const field = "encoder_config"
 	doc := configuration.Document{Name: c.doc.Name + ": " + field}
@@ -91,7 +91,7 @@ func (c *Checkpoint) parakeet() (*spectrogramEncoder, error) {
 	return c.loadParakeet(doc, c.Loader.At("encoder."))
 }
 
-// loadParakeet is the encoder that d describes.
+// loadParakeet returns the encoder that d describes.
 func (c *Checkpoint) loadParakeet(d configuration.Document, l *transformer.Loader) (*spectrogramEncoder, error) {
 	config := parakeetDefaults
 	if err := d.Decode(&config); err != nil {
@@ -118,7 +118,7 @@ func (c *Checkpoint) loadParakeet(d configuration.Document, l *transformer.Loade
 	return a, nil
 }
 
-// check is the sizes of the subsampling, or the error of fields that contradict each other or are not supported.
+// check returns the sizes of the subsampling, or the error of fields that contradict each other or are not supported.
 func (config *parakeetConfig) check(d configuration.Document) (s block.SubsamplingConfig, err error) {
 	s = block.SubsamplingConfig{
 		Bins: config.Bins, Channels: config.Channels, Steps: config.SubsamplingStep, Stride: config.Stride, Dim: config.Dim,
@@ -167,7 +167,7 @@ func (a *spectrogramEncoder) Dim() int            { return a.subsampling.Dim }
 func (a *spectrogramEncoder) Features() int       { return a.subsampling.Bins }
 func (a *spectrogramEncoder) Rows(frames int) int { return a.subsampling.Rows(frames) }
 
-// Stride is the number of samples from one hidden state to the next.
+// Stride returns the number of samples from one hidden state to the next.
 func (a *spectrogramEncoder) Stride() int {
 	n := sound.SpectrogramHop
 	for range a.subsampling.Layers {
@@ -176,7 +176,7 @@ func (a *spectrogramEncoder) Stride() int {
 	return n
 }
 
-// MaxRows is the number of hidden states that the configuration has positions for. EncodeAudio takes more.
+// MaxRows returns the number of hidden states that the configuration has positions for. EncodeAudio takes more.
 func (a *spectrogramEncoder) MaxRows() int { return a.positions }
 
 func (a *spectrogramEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sounds, frames int) error {

@@ -56,7 +56,7 @@ const (
 	mostDurations = 1000
 )
 
-// check is the error of fields that contradict each other.
+// check returns the error of fields that contradict each other.
 func (config *parakeetTDTConfig) check(c *Checkpoint) error {
 	switch {
 	case config.Blank >= config.Vocab:

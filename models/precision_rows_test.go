@@ -91,7 +91,7 @@ func (e roundedEncoder) norm(x, residual []float32, name string) {
 	kernels.LayerNorm(x, x, len(x)/e.dim, e.dim, e.tensor(name+".weight", e.dim), e.tensor(name+".bias", e.dim), 1e-12)
 }
 
-// rows are the last layer's, [rows, dim].
+// rows returns the last layer's, [rows, dim].
 func (e roundedEncoder) rows(in models.Tokens) []float32 {
 	dim := e.dim
 	var x []float32 // [rows, dim]

@@ -44,7 +44,7 @@ func encoderConfig(dim, layers int) []byte {
 		dim, layers, dim/32, 4*dim)
 }
 
-// embeddings is the mean of each sequence's rows.
+// embeddings returns the mean of each sequence's rows.
 func embeddings(t *testing.T, m *models.Model, in models.Tokens, threads kernels.Threads) (mean, rows []float32) {
 	rows = make([]float32, in.Batch.Rows()*m.Encoder.Dim())
 	tftest.NoError(t, m.Encoder.Encode(&models.Workspace{Threads: threads}, rows, in))
@@ -62,7 +62,7 @@ func means(rows []float32, dim int, batch transformer.Batch) []float32 {
 	return mean
 }
 
-// worstCosine is the least cosine between vectors of dim elements, NaN if one is.
+// worstCosine returns the least cosine between vectors of dim elements, NaN if one is.
 func worstCosine(x, y []float32, dim int) float64 {
 	worst := 1.0
 	for ; len(x) > 0; x, y = x[dim:], y[dim:] {

@@ -80,7 +80,7 @@ func (c *Checkpoint) qwen(version int) (*Model, error) {
 	})
 }
 
-// windows is the window of each layer. slides says which have one where layer_types does not.
+// windows returns the window of each layer. slides says which have one where layer_types does not.
 func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(layer int) int, error) {
 	if !f.UseWindow {
 		f.Window = 0 // published with one that is not used
@@ -88,7 +88,7 @@ func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(l
 	return c.doc.Windows(f.WindowFields, f.Layers, slides)
 }
 
-// layer is the configuration of a layer of a version.
+// layer returns the configuration of a layer of a version.
 func (f *qwenConfig) layer(c *Checkpoint, version int) (transformer.LayerConfig, error) {
 	layer, err := f.llamaFields.layer(c, "")
 	if version == 3 {

@@ -90,7 +90,7 @@ func newQwen3Next(c *Checkpoint) (*Model, error) {
 	return c.qwen35MoE(config, moe, false)
 }
 
-// qwen35MoE is the model with experts. always says that all layers have them, whose weights add up to 1.
+// qwen35MoE returns the model with experts. always says that all layers have them, whose weights add up to 1.
 func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always bool) (*Model, error) {
 	sparse := struct {
 		Normalize bool  `json:"norm_topk_prob"`
@@ -129,7 +129,7 @@ func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always 
 	})
 }
 
-// layer is the configuration of a layer.
+// layer returns the configuration of a layer.
 func (config *qwen35Config) layer(c *Checkpoint) (transformer.LayerConfig, error) {
 	layer, err := config.llamaFields.layer(c, "")
 	if err != nil {
@@ -175,7 +175,7 @@ func (config *qwen35Config) attends(d configuration.Document) (func(layer int) b
 	return func(i int) bool { return config.LayerTypes[i] == configuration.FullAttention }, nil
 }
 
-// qwen35 is the model. dense says which layers have a feed-forward network in the place of what the configuration of the layers has.
+// qwen35 returns the model. dense says which layers have a feed-forward network in the place of what the configuration of the layers has.
 func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, dense func(layer int) bool) (*Model, error) {
 	attends, err := config.attends(c.doc)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 	return c.decoderModel(d, config.Tied)
 }
 
-// delta is the configuration of a gated DeltaNet. Its projections are apart in Qwen3.5. In Qwen3-Next they are by key head: a query, a key, the
+// delta returns the configuration of a gated DeltaNet. Its projections are apart in Qwen3.5. In Qwen3-Next they are by key head: a query, a key, the
 // values that belong to it and their gates; and beta and decay of these values.
 func (config *qwen35Config) delta(c *Checkpoint) transformer.GatedDeltaNetConfig {
 	d := transformer.GatedDeltaNetConfig{
@@ -260,7 +260,7 @@ func (c *Checkpoint) deltaLayer(l *transformer.Loader, layer transformer.LayerCo
 // CacheBytes is 0: a row leaves nothing but its part of the state.
 func (l *deltaLayer) CacheBytes(kernels.Format) int64 { return 0 }
 
-// StateBytes is the memory of a sequence's state in a cache.
+// StateBytes returns the memory of a sequence's state in a cache.
 func (l *deltaLayer) StateBytes() int64 { return l.delta.StateBytes() }
 
 // Forward sets dst, [rows, D], to the layer's output for in.X.

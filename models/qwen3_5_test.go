@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// stackedExperts is the weights of a folder with the experts of a layer in two tensors, as Qwen3.5 is published.
+// stackedExperts returns the weights of a folder with the experts of a layer in two tensors, as Qwen3.5 is published.
 func stackedExperts(t *testing.T, dir string, experts int) transformer.TensorMap {
 	file := tftest.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 	defer file.Close()

@@ -88,7 +88,7 @@ func newQwen3MoE(c *Checkpoint) (*Model, error) {
 	return c.qwenMoE(config.qwenMoEConfig, config.Experts, layer, windows, func(_ *transformer.Loader, m *transformer.Mixture) transformer.Feed { return m })
 }
 
-// qwenMoE is the model whose layers have a mixture of experts, as which complete makes the layer's feed-forward
+// qwenMoE returns the model whose layers have a mixture of experts, as which complete makes the layer's feed-forward
 // network, except for those that the configuration leaves without.
 func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transformer.LayerConfig, windows func(layer int) int, complete func(l *transformer.Loader, m *transformer.Mixture) transformer.Feed) (*Model, error) {
 	mixture := transformer.MixtureConfig{
@@ -104,7 +104,7 @@ func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transforme
 	})
 }
 
-// sharedExpert is the mixture m and beside it an expert that every row takes.
+// sharedExpert returns the mixture m and beside it an expert that every row takes.
 func (c *Checkpoint) sharedExpert(l *transformer.Loader, m *transformer.Mixture, shared transformer.FeedForwardConfig) transformer.Feed {
 	return &sharedExpert{
 		mixture: m,
@@ -113,7 +113,7 @@ func (c *Checkpoint) sharedExpert(l *transformer.Loader, m *transformer.Mixture,
 	}
 }
 
-// sharedGate is the layer with one output, which llama.cpp stores as a vector.
+// sharedGate returns the layer with one output, which llama.cpp stores as a vector.
 func (c *Checkpoint) sharedGate(l *transformer.Loader, dim int) *transformer.Linear {
 	if c.llamaCpp {
 		return l.LinearOf(dim, 1, l.Tensor("weight", dim), nil)

@@ -22,7 +22,7 @@ func init() {
 
 func newSigLIP(c *Checkpoint) (*Model, error) { return c.siglip(siglipImage) }
 
-// siglip is the model with the tower of images that image makes.
+// siglip returns the model with the tower of images that image makes.
 func (c *Checkpoint) siglip(image func(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error)) (*Model, error) {
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
@@ -52,7 +52,7 @@ func (c *Checkpoint) siglip(image func(d configuration.Document, l *transformer.
 	return &Model{Encoder: texts, Image: images, Heads: Heads{HeadImagePooler: attend}, Joint: both}, nil
 }
 
-// siglipText is the tower of texts that d describes, and what pools its hidden states.
+// siglipText returns the tower of texts that d describes, and what pools its hidden states.
 func (c *Checkpoint) siglipText(d configuration.Document, l *transformer.Loader) (*block.TextEncoder, *block.Head, error) {
 	tower, words := siglipDefaults, block.TextTowerConfig{Vocab: 32000, MaxPositions: 64}
 	if err := block.DecodeAll(d, &tower, &words); err != nil {
@@ -71,7 +71,7 @@ func (c *Checkpoint) siglipText(d configuration.Document, l *transformer.Loader)
 
 var siglipDefaults = block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu_pytorch_tanh", Eps: 1e-6}
 
-// siglipImage is the tower of images that d describes, and what pools its hidden states.
+// siglipImage returns the tower of images that d describes, and what pools its hidden states.
 func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
 	tower, pixels := siglipDefaults, block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3}
 	pooled := struct {
@@ -92,13 +92,13 @@ func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageT
 	return images, attend, err
 }
 
-// newSigLIPText is the tower of texts alone.
+// newSigLIPText returns the tower of texts alone.
 func newSigLIPText(c *Checkpoint) (*Model, error) {
 	texts, pooled, err := c.siglipText(c.doc, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, err
 }
 
-// newSigLIPImage is the tower of images alone.
+// newSigLIPImage returns the tower of images alone.
 func newSigLIPImage(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglipImage) }
 
 func (c *Checkpoint) siglipImageAlone(image func(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error)) (*Model, error) {

@@ -25,7 +25,7 @@ func newSigLIP2(c *Checkpoint) (*Model, error) { return c.siglip(siglip2Image) }
 
 func newSigLIP2Image(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglip2Image) }
 
-// siglip2Image is the tower of images that d describes, and what pools its hidden states.
+// siglip2Image returns the tower of images that d describes, and what pools its hidden states.
 func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
 	tower := siglipDefaults
 	flexible := struct {
@@ -99,7 +99,7 @@ func resizeTriangle(table []float32, dim, down, across, toDown, toAcross int) []
 	return dst
 }
 
-// triangle is the weights, [to][n], of n places in each of to places, which add up to 1.
+// triangle returns the weights, [to][n], of n places in each of to places, which add up to 1.
 func triangle(to, n int) [][]float64 {
 	all := make([][]float64, to)
 	scale := float64(n) / float64(to)

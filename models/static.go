@@ -66,7 +66,7 @@ func newStatic(c *Checkpoint) (*Model, error) {
 	return &Model{Encoder: e}, nil
 }
 
-// staticShape is the error of vectors that are not there, or of another shape than a matrix.
+// staticShape returns the error of vectors that are not there, or of another shape than a matrix.
 func staticShape(name string, shape []int, ok bool) error {
 	switch {
 	case !ok:

@@ -40,7 +40,7 @@ type t5Config struct {
 	ScaleOutputs bool `json:"scale_decoder_outputs"`
 }
 
-// t5Layers is the names of a stack whose feed-forward network is part number feed of a
+// t5Layers returns the names of a stack whose feed-forward network is part number feed of a
 // layer.
 func t5Layers(feed string) transformer.StackNames {
 	feed = "layer." + feed + "."
@@ -137,7 +137,7 @@ func (config *t5Config) feedForward(d configuration.Document) {
 	}
 }
 
-// layer is the configuration of a layer of the encoder.
+// layer returns the configuration of a layer of the encoder.
 func (config *t5Config) layer(d configuration.Document) (transformer.LayerConfig, error) {
 	field := "feed_forward_proj"
 	if d.Has("dense_act_fn") {
@@ -168,7 +168,7 @@ func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *block.Relati
 	}
 }
 
-// head is the projection to logits.
+// head returns the projection to logits.
 func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*transformer.Linear, error) {
 	l := c.Loader.At("lm_head.")
 	switch c.Config.Head() {
@@ -208,7 +208,7 @@ func readT5GGUF(r *llamacpp.Reader) {
 	r.Integer("num_decoder_layers", "decoder_block_count", false)
 }
 
-// t5GGUFNames gives llama.cpp's names of T5's tensors.
+// t5GGUFNames returns llama.cpp's names of T5's tensors.
 func t5GGUFNames(r *llamacpp.Reader) func(name string) string {
 	self := map[string]string{
 		"layer.0.SelfAttention.q": "attn_q", "layer.0.SelfAttention.k": "attn_k", "layer.0.SelfAttention.v": "attn_v", "layer.0.SelfAttention.o": "attn_o",

@@ -86,7 +86,7 @@ func Describe(t Traits, modelTypes ...string) {
 	}
 }
 
-// TraitsOf are the traits of a model type, none of one that is not described.
+// TraitsOf returns the traits of a model type, none of one that is not described.
 func TraitsOf(modelType string) Traits {
 	registry.Lock()
 	defer registry.Unlock()

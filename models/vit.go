@@ -122,7 +122,7 @@ type timmConfig struct {
 	} `json:"model_args"`
 }
 
-// newTimmViT is the model of a checkpoint of timm, whose sizes are those of its tensors.
+// newTimmViT returns the model of a checkpoint of timm, whose sizes are those of its tensors.
 func newTimmViT(c *Checkpoint) (*Model, error) {
 	t := timmConfig{Pool: "token"}
 	c.doc.AsClass("timm")
@@ -171,7 +171,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// loadViT is the encoder whose tensors body has.
+// loadViT returns the encoder whose tensors body has.
 func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*block.ImageTower, error) {
 	activation, sharpness, err := c.doc.FeedActivation(activationField, config.Activation)
 	if err != nil {

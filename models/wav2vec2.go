@@ -95,7 +95,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// check is the error of fields that contradict each other, or are not supported.
+// check returns the error of fields that contradict each other, or are not supported.
 func (config *wav2vec2Config) check(d configuration.Document) error {
 	switch {
 	case config.Adapter:
@@ -143,7 +143,7 @@ func (config *wav2vec2Config) loadConvolutions(a *waveEncoder, l *transformer.Lo
 	}
 }
 
-// loadPositions is the convolution of each group of columns, whose weight, [out, in, steps], is stored as a
+// loadPositions returns the convolution of each group of columns, whose weight, [out, in, steps], is stored as a
 // direction, and a length for each step (Salimans and Kingma, 2016, "Weight Normalization").
 func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*block.Convolution {
 	lengths, directions := "weight_g", "weight_v"
@@ -221,7 +221,7 @@ type waveEncoder struct {
 func (a *waveEncoder) Dim() int      { return a.in.Out }
 func (a *waveEncoder) Features() int { return 1 }
 
-// Stride is the number of samples from one hidden state to the next.
+// Stride returns the number of samples from one hidden state to the next.
 func (a *waveEncoder) Stride() int {
 	n := 1
 	for _, c := range a.convolutions {

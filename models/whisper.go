@@ -128,14 +128,14 @@ const (
 	SpectrogramHop = sound.SpectrogramHop
 )
 
-// LogMel is the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
+// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
 // frame for each SpectrogramHop samples: the power in bins bands that are equally wide
 // on Slaney's mel scale, as log10, no further than 8 below the loudest, plus 4, divided
 // by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
 // itself takes 30 seconds, short sound with zeros after it.
 func LogMel(samples []float32, bins int) ([]float32, error) { return sound.LogMel(samples, bins) }
 
-// NormalizedLogMel is the log-mel spectrogram of mono samples at 16 kHz that Parakeet takes, [bins, frames] with one frame for
+// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz that Parakeet takes, [bins, frames] with one frame for
 // each SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1. It is computed as transformers'
 // ParakeetFeatureExtractor does by default. Samples for less than two frames are an error that matches fault.ErrShape.
 func NormalizedLogMel(samples []float32, bins int) ([]float32, error) {

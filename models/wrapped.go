@@ -120,7 +120,7 @@ func (w wrapper) text(d configuration.Document) (text configuration.Document, ki
 	return text.With(tied, said), kind, nil
 }
 
-// padding is the tokens that stand for images and sound, and the token that they are in a text.
+// padding returns the tokens that stand for images and sound, and the token that they are in a text.
 func (w wrapper) padding(d, text configuration.Document, pad int) (map[int]int, error) {
 	const field = "pad_token_id"
 	if len(w.placeholders) > 0 && text.IsNull(field) {
@@ -154,7 +154,7 @@ func (c *Config) inheritTokens(from Config) {
 	}
 }
 
-// wrappedNames gives the tensors of the names that a model of text has by itself. Transformers 4 puts the text with its head under
+// wrappedNames returns the tensors of the names that a model of text has by itself. Transformers 4 puts the text with its head under
 // one prefix, transformers 5 the head beside; a model without a head has no further prefix.
 func wrappedNames(l *transformer.Loader) func(name string) string {
 	body, head := "model.language_model.", ""

@@ -45,20 +45,20 @@ type base struct {
 // Kind is that of the pipeline.
 func (f *base) Kind() Kind { return f.kind }
 
-// Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
+// Tokenizer returns the folder's tokenizer, nil where the pipeline takes no texts.
 func (f *base) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
 
-// Holdings are the weights of the model's linear layers and its tables, and the format of each.
+// Holdings returns the weights of the model's linear layers and its tables, and the format of each.
 func (f *base) Holdings() []transformer.Holding { return f.model.Holdings }
 
-// Footprint is the memory of the model.
+// Footprint returns the memory of the model.
 func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model, f.shares) }
 
-// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
+// MaxTokens returns the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 // it; 0: no limit.
 func (f *base) MaxTokens() int { return f.limit }
 
-// Fingerprint is a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
+// Fingerprint returns a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
 // 3b6a27bcceb6a42d62a3-int8-5: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
 // the weights, followed by a checksum of everything else that changes results; and the version of the numerics.
 // Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
@@ -114,7 +114,7 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	return f, nil
 }
 
-// Replicas are the replicas of the pipeline; without the option there is one.
+// Replicas returns the replicas of the pipeline; without the option there is one.
 func (f *base) Replicas() []ReplicaInfo {
 	all := make([]ReplicaInfo, len(f.shares))
 	for i, w := range f.queue.Work() {
@@ -142,7 +142,7 @@ func (o *Options) shares() ([]topology.Share, error) {
 	return shares, nil
 }
 
-// footprint is a model's with all copies of its weights.
+// footprint returns a model's with all copies of its weights.
 func (o *Options) footprint(m *models.Model, shares []topology.Share) models.Footprint {
 	f := m.Footprint
 	if first, _ := replica.Nodes(shares); o.CopyWeights {
@@ -174,7 +174,7 @@ func (f *base) checkMemory() error {
 		"the weights take %d bytes, and batches on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", weights, f.options.Threads, batches)}
 }
 
-// copies are the language models of the replicas: the model of the pipeline, or with CopyWeights one for each node.
+// copies returns the language models of the replicas: the model of the pipeline, or with CopyWeights one for each node.
 func (f *base) copies() ([]models.LanguageModel, error) {
 	all := make([]models.LanguageModel, len(f.shares))
 	first, copyOf := replica.Nodes(f.shares)
@@ -251,7 +251,7 @@ func (f *base) warning(w string) {
 	}
 }
 
-// least is the smaller of two limits, where 0 means no limit.
+// least returns the smaller of two limits, where 0 means no limit.
 func least(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return max(b, 0)

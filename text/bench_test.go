@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// miniLM is an Embedder of MiniLM's shape with random weights and the mean of
+// miniLM returns an Embedder of MiniLM's shape with random weights and the mean of
 // the hidden states.
 func miniLM(b testing.TB, threads, batchTokens int) *Embedder {
 	b.Helper()
@@ -47,7 +47,7 @@ func benchEmbed(b *testing.B, e *Embedder, texts []string) {
 	b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tokens/s")
 }
 
-// wordText is a text of n words that are one token each.
+// wordText returns a text of n words that are one token each.
 func wordText(n int) string { return strings.Repeat("the ", n) }
 
 func BenchmarkEmbed(b *testing.B) {
@@ -129,7 +129,7 @@ func BenchmarkCallsMemory(b *testing.B) {
 	}
 }
 
-// bert is a BERT with random weights.
+// bert returns a BERT with random weights.
 func bert(b testing.TB, dim, layers int, weights kernels.Format) *models.Model {
 	b.Helper()
 	config := fmt.Appendf(nil, `{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": %d, "num_hidden_layers": %d,
@@ -137,7 +137,7 @@ func bert(b testing.TB, dim, layers int, weights kernels.Format) *models.Model {
 	return tftest.Must(models.New(config, transformer.Random(1), models.Options{WeightFormat: weights, Exact: true}))(b)
 }
 
-// meansOf is an Embedder of the means of a model's hidden states.
+// meansOf returns an Embedder of the means of a model's hidden states.
 func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
 	b.Helper()
 	e := tftest.Must(OpenEmbedder("testdata/embed", Options{Threads: threads}))(b)

@@ -151,7 +151,7 @@ type Message struct {
 	Fields map[string]any
 }
 
-// Reply is the assistant's message that an answer is.
+// Reply returns the assistant's message that an answer is.
 func Reply(a answer.Answer) Message {
 	return Message{Role: "assistant", Content: a.Content, Reasoning: a.Reasoning, ToolCalls: a.Calls}
 }

@@ -76,7 +76,7 @@ func (c *Classifier) Warm(ctx context.Context) error {
 	return warmed(err)
 }
 
-// Labels are the model's labels in their order.
+// Labels returns the model's labels in their order.
 func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
 // ClassifyOptions says how one call labels inputs.

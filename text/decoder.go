@@ -123,7 +123,7 @@ func tokensOnly(all iter.Seq2[generation.Next, error]) iter.Seq2[int, error] {
 	}
 }
 
-// rules are the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
+// rules returns the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
 func (d *decoder) rules(o *GenerateOptions, source []int) *generation.Rules {
 	r := d.settings.Rules(d.model.Config.EOSTokens, source)
 	o.apply(r)
@@ -154,7 +154,7 @@ func (f *decoder) room(prompt, wanted int) (int, error) {
 	return min(wanted, f.limit-prompt), nil
 }
 
-// newVocabulary is the tokens of a folder for grammars.
+// newVocabulary returns the tokens of a folder for grammars.
 func (f *base) newVocabulary() (*grammar.Vocabulary, error) {
 	tokens, err := f.tokenizer.TokenBytes()
 	if err != nil {

@@ -119,15 +119,15 @@ func (e *Embedder) Warm(ctx context.Context) error {
 	return warmed(err)
 }
 
-// Dim is the number of elements of a vector.
+// Dim returns the number of elements of a vector.
 func (e *Embedder) Dim() int { return e.dim }
 
-// Prompts are the names of the folder's prompts.
+// Prompts returns the names of the folder's prompts.
 func (e *Embedder) Prompts() []string {
 	return slices.Sorted(maps.Keys(e.pool.Prompts))
 }
 
-// Prompt is the text of a prompt, by its name as EmbedOptions has it.
+// Prompt returns the text of a prompt, by its name as EmbedOptions has it.
 func (e *Embedder) Prompt(name string) (string, error) {
 	prompt, _, err := e.prompt(name)
 	return prompt, err
@@ -193,7 +193,7 @@ func (o *EmbedOptions) forTokens() error {
 	return nil
 }
 
-// prompt is the prompt of a name as EmbedOptions has it, and the most tokens of a text after it, 0 for the folder's.
+// prompt returns the prompt of a name as EmbedOptions has it, and the most tokens of a text after it, 0 for the folder's.
 func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 	if name == "" {
 		return e.pool.DefaultPrompt, 0, nil
@@ -254,7 +254,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 	return out, n, nil
 }
 
-// limitOf is the most tokens of a text for which a prompt has a limit, 0 for none.
+// limitOf returns the most tokens of a text for which a prompt has a limit, 0 for none.
 func (e *Embedder) limitOf(limit int) int {
 	if limit = least(limit, e.options.MaxLength); limit == 0 {
 		return e.limit
@@ -316,7 +316,7 @@ func (e *Embedder) encoding() tokenizer.Options {
 	return tokenizer.Options{NoSpecial: e.pool.NoSpecial}
 }
 
-// pooled is a computation of the vector of each window as the model makes it without its first tokens.
+// pooled returns a computation of the vector of each window as the model makes it without its first tokens.
 func pooled(pool *models.SentenceEmbedder, skip int) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())

@@ -64,7 +64,7 @@ func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokeni
 	return results(vectors, n, err)
 }
 
-// poolChunks is the vectors of chunks of what follows a prompt of some bytes.
+// poolChunks returns the vectors of chunks of what follows a prompt of some bytes.
 func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prompt int, chunks []tokenizer.Offset, s shape) ([][]float32, error) {
 	dim := e.model.Encoder.Dim()
 	out := make([][]float32, len(chunks))

@@ -115,7 +115,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// filesOf is a folder in memory.
+// filesOf returns a folder in memory.
 func filesOf(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}

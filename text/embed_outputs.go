@@ -71,7 +71,7 @@ func (e *Embedder) openOutputs() error {
 	return nil
 }
 
-// mark is a prefix as one token where the vocabulary has it, or its first word, and as text else.
+// mark returns a prefix as one token where the vocabulary has it, or its first word, and as text else.
 func (e *Embedder) mark(prefix string) mark {
 	word, rest, _ := strings.Cut(prefix, " ")
 	for _, m := range []struct{ token, rest string }{{prefix, ""}, {word, rest}} {
@@ -92,7 +92,7 @@ func (e *Embedder) HasSparse() bool { return e.sparse != nil }
 // HasMultiVector reports whether EmbedMultiVector applies.
 func (e *Embedder) HasMultiVector() bool { return e.vectors != nil }
 
-// MultiVectorDim is the number of elements of the vectors that EmbedMultiVector makes.
+// MultiVectorDim returns the number of elements of the vectors that EmbedMultiVector makes.
 func (e *Embedder) MultiVectorDim() int {
 	if e.vectors == nil {
 		return 0
@@ -126,7 +126,7 @@ func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, o EmbedOptio
 	return results(out, n, err)
 }
 
-// flat is a sparse vector as numbers, pairs of the bits of an index and a value.
+// flat returns a sparse vector as numbers, pairs of the bits of an index and a value.
 func flat(v SparseVector) []float32 {
 	x := make([]float32, 0, 2*len(v))
 	for _, w := range v {
@@ -135,7 +135,7 @@ func flat(v SparseVector) []float32 {
 	return x
 }
 
-// united is the largest of each element of several flat vectors.
+// united returns the largest of each element of several flat vectors.
 func united(flat [][]float32) SparseVector {
 	v := SparseVector{}
 	for _, x := range flat {
@@ -226,7 +226,7 @@ func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o Embed
 	return results(out, n, err)
 }
 
-// counted is a copy of the rows, [tokens, D], that are vectors of a text.
+// counted returns a copy of the rows, [tokens, D], that are vectors of a text.
 func (e *Embedder) counted(ids []int, rows []float32, query bool) [][]float32 {
 	dim, vectors := e.vectors.Dim(), [][]float32{}
 	rows = slices.Clone(rows)
@@ -323,7 +323,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, o EmbedOptio
 	return results(out, n, err)
 }
 
-// states are the hidden states x, [rows, D], window by window: [tokens, D] of each.
+// states returns the hidden states x, [rows, D], window by window: [tokens, D] of each.
 func (e *Embedder) states(_ *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 	dim := e.model.Encoder.Dim()
 	for i := range in.Batch.Len() {

@@ -102,7 +102,7 @@ type TokenLogits struct {
 	Logits     []float32 // of the labels in the order of [TokenClassifier.Labels]
 }
 
-// Labels are the model's labels in their order.
+// Labels returns the model's labels in their order.
 func (c *TokenClassifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
 // Logits returns the logits of the labels for each token of each text, special tokens included.

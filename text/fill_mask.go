@@ -64,7 +64,7 @@ func openMaskFiller(fsys fs.FS, o Options) (*MaskFiller, error) {
 	return &MaskFiller{f, mask}, nil
 }
 
-// Mask is the token that stands for a blank, such as [MASK].
+// Mask returns the token that stands for a blank, such as [MASK].
 func (m *MaskFiller) Mask() string { return m.tokenizer.Config().Special["mask_token"] }
 
 // FillOptions says how one call fills masks.
@@ -147,7 +147,7 @@ func (m *MaskFiller) fillings(ids []int, logits []float32, k int) [][]Filling {
 	return out
 }
 
-// likeliest is the places of the k largest, the largest first, of equal ones the first.
+// likeliest returns the places of the k largest, the largest first, of equal ones the first.
 func likeliest(p []float32, k int) []int {
 	order := make([]int, len(p))
 	for i := range order {

@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// spoilt is a folder of testdata of which a tensor has other values.
+// spoilt returns a folder of testdata of which a tensor has other values.
 func spoilt(t *testing.T, folder, tensor string, change func(values []byte, kind string)) fs.FS {
 	t.Helper()
 	root, out := os.DirFS(filepath.Join("testdata", folder)), fstest.MapFS{}
@@ -44,7 +44,7 @@ func all(nan bool) func(values []byte, kind string) {
 	return func(values []byte, kind string) { tftest.Spoil(values, kind, nan) }
 }
 
-// collected is the length of what a stream yields, and its error.
+// collected returns the length of what a stream yields, and its error.
 func collected[T any](s iter.Seq2[T, error]) (n int, err error) {
 	for _, err = range s {
 		if err == nil {
@@ -113,7 +113,7 @@ func failingEmbedders() []failing {
 	}
 }
 
-// opened is a call of a pipeline that open opens.
+// opened returns a call of a pipeline that open opens.
 func opened[P any](open func(string, text.Options) (P, error), call func(ctx context.Context, p P) (int, error)) func(context.Context, fs.FS) (int, error) {
 	return func(ctx context.Context, fsys fs.FS) (int, error) {
 		p, err := open(".", text.Options{FS: fsys})

@@ -63,10 +63,10 @@ func openGenerator(fsys fs.FS, o Options) (*Generator, error) {
 // ReadsImages reports whether prompts may have images: [GenerateOptions].Images.
 func (g *Generator) ReadsImages() bool { return g.reader != nil }
 
-// ContextLength is the most tokens of a prompt and what follows it; 0: no limit.
+// ContextLength returns the most tokens of a prompt and what follows it; 0: no limit.
 func (g *Generator) ContextLength() int { return g.limit }
 
-// Adapters are the names of those that texts may ask for.
+// Adapters returns the names of those that texts may ask for.
 func (g *Generator) Adapters() []string { return slices.Clone(g.model.Adapters) }
 
 // Generate yields the text that the model continues with after a prompt, piece by piece as soon as
@@ -110,7 +110,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	return nil, check.Errorf(fault.ErrInput, "a prompt without tokens")
 }
 
-// Defaults are the options that the folder's generation_config.json states; an error if
+// Defaults returns the options that the folder's generation_config.json states; an error if
 // it asks for a kind of sampling that is not supported.
 func (g *Generator) Defaults() (GenerateOptions, error) { return defaultsOf(g.settings) }
 

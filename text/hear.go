@@ -82,7 +82,7 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 // An ear listens to a window, at the same time as to others, and returns what adds to what is heard, window by window.
 type ear func(ws *models.Workspace, w speech.Window) (then func(ws *models.Workspace) error, err error)
 
-// newEar is the ear for a number of samples.
+// newEar returns the ear for a number of samples.
 func (t *Transcriber) newEar(samples int, heard speech.Heard) ear {
 	if t.model.Transducer == nil {
 		return func(ws *models.Workspace, w speech.Window) (func(*models.Workspace) error, error) {
@@ -110,7 +110,7 @@ func (t *Transcriber) newEar(samples int, heard speech.Heard) ear {
 	}
 }
 
-// listen is the most likely token of each hidden state that counts in a window.
+// listen returns the most likely token of each hidden state that counts in a window.
 func (t *Transcriber) listen(ws *models.Workspace, w speech.Window) (tokens []int, err error) {
 	hidden, err := t.hidden(ws, w)
 	if err != nil {
@@ -138,7 +138,7 @@ func (t *Transcriber) listen(ws *models.Workspace, w speech.Window) (tokens []in
 // listenRows is the number of hidden states whose logits are computed at a time, which bounds their memory.
 const listenRows = 256
 
-// hidden is the hidden states that count in a window, [To-From, D], in memory of ws.
+// hidden returns the hidden states that count in a window, [To-From, D], in memory of ws.
 func (t *Transcriber) hidden(ws *models.Workspace, w speech.Window) ([]float32, error) {
 	features, frames, err := t.script.Features(w.Samples) // [features, frames]
 	if err != nil {

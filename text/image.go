@@ -103,7 +103,7 @@ func openImageClassifier(fsys fs.FS, o Options) (*ImageClassifier, error) {
 	return &ImageClassifier{m}, nil
 }
 
-// Classify gives each image file all labels with their probabilities, the best first. Files are JPEG,
+// Classify returns each image file all labels with their probabilities, the best first. Files are JPEG,
 // PNG, WebP, BMP, TIFF or GIF; of a GIF the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))
@@ -127,7 +127,7 @@ func (c *ImageClassifier) Logits(ctx context.Context, files [][]byte) ([][]float
 	return out, nil
 }
 
-// Labels are the names of the labels, in the order of the model.
+// Labels returns the names of the labels, in the order of the model.
 func (c *ImageClassifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
 // logits hands those of each image to use, which may keep and change them.
@@ -168,7 +168,7 @@ func openImageEmbedder(fsys fs.FS, o Options) (*ImageEmbedder, error) {
 	return &ImageEmbedder{m}, err
 }
 
-// Dim is the number of elements of a vector.
+// Dim returns the number of elements of a vector.
 func (e *ImageEmbedder) Dim() int {
 	if e.model.Heads[models.HeadImagePooler] != nil {
 		return e.model.Heads[models.HeadImagePooler].Out()
@@ -176,7 +176,7 @@ func (e *ImageEmbedder) Dim() int {
 	return e.model.Image.Dim()
 }
 
-// Embed is the vector of each image file, of the kinds that [ImageClassifier] takes, as the model
+// Embed returns the vector of each image file, of the kinds that [ImageClassifier] takes, as the model
 // makes it: not scaled to length 1.
 func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))
@@ -207,7 +207,7 @@ func (p *ImageEmbedder) Warm(ctx context.Context) error {
 	return warmed(err)
 }
 
-// grey is the file of a small image.
+// grey returns the file of a small image.
 func grey() []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {

@@ -96,7 +96,7 @@ func newCounts(inputs int) Counts {
 	return Counts{Tokens: make([]int, inputs), Windows: make([]int, inputs), Cut: make([]bool, inputs)}
 }
 
-// Sum is the number of tokens of all inputs.
+// Sum returns the number of tokens of all inputs.
 func (c Counts) Sum() (tokens int) {
 	for _, n := range c.Tokens {
 		tokens += n
@@ -104,7 +104,7 @@ func (c Counts) Sum() (tokens int) {
 	return tokens
 }
 
-// CutInputs is the number of inputs of which something was cut off.
+// CutInputs returns the number of inputs of which something was cut off.
 func (c Counts) CutInputs() (n int) {
 	for _, cut := range c.Cut {
 		if cut {
@@ -114,7 +114,7 @@ func (c Counts) CutInputs() (n int) {
 	return n
 }
 
-// CutAt is the number of tokens at which inputs were cut, the largest if they were cut at several; 0 if none was.
+// CutAt returns the number of tokens at which inputs were cut, the largest if they were cut at several; 0 if none was.
 func (c Counts) CutAt() (tokens int) {
 	for i, cut := range c.Cut {
 		if cut {
@@ -124,7 +124,7 @@ func (c Counts) CutAt() (tokens int) {
 	return tokens
 }
 
-// SplitInputs is the number of inputs that were computed as several windows.
+// SplitInputs returns the number of inputs that were computed as several windows.
 func (c Counts) SplitInputs() (n int) {
 	for _, windows := range c.Windows {
 		if windows > 1 {
@@ -248,7 +248,7 @@ func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) 
 	return how.Splitter(), nil
 }
 
-// fromStates is a computation from the hidden states of a batch, [rows, D].
+// fromStates returns a computation from the hidden states of a batch, [rows, D].
 func (f *base) fromStates(use func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())

@@ -25,7 +25,7 @@ func records() []record {
 	}
 }
 
-// recordOf is the record of a kind.
+// recordOf returns the record of a kind.
 func recordOf(kind Kind) (record, error) {
 	for _, r := range records() {
 		if r.kind == kind {
@@ -50,7 +50,7 @@ func (k Kind) Info() KindInfo {
 	return r.KindInfo
 }
 
-// KindsFor are the kinds of the pipelines that a model has what they need for.
+// KindsFor returns the kinds of the pipelines that a model has what they need for.
 func KindsFor(m *models.Model) []Kind {
 	var kinds []Kind
 	for _, r := range records() {
@@ -70,7 +70,7 @@ func OpenKind(kind Kind, dir string, o Options) (Pipeline, error) {
 	return openIn(dir, o, r.open)
 }
 
-// FootprintOf is the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
+// FootprintOf returns the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
 func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	r, err := recordOf(kind)
 	if err != nil {
@@ -96,7 +96,7 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	return o.footprint(m, shares), nil
 }
 
-// KindOf is the kind of a folder as its small files say, without its weights: an Embedder if its modules.json makes vectors of
+// KindOf returns the kind of a folder as its small files say, without its weights: an Embedder if its modules.json makes vectors of
 // texts, and else what models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
 // several, such as a decoder with a modules.json, it is the one that its authors added.
 func KindOf(dir string) (Kind, error) {

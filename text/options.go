@@ -128,7 +128,7 @@ type given struct {
 	set   bool
 }
 
-// some are the options that do not apply to all pipelines.
+// some returns the options that do not apply to all pipelines.
 func (o *Options) some() []given {
 	m := &o.Model
 	list := []given{
@@ -192,7 +192,7 @@ func (o Options) settled(info KindInfo) (Options, error) {
 	return o, nil
 }
 
-// folder is the file system whose root is a folder.
+// folder returns the file system whose root is a folder.
 func (o *Options) folder(dir string) (fs.FS, error) {
 	if o.FS == nil {
 		return folder.FS(dir)

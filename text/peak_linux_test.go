@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// statusMiB is a field of /proc/self/status, such as VmHWM, in MiB.
+// statusMiB returns a field of /proc/self/status, such as VmHWM, in MiB.
 func statusMiB(b *testing.B, field string) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -63,7 +63,7 @@ func (p *pieceMaker) make(tokens iter.Seq2[generation.Next, error], yield func(P
 	}
 }
 
-// add is the piece that a token completes, or the last one; false if there is none.
+// add returns the piece that a token completes, or the last one; false if there is none.
 func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	stopped := false
 	if p.usage.First == 0 {

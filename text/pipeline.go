@@ -60,7 +60,7 @@ type record struct {
 	wordless func(m *models.Model) bool
 }
 
-// opening is a function that opens a pipeline, as one for pipelines of any type.
+// opening returns a function that opens a pipeline, as one for pipelines of any type.
 func opening[P Pipeline](open func(fsys fs.FS, o Options) (P, error)) func(fs.FS, Options) (Pipeline, error) {
 	return func(fsys fs.FS, o Options) (Pipeline, error) {
 		p, err := open(fsys, o)
@@ -96,7 +96,7 @@ func openIn[P any](dir string, o Options, open func(fs.FS, Options) (P, error)) 
 // hello is a text to warm pipelines with.
 const hello = "Hello, world."
 
-// warmed is the error of what Warm computes. That the model refuses the text, or wants an option, such as a language, is not one: the
+// warmed returns the error of what Warm computes. That the model refuses the text, or wants an option, such as a language, is not one: the
 // model is there.
 func warmed(err error) error {
 	if errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) {

@@ -183,7 +183,7 @@ func (a *QuestionAnswerer) probabilities(e *tokenizer.Encoding, logits []float32
 	return p
 }
 
-// wholeWords is the part of the text from the word of a token to that of another.
+// wholeWords returns the part of the text from the word of a token to that of another.
 func wholeWords(e *tokenizer.Encoding, start, end int) Span {
 	for start > 0 && e.Sequence(start-1) == 1 && e.Words[start-1] == e.Words[start] {
 		start--

@@ -245,7 +245,7 @@ func TestCancelMany(t *testing.T) {
 	}
 }
 
-// peak is the most bytes of the heap that are in use while f runs, beyond those before. It runs until it has been looked at
+// peak returns the most bytes of the heap that are in use while f runs, beyond those before. It runs until it has been looked at
 // often enough.
 func peak(f func()) int {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

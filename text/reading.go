@@ -49,7 +49,7 @@ func newImageReader(f *base) (*imageReader, error) {
 	return &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}}, nil
 }
 
-// imageConfig is the configuration of a folder's images, and its file: that of all that the model reads, or that of images alone.
+// imageConfig returns the configuration of a folder's images, and its file: that of all that the model reads, or that of images alone.
 func imageConfig(fsys fs.FS) (file string, config []byte, err error) {
 	file = "processor_config.json"
 	all, err := regular.ReadFile(fsys, file)
@@ -112,7 +112,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 	return all, soft, nil
 }
 
-// soft is the soft tokens of the image file at a number, after a prompt of some tokens.
+// soft returns the soft tokens of the image file at a number, after a prompt of some tokens.
 func (r *imageReader) soft(ctx context.Context, number int, file []byte, before int) ([]float32, error) {
 	digest := sha256.Sum256(file)
 	if x := r.recent.get(digest); x != nil {

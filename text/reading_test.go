@@ -31,7 +31,7 @@ func readingCases(t *testing.T) (cases []readingCase) {
 	return cases
 }
 
-// files are the images of a case.
+// files returns the images of a case.
 func (c *readingCase) files(t *testing.T) (files [][]byte) {
 	t.Helper()
 	for _, name := range c.Images {
@@ -46,7 +46,7 @@ func openReading(t *testing.T, o Options) *Generator {
 	return tftest.Must(OpenGenerator(readingFolder, o))(t)
 }
 
-// answerTo is the answer to a case.
+// answerTo returns the answer to a case.
 func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece, error) {
 	t.Helper()
 	prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)

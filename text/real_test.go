@@ -28,13 +28,13 @@ func TestRealHashes(t *testing.T) {
 	table.Close(t, true)
 }
 
-// linesOf are the lines of a file.
+// linesOf returns the lines of a file.
 func linesOf(t *testing.T, path string) []string {
 	t.Helper()
 	return strings.Split(strings.TrimSuffix(string(tftest.Must(os.ReadFile(path))(t)), "\n"), "\n")
 }
 
-// hashOfVectors is the hash of vectors of texts, which must not depend on what is computed together, nor on the number of threads.
+// hashOfVectors returns the hash of vectors of texts, which must not depend on what is computed together, nor on the number of threads.
 func hashOfVectors(t *testing.T, dir string, f kernels.Format) string {
 	t.Helper()
 	texts := linesOf(t, "examples/models/sentences.txt")
@@ -58,7 +58,7 @@ func hashOfVectors(t *testing.T, dir string, f kernels.Format) string {
 	return first
 }
 
-// hashOfChats is the hash of 128 greedy tokens for each chat of test-real, with their log probabilities. The chats follow one another,
+// hashOfChats returns the hash of 128 greedy tokens for each chat of test-real, with their log probabilities. The chats follow one another,
 // since what they share is computed once, and computing it in other pieces gives other bits. The first ones must get the same bits on
 // another number of threads.
 func hashOfChats(t *testing.T, path string, f kernels.Format) string {

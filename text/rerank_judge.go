@@ -27,7 +27,7 @@ type judge struct {
 	instruction string
 }
 
-// openJudge is the judge of a folder whose language model is asked in this way.
+// openJudge returns the judge of a folder whose language model is asked in this way.
 func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	j := &judge{asked: asked, instruction: cmp.Or(f.options.Instruction, asked.Instruction)}
 	for _, part := range []struct {
@@ -83,7 +83,7 @@ func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOpti
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
 }
 
-// compute is a computation of the difference of the two logits after each window.
+// compute returns a computation of the difference of the two logits after each window.
 func (j *judge) compute(f *base) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())

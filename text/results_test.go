@@ -146,7 +146,7 @@ func embeds(e *Embedder, prompt string) func(context.Context, []string) ([][]flo
 	}
 }
 
-// translated is the translations of texts.
+// translated returns the translations of texts.
 func translated(tr *Translator, ctx context.Context, texts []string, o TranslateOptions) ([]string, error) {
 	r, err := tr.Translate(ctx, texts, o)
 	var out []string

@@ -122,7 +122,7 @@ func (o *GenerateOptions) apply(r *generation.Rules) {
 	}
 }
 
-// defaultsOf are the options that the settings state.
+// defaultsOf returns the options that the settings state.
 func defaultsOf(s *settings.Settings) (GenerateOptions, error) {
 	o := GenerateOptions{MaxTokens: settings.Or(s.MaxNew, 0), Stop: s.Stop, Beams: s.Beams, RepetitionPenalty: settings.Or(s.Repetition, 1), NoRepeatNgram: s.Ngram}
 	if s.Sample {

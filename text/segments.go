@@ -20,7 +20,7 @@ type Segment struct {
 	Text  string  `json:"text"`
 }
 
-// Segments is the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
+// Segments returns the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
 // the model writes, as transformers' generate gives them with return_timestamps, also for long sound: the model
 // listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 and Parakeet it is
 // words, as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
@@ -86,7 +86,7 @@ func (t *Transcriber) HasTimes() bool {
 // HasWords reports whether the model tells so for each word: then each of Segments is a word.
 func (t *Transcriber) HasWords() bool { return t.script != nil }
 
-// timed is the segments of features, [bins, frames], of which n are sound, and from which of these to listen on.
+// timed returns the segments of features, [bins, frames], of which n are sound, and from which of these to listen on.
 func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts TranscribeOptions) ([]Segment, int, error) {
 	memory, prompt, err := t.encode(ctx, features, opts)
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts
 	return segments(said), next, nil
 }
 
-// said is the text of tokens, without timestamps.
+// said returns the text of tokens, without timestamps.
 func (t *Transcriber) said(tokens []int, first int) string {
 	var words []int
 	for _, token := range tokens {

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text/audio"
 )
 
-// samplesOf is the samples of files of testdata/transcribe, one after the other.
+// samplesOf returns the samples of files of testdata/transcribe, one after the other.
 func samplesOf(t *testing.T, names ...string) (all []float32) {
 	t.Helper()
 	for _, name := range names {

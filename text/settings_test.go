@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/text/audio"
 )
 
-// overlay is a folder of testdata with files replaced; an empty one is not there.
+// overlay returns a folder of testdata with files replaced; an empty one is not there.
 func overlay(folder string, files map[string]string) fs.FS {
 	return overlaid{os.DirFS(filepath.Join("testdata", folder)), files}
 }
@@ -39,7 +39,7 @@ func (o overlaid) Open(name string) (fs.File, error) {
 	return o.FS.Open(name)
 }
 
-// merged is the folder's generation_config.json with other fields.
+// merged returns the folder's generation_config.json with other fields.
 func merged(t *testing.T, folder string, fields map[string]json.RawMessage) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", folder, "generation_config.json"))

@@ -89,7 +89,7 @@ func scriptOf(f *base, sound speech.Folder) (speech.Script, error) {
 	}
 }
 
-// padToken is the tokenizer's token of padding, which models of CTC say where they hear nothing.
+// padToken returns the tokenizer's token of padding, which models of CTC say where they hear nothing.
 func padToken(f *base) (int, error) {
 	name := f.tokenizer.Config().Special["pad_token"]
 	id, ok := f.tokenizer.TokenID(name)
@@ -214,7 +214,7 @@ func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts T
 	return append(prompt, language, task, notimes), err
 }
 
-// token is the id of a language, or of what else the decoder is told.
+// token returns the id of a language, or of what else the decoder is told.
 func (t *Transcriber) token(name string) (int, error) {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "<|"), "|>")
 	id, ok := t.tokenizer.TokenID("<|" + name + "|>")
@@ -224,7 +224,7 @@ func (t *Transcriber) token(name string) (int, error) {
 	return id, nil
 }
 
-// guess is the language whose token is the most likely first one.
+// guess returns the language whose token is the most likely first one.
 func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, error) {
 	logits, err := generation.StartLM(ws, t.model.LM, memory, 1).Feed([][]int{{t.model.Config.DecoderStart}})
 	if err != nil {

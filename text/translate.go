@@ -69,7 +69,7 @@ type TranslateOptions struct {
 	Language string
 }
 
-// Defaults are the options that the folder's generation_config.json states; an error if
+// Defaults returns the options that the folder's generation_config.json states; an error if
 // it asks for a kind of sampling that is not supported.
 func (t *Translator) Defaults() (TranslateOptions, error) {
 	o, err := defaultsOf(t.settings)
@@ -163,7 +163,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	return nil
 }
 
-// languageToken is the token of a language: before the text, or at the beginning of the
+// languageToken returns the token of a language: before the text, or at the beginning of the
 // translation.
 func (t *Translator) languageToken(language string) (before, behind []int, err error) {
 	if language == "" {

@@ -82,7 +82,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 	return Results[[]Label]{out, counts.joined(len(labels))}, nil
 }
 
-// joined is the counts of inputs of which each became n.
+// joined returns the counts of inputs of which each became n.
 func (c Counts) joined(n int) Counts {
 	j := newCounts(len(c.Tokens) / n)
 	j.Wait = c.Wait

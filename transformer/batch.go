@@ -8,10 +8,10 @@ type Batch struct {
 	starts    []int // is set: the first row of each sequence, and the number of rows
 }
 
-// Uniform is a batch of n sequences of the same length: [n, length, width].
+// Uniform returns a batch of n sequences of the same length: [n, length, width].
 func Uniform(n, length int) Batch { return Batch{n: max(n, 0), length: max(length, 0)} }
 
-// Ragged is a batch of sequences of the given lengths. A length of 0 is a
+// Ragged returns a batch of sequences of the given lengths. A length of 0 is a
 // sequence that takes no part.
 func Ragged(lengths ...int) Batch {
 	if len(lengths) == 0 {
@@ -40,13 +40,13 @@ func (b Batch) Reuse(lengths ...int) Batch {
 	return Batch{n: len(lengths), starts: starts}
 }
 
-// Len is the number of sequences.
+// Len returns the number of sequences.
 func (b Batch) Len() int { return b.n }
 
-// Rows is the number of rows of all sequences.
+// Rows returns the number of rows of all sequences.
 func (b Batch) Rows() int { return b.Start(b.n) }
 
-// Start is the first row of sequence i; Start(Len()) is Rows().
+// Start returns the first row of sequence i; Start(Len()) is Rows().
 func (b Batch) Start(i int) int {
 	if b.starts != nil {
 		return b.starts[i]
@@ -54,7 +54,7 @@ func (b Batch) Start(i int) int {
 	return i * b.length
 }
 
-// Length is the number of rows of sequence i.
+// Length returns the number of rows of sequence i.
 func (b Batch) Length(i int) int {
 	if b.starts != nil {
 		return b.starts[i+1] - b.starts[i]
@@ -62,7 +62,7 @@ func (b Batch) Length(i int) int {
 	return b.length
 }
 
-// MaxLength is the length of the longest sequence.
+// MaxLength returns the length of the longest sequence.
 func (b Batch) MaxLength() int {
 	if b.starts == nil {
 		if b.n == 0 {
@@ -85,7 +85,7 @@ func (b Batch) Shape(width int) []int {
 	return []int{b.Rows(), width}
 }
 
-// uniformLength is the length of all sequences, 0 if they differ.
+// uniformLength returns the length of all sequences, 0 if they differ.
 func (b Batch) uniformLength() int {
 	if b.starts != nil || b.n == 0 {
 		return 0

@@ -22,7 +22,7 @@ type Cache struct {
 	adapters  int    // that the model has beside its weights
 }
 
-// NewCache is an empty cache for a number of sequences, with pages of its own; the windows are those of
+// NewCache returns an empty cache for a number of sequences, with pages of its own; the windows are those of
 // PagesConfig.
 func NewCache(sequences int, windows ...int) *Cache {
 	return must(NewPages(PagesConfig{Windows: windows})).Cache(sequences)
@@ -54,7 +54,7 @@ func (c *Cache) Apart(i int) {
 	c.apart[i] = true
 }
 
-// History is the history of sequence i.
+// History returns the history of sequence i.
 func (c *Cache) History(i int) *History { return c.histories[i] }
 
 // Release gives back the pages of all histories.
@@ -64,10 +64,10 @@ func (c *Cache) Release() {
 	}
 }
 
-// Sequences is the number of sequences.
+// Sequences returns the number of sequences.
 func (c *Cache) Sequences() int { return len(c.histories) }
 
-// Len is the number of rows of sequence i that have passed through the stack: the
+// Len returns the number of rows of sequence i that have passed through the stack: the
 // position of its next row. It is 0 without a cache.
 func (c *Cache) Len(i int) int {
 	if c == nil {
@@ -143,7 +143,7 @@ func (c *Cache) End(batch Batch) {
 	}
 }
 
-// Layer is the part of layer i, nil without a cache.
+// Layer returns the part of layer i, nil without a cache.
 func (c *Cache) Layer(i int) *LayerCache {
 	if c == nil || len(c.layers) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (c *Cache) Remember(tokens []int, batch Batch) {
 	}
 }
 
-// Remembered is the tokens of sequence i that Remember was given.
+// Remembered returns the tokens of sequence i that Remember was given.
 func (c *Cache) Remembered(i int) []int { return c.histories[i].tokens }
 
 // Restart makes sequence i empty, except for what is remembered.
@@ -214,7 +214,7 @@ func (c *Cache) Restart(i int) error {
 	return nil
 }
 
-// Continue is a new cache of n sequences that all continue from what a sequence of c
+// Continue returns a new cache of n sequences that all continue from what a sequence of c
 // is: continuations of one prompt, which is computed once.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= len(c.histories) || n < 1 {
@@ -231,7 +231,7 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	return NewCacheOf(forks...), nil
 }
 
-// Cache is a cache of a number of sequences with new histories.
+// Cache returns a cache of a number of sequences with new histories.
 func (p *Pages) Cache(sequences int) *Cache {
 	histories := make([]*History, max(sequences, 0))
 	for i := range histories {

@@ -16,7 +16,7 @@ type LayerCache struct {
 	cross  *LayerCache // the memory's part of a layer
 }
 
-// Memory is the part for cross-attention, nil without a cache.
+// Memory returns the part for cross-attention, nil without a cache.
 func (l *LayerCache) Memory() *LayerCache {
 	if l == nil {
 		return nil
@@ -24,7 +24,7 @@ func (l *LayerCache) Memory() *LayerCache {
 	return l.cross
 }
 
-// Past is the number of rows of sequence i that have passed: the position of its
+// Past returns the number of rows of sequence i that have passed: the position of its
 // next row. It is 0 without a cache.
 func (l *LayerCache) Past(i int) int {
 	if l == nil {
@@ -49,7 +49,7 @@ func (l *LayerCache) remembers() bool {
 // remembered reports whether what the layer has is a memory.
 func (l *LayerCache) remembered() bool { return l != nil && l.memory }
 
-// table is the pages of sequence i, and the number of rows there that came before those of the pass: where
+// table returns the pages of sequence i, and the number of rows there that came before those of the pass: where
 // pages were dropped, positions count from the first row there is, since masks and relative positions depend
 // on differences only.
 func (l *LayerCache) table(i int) (pages []int32, past int) {
@@ -148,7 +148,7 @@ func (l *LayerCache) remember(batch Batch, k, v []float32) error {
 	return nil
 }
 
-// widened is the rows of the sequences of a call as float32, [sequences, heads, rows, dim].
+// widened returns the rows of the sequences of a call as float32, [sequences, heads, rows, dim].
 func (l *LayerCache) widened(ws *Workspace, x *kernels.Pages, sequences []kernels.AttentionSequence, rows int) []float32 {
 	heads, dim, size := x.Heads(), x.Dim(), x.Rows()
 	wide, row := ws.Alloc(len(sequences)*heads*rows*dim), ws.Alloc(heads*dim)
@@ -163,7 +163,7 @@ func (l *LayerCache) widened(ws *Workspace, x *kernels.Pages, sequences []kernel
 	return wide
 }
 
-// copyOf is the keys or values of a sequence, [heads, rows, dim].
+// copyOf returns the keys or values of a sequence, [heads, rows, dim].
 func (l *LayerCache) copyOf(sequence int, of func(pageStore) *kernels.Pages) []float32 {
 	pages, rows := l.table(sequence)
 	if of(l.store) == nil { // a convolution's values

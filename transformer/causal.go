@@ -23,7 +23,7 @@ func (l *Loader) taps(name string, dim, taps int) []float32 {
 	return weight
 }
 
-// past is the number of rows that a row is mixed with.
+// past returns the number of rows that a row is mixed with.
 func (c causalConvolution) past() int { return len(c.weight)/c.dim - 1 }
 
 // row sets y, [dim], to the convolution at row i of x, whose rows begin ld elements apart, and in front of which are the rows before,

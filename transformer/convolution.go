@@ -15,7 +15,7 @@ type ShortConvolution struct {
 	Bias    []float32 // [Dim], or nil
 }
 
-// ShortConvolution is the convolution with the tensors in_proj, conv and out_proj, of which each has a bias if bias is set. taps is how
+// ShortConvolution returns the convolution with the tensors in_proj, conv and out_proj, of which each has a bias if bias is set. taps is how
 // many rows it mixes: the row itself and those in front of it.
 func (l *Loader) ShortConvolution(dim, taps int, bias bool) *ShortConvolution {
 	if l.Fail(check.Positive("convolution", check.Size("dim", dim), check.Size("taps", taps))) {
@@ -72,7 +72,7 @@ func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch,
 	return c.Out.Forward(ws, dst, mixed) // [rows, D]
 }
 
-// CacheBytes is the memory of the inputs that a cache keeps of a row, which are in float32 whatever the format of its pages.
+// CacheBytes returns the memory of the inputs that a cache keeps of a row, which are in float32 whatever the format of its pages.
 func (c *ShortConvolution) CacheBytes(kernels.Format) int64 { return 4 * int64(c.In.In) }
 
 // mix sets dst, [rows, Dim], to the convolution of u, [rows, Dim], before which come the rows before, [taps-1, Dim].

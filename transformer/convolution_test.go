@@ -20,7 +20,7 @@ func newConvolution(t *testing.T, dim, taps int) *tf.ShortConvolution {
 	return &tf.ShortConvolution{In: linear(1, dim, 3*dim), Out: linear(3, dim, dim), Weight: tftest.Normal(5, taps*dim), Bias: tftest.Normal(6, dim)}
 }
 
-// convolved is the convolution of one sequence, x of [rows, dim], as it is defined.
+// convolved returns the convolution of one sequence, x of [rows, dim], as it is defined.
 func convolved(c *tf.ShortConvolution, x []float32) []float32 {
 	dim := c.In.In
 	project := func(l *tf.Linear, x []float32) (y []float64) {

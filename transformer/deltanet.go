@@ -69,7 +69,7 @@ type GatedDeltaNet struct {
 	queryScale, keyScale []float32 // [KeyDim]
 }
 
-// GatedDeltaNet is the layer with the tensors conv1d, dt_bias, A_log, norm and out_proj, and those of the parts of c.
+// GatedDeltaNet returns the layer with the tensors conv1d, dt_bias, A_log, norm and out_proj, and those of the parts of c.
 func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 	if l.Fail(c.check()) {
 		return nil
@@ -107,14 +107,14 @@ func (d *GatedDeltaNet) convolution() causalConvolution {
 	return causalConvolution{weight: d.Weight, dim: d.mixed()}
 }
 
-// matrices is the part of a state that the heads have. The rest are the last inputs of the convolution.
+// matrices returns the part of a state that the heads have. The rest are the last inputs of the convolution.
 func (d *GatedDeltaNet) matrices() int { return d.values() * d.KeyDim }
 
 func (d *GatedDeltaNet) recurrence() Recurrence {
 	return Recurrence{Size: d.matrices() + (d.Taps-1)*d.mixed(), Width: d.mixed() + 2*d.ValueHeads}
 }
 
-// StateBytes is the memory of a sequence's state in a cache.
+// StateBytes returns the memory of a sequence's state in a cache.
 func (d *GatedDeltaNet) StateBytes() int64 { return 4 * int64(d.recurrence().Size) }
 
 // Forward sets dst, [rows of batch, Dim], to the layer's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may

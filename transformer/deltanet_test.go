@@ -37,7 +37,7 @@ func TestGatedDeltaNet(t *testing.T) {
 	}
 }
 
-// deltaNet is the output of a layer for one sequence, as it is defined.
+// deltaNet returns the output of a layer for one sequence, as it is defined.
 func deltaNet(d *tf.GatedDeltaNet, x []float32) (out []float32) {
 	project := func(l *tf.Linear, row []float64) (y []float64) {
 		w := l.Weight()

@@ -20,7 +20,7 @@ type Embedding struct {
 	table *checkpoint.Table
 }
 
-// NewEmbedding is the table with weight, [vocab, dim], which it keeps.
+// NewEmbedding returns the table with weight, [vocab, dim], which it keeps.
 func NewEmbedding(vocab, dim int, weight []float32) (*Embedding, error) {
 	if err := check.Positive("embedding", check.Size("vocabulary", vocab), check.Size("dim", dim)); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (l *lookup) Do(from, to int) {
 	}
 }
 
-// Sinusoidal is the table of positions of the original transformer, [length,
+// Sinusoidal returns the table of positions of the original transformer, [length,
 // dim]: row p has sin(p/10000^(2i/dim)) in column 2i and the cosine in column
 // 2i+1. It is computed in float64 and rounded once. A dim that is odd ends with
 // a sine. Of this module only models/classic uses it.

@@ -245,7 +245,7 @@ func ExampleNewRotary() {
 	// [0.862 0.540 -0.506 0.841]
 }
 
-// decoder is a small stack with made-up weights.
+// decoder returns a small stack with made-up weights.
 func decoder() *transformer.Stack {
 	s, err := transformer.NewStack(transformer.StackConfig{Layers: 2, Layer: transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: 16, Heads: 2},
@@ -260,7 +260,7 @@ func decoder() *transformer.Stack {
 	return s
 }
 
-// worst is the largest difference.
+// worst returns the largest difference.
 func worst(x, y []float32) (d float32) {
 	for i := range x {
 		d = max(d, x[i]-y[i], y[i]-x[i])

@@ -74,7 +74,7 @@ func (c FeedForwardConfig) within(dim int) (FeedForwardConfig, error) {
 	return c, c.check()
 }
 
-// FeedForward is the network whose weights have the given names.
+// FeedForward returns the network whose weights have the given names.
 func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedForward {
 	if l.Fail(c.check()) {
 		return nil
@@ -202,7 +202,7 @@ func (f *FeedForward) forwardInOne(ws *Workspace, dst, x, residual []float32) {
 	ws.Threads.FeedForward(p)
 }
 
-// checkParts is the error of parts or a workspace that cannot be used.
+// checkParts returns the error of parts or a workspace that cannot be used.
 func (f *FeedForward) checkParts(ws *Workspace) error {
 	err := cmp.Or(f.Up.check(ws), f.Down.check(ws))
 	if f.Gate != nil {

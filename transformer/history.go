@@ -31,7 +31,7 @@ type pageTable struct {
 	dropped int // rows that lay before them
 }
 
-// Len is the number of rows that passed through the stack: the position of the next one. It is 0 of none.
+// Len returns the number of rows that passed through the stack: the position of the next one. It is 0 of none.
 func (h *History) Len() int {
 	if h == nil {
 		return 0
@@ -43,7 +43,7 @@ func (h *History) Len() int {
 // any more.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
-// Adapt gives h, which must not have rows yet, an adapter that stays beside the weights, by its number; 0: no adapter.
+// Adapt returns h, which must not have rows yet, an adapter that stays beside the weights, by its number; 0: no adapter.
 // A fork has the same adapter; Release takes it away.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
@@ -53,10 +53,10 @@ func (h *History) Adapt(adapter int) error {
 	return nil
 }
 
-// Adapter is the number of the adapter of h.
+// Adapter returns the number of the adapter of h.
 func (h *History) Adapter() int { return h.adapter }
 
-// Fork is a history that continues from the first rows of h, whose pages it shares.
+// Fork returns a history that continues from the first rows of h, whose pages it shares.
 func (h *History) Fork(rows int) (*History, error) {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -135,7 +135,7 @@ func (h *History) forgetMemory() {
 	h.memory, h.recall, h.recalls, h.settled = h.memory[:0], 0, false, false
 }
 
-// held is the number of rows whose keys a group has.
+// held returns the number of rows whose keys a group has.
 func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
 
 // prepare makes room for n more rows, and drops pages that no further query sees. apart says that the rows may be taken back. The
@@ -205,5 +205,5 @@ func (h *History) remember(rows int, with *History) error {
 	return p.take(&p.memory, &h.memory, p.pagesOf(rows))
 }
 
-// New is a history without rows.
+// New returns a history without rows.
 func (p *Pages) New() *History { return &History{pages: p} }

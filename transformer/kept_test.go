@@ -12,7 +12,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// keptAttention is an attention with some weights, of which change sets what differs.
+// keptAttention returns an attention with some weights, of which change sets what differs.
 func keptAttention(t *testing.T, change func(c *tf.AttentionConfig), tensors tf.TensorMap) *tf.MultiHeadAttention {
 	t.Helper()
 	c := tf.AttentionConfig{Dim: 24, Heads: 4, KVHeads: 2, HeadDim: 6, Rotary: &tf.RotaryConfig{Theta: 100, Pairing: tf.PairHalves}}
@@ -20,7 +20,7 @@ func keptAttention(t *testing.T, change func(c *tf.AttentionConfig), tensors tf.
 	return tftest.Must(tf.NewMultiHeadAttention(c, tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."}, tensors, ""))(t)
 }
 
-// keptTensors are the weights of one with all projections.
+// keptTensors returns the weights of one with all projections.
 func keptTensors(t *testing.T) tf.TensorMap {
 	c := tftest.Collected{Tensors: tf.TensorMap{}}
 	tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, KVHeads: 2, HeadDim: 6}, tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."}, c, ""))(t)

@@ -58,7 +58,7 @@ func (c LatentConfig) check() error {
 	return nil
 }
 
-// Latent is the latent attention whose weights have the given names.
+// Latent returns the latent attention whose weights have the given names.
 func (l *Loader) Latent(c LatentConfig, names LatentNames) *LatentAttention {
 	if l.Fail(c.check()) {
 		return nil
@@ -97,7 +97,7 @@ func (l *Loader) Latent(c LatentConfig, names LatentNames) *LatentAttention {
 	return a
 }
 
-// CacheBytes is the memory of a row in a cache: the shared key with positions and the latent vector, as keys and as values.
+// CacheBytes returns the memory of a row in a cache: the shared key with positions and the latent vector, as keys and as values.
 func (a *LatentAttention) CacheBytes(f kernels.Format) int64 { return a.core.CacheBytes(f) }
 
 // Forward sets dst, [rows, Dim], to the attention of in.Query, [rows, Dim], to itself and to the rows in cache, plus in.Residual.

@@ -78,7 +78,7 @@ func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer
 	return load(w, prefix, func(l *Loader) *Layer { return l.Layer(c, names) })
 }
 
-// Layer is the layer whose weights have the given names.
+// Layer returns the layer whose weights have the given names.
 func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 	c, err := c.withDefaults()
 	if l.Fail(err) {
@@ -102,10 +102,10 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 	return layer
 }
 
-// CacheBytes is the memory of the keys and values that a cache keeps of a row, in pages of a format.
+// CacheBytes returns the memory of the keys and values that a cache keeps of a row, in pages of a format.
 func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Self.CacheBytes(f) }
 
-// MemoryBytes is the memory of the keys and values that a cache keeps of a row of LayerInput.Memory, which are in float32:
+// MemoryBytes returns the memory of the keys and values that a cache keeps of a row of LayerInput.Memory, which are in float32:
 // 0 without cross-attention.
 func (l *Layer) MemoryBytes() int64 {
 	if l.Cross == nil {

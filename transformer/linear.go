@@ -15,7 +15,7 @@ type Linear struct {
 	weight  *checkpoint.Matrix
 }
 
-// NewLinear is the layer with weight, [out, in], which is packed for the kernels
+// NewLinear returns the layer with weight, [out, in], which is packed for the kernels
 // active now, and bias, [out] or nil, which the layer keeps.
 func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := checkLinear(in, out, weight, bias); err != nil {
@@ -37,7 +37,7 @@ func checkLinear(in, out int, weight, bias []float32) error {
 	return nil
 }
 
-// Weight is the matrix that the layer multiplies with, [Out, In], unpacked: for
+// Weight returns the matrix that the layer multiplies with, [Out, In], unpacked: for
 // gradients and for looking at, not for every pass.
 func (l *Linear) Weight() []float32 {
 	w := make([]float32, l.Out*l.In)
@@ -105,7 +105,7 @@ func (l *Linear) forwardApart(ws *Workspace, dst []float32, ldDst int, x []float
 	return nil
 }
 
-// check is the error of a layer or a workspace that cannot be used.
+// check returns the error of a layer or a workspace that cannot be used.
 func (l *Linear) check(ws *Workspace) error {
 	if l == nil || !l.weight.Is(l.In, l.Out) {
 		return check.Errorf(fault.ErrConfig, "linear layer that NewLinear did not make, or edited since")

@@ -19,12 +19,12 @@ import (
 // A Loader stands for a scope: the tensors whose names begin with its prefix.
 type Loader struct{ at checkpoint.Scope }
 
-// NewLoader is the loader of all tensors of a checkpoint. Names that no part asks
+// NewLoader returns the loader of all tensors of a checkpoint. Names that no part asks
 // for are left over, except known buffers: position_ids, attn.bias (GPT-2's causal
 // mask), inv_freq and num_batches_tracked.
 func NewLoader(w Weights) *Loader { return &Loader{checkpoint.New(w)} }
 
-// At is the loader of a part of the model: of the names that begin with prefix,
+// At returns the loader of a part of the model: of the names that begin with prefix,
 // which ends with a dot unless names are cut elsewhere. Verbs in it are formatted with args.
 func (l *Loader) At(prefix string, args ...any) *Loader {
 	if len(args) > 0 {
@@ -33,7 +33,7 @@ func (l *Loader) At(prefix string, args ...any) *Loader {
 	return &Loader{l.at.At(prefix)}
 }
 
-// Under is the loader under the first of the prefixes under which there is the
+// Under returns the loader under the first of the prefixes under which there is the
 // tensor name, or under the first of all: checkpoints of the same model have
 // their names with and without that of a head's module in front.
 func (l *Loader) Under(name string, prefixes ...string) *Loader {
@@ -94,7 +94,7 @@ func (l *Loader) Rename(f func(name string) string) { l.at.Rename(f) }
 // path.Match under the prefix.
 func (l *Loader) Ignore(patterns ...string) { l.at.Ignore(patterns...) }
 
-// Name is the scope's prefix, without the dot that joins it to its tensors.
+// Name returns the scope's prefix, without the dot that joins it to its tensors.
 func (l *Loader) Name() string { return l.at.Name() }
 
 // Has reports whether the checkpoint lists the named tensor.
@@ -119,11 +119,11 @@ func (l *Loader) Stopped() bool {
 	return true
 }
 
-// Tensor is the elements of the named tensor, in row-major order. They belong to
+// Tensor returns the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a TensorMap.
 func (l *Loader) Tensor(name string, shape ...int) []float32 { return l.at.Tensor(name, shape...) }
 
-// Optional is the tensor if wanted, else nil.
+// Optional returns the tensor if wanted, else nil.
 func (l *Loader) Optional(wanted bool, name string, shape ...int) []float32 {
 	if !wanted {
 		return nil
@@ -203,12 +203,12 @@ type Part struct {
 	Step int
 }
 
-// Linear is the layer with the tensors weight, [out, in], and bias, [out].
+// Linear returns the layer with the tensors weight, [out, in], and bias, [out].
 func (l *Loader) Linear(in, out int, bias bool) *Linear {
 	return l.Stacked(in, bias, Part{Rows: out})
 }
 
-// Stacked is the linear layer whose output is that of several side by side.
+// Stacked returns the linear layer whose output is that of several side by side.
 func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 	out, p := 0, make([]checkpoint.Part, len(parts))
 	for i := range parts {
@@ -245,7 +245,7 @@ func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	return &Linear{in, out, bias, l.at.Packed(in, out, weight)}
 }
 
-// Tied is the projection to the vocabulary whose weight the configuration ties to the embedding: the two are one matrix in
+// Tied returns the projection to the vocabulary whose weight the configuration ties to the embedding: the two are one matrix in
 // memory, from which the embedding takes its vectors. Where the checkpoint has a tensor weight with other elements, or what
 // [Loader.Add], [Loader.Replace] and [Loader.SetRows] were told is for one of the two, the projection has a matrix of its own.
 // Where the checkpoint has the tensor weight and not the embedding's, the embedding is that. So does transformers 5.
@@ -270,7 +270,7 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	return &Linear{e.Dim, e.Vocab, bias, weight}
 }
 
-// TiedEmbedding is the table that the configuration ties to e: e, or a table of its own where [Loader.Tied] would have another
+// TiedEmbedding returns the table that the configuration ties to e: e, or a table of its own where [Loader.Tied] would have another
 // matrix.
 func (l *Loader) TiedEmbedding(e *Embedding) *Embedding {
 	if l.Stopped() || e == nil {
@@ -282,7 +282,7 @@ func (l *Loader) TiedEmbedding(e *Embedding) *Embedding {
 	return e
 }
 
-// Embedding is the table in the tensor weight, [vocab, dim]. Its vectors are there once
+// Embedding returns the table in the tensor weight, [vocab, dim]. Its vectors are there once
 // Finish has returned.
 func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	if l.Fail(check.Positive("embedding "+l.Name(), check.Size("vocabulary", vocab), check.Size("dim", dim))) {
@@ -314,7 +314,7 @@ func (l *Loader) Holdings() []Holding {
 // there is no limit.
 func (l *Loader) Limit(n int64) { l.at.Limit(n) }
 
-// Bytes is the memory of what l, and all loaders made from the same checkpoint, handed out so far: held once Finish has
+// Bytes returns the memory of what l, and all loaders made from the same checkpoint, handed out so far: held once Finish has
 // returned, and the most while it reads, whereof scratch memory of all threads is a part. choose takes the place of what [Loader.Pack] was
 // given, for telling what other formats would take; nil: what that was. It is to be called before Finish, which forgets.
 func (l *Loader) Bytes(choose Chooser) (held, peak int64) { return l.at.Bytes(choose) }
@@ -328,7 +328,7 @@ func (l *Loader) Check() error { return loadError(l.at.Check()) }
 // [*LoadError].
 func (l *Loader) Finish() error { return loadError(l.at.Finish()) }
 
-// loadError is an error of package checkpoint as one of this package.
+// loadError returns an error of package checkpoint as one of this package.
 func loadError(err error) error {
 	if e := (*checkpoint.LoadError)(nil); errors.As(err, &e) {
 		return &LoadError{e.Missing, e.Misshapen, e.LeftOver, e}

@@ -31,12 +31,12 @@ type Mamba2Config struct {
 	Negative bool
 }
 
-// inner is the width of all heads, mixed is what the convolution mixes, and projected what the projection makes of a row.
+// inner returns the width of all heads, mixed is what the convolution mixes, and projected what the projection makes of a row.
 func (c *Mamba2Config) inner() int     { return c.Heads * c.HeadDim }
 func (c *Mamba2Config) mixed() int     { return c.inner() + 2*c.Groups*c.State }
 func (c *Mamba2Config) projected() int { return c.inner() + c.mixed() + c.Heads }
 
-// recent is the part of a state that the convolution has: the inputs of the rows before. The rest is the heads'.
+// recent returns the part of a state that the convolution has: the inputs of the rows before. The rest is the heads'.
 func (c *Mamba2Config) recent() int { return (c.Taps - 1) * c.mixed() }
 
 func (c *Mamba2Config) check() error {
@@ -85,7 +85,7 @@ type Mamba2 struct {
 	NormWeight []float32 // [inner], or nil
 }
 
-// Mamba2 is the block with the tensors in_proj, conv1d, dt_bias, A_log, D, norm and out_proj.
+// Mamba2 returns the block with the tensors in_proj, conv1d, dt_bias, A_log, D, norm and out_proj.
 func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 	if l.Fail(c.check()) {
 		return nil
@@ -109,7 +109,7 @@ func (l *Loader) Mamba2(c Mamba2Config) *Mamba2 {
 	return m
 }
 
-// column is the tensor of n elements, which has two dimensions in files of llama.cpp.
+// column returns the tensor of n elements, which has two dimensions in files of llama.cpp.
 func (l *Loader) column(name string, n int, llamaCpp bool) []float32 {
 	shape := []int{n}
 	if stored, ok := l.Shape(name); llamaCpp && ok && len(stored) == 2 && stored[0] > 0 && n%stored[0] == 0 {
@@ -122,7 +122,7 @@ func (m *Mamba2) convolution() causalConvolution {
 	return causalConvolution{weight: m.Weight, bias: m.Bias, dim: m.mixed()}
 }
 
-// StateBytes is the memory of a sequence's state in a cache.
+// StateBytes returns the memory of a sequence's state in a cache.
 func (m *Mamba2) StateBytes() int64 { return 4 * int64(m.recurrence().Size) }
 
 func (m *Mamba2) recurrence() Recurrence {

@@ -34,7 +34,7 @@ func newMamba(t *testing.T, c tf.Mamba2Config) *tf.Mamba2 {
 	return m
 }
 
-// scanned is the block of one sequence, x of [rows, Dim], as it is defined.
+// scanned returns the block of one sequence, x of [rows, Dim], as it is defined.
 func scanned(m *tf.Mamba2, x []float32) []float32 {
 	inner, bc := m.Heads*m.HeadDim, m.Groups*m.State
 	mixed := inner + 2*bc
@@ -91,7 +91,7 @@ func scanned(m *tf.Mamba2, x []float32) []float32 {
 	return y
 }
 
-// projection is a linear layer in float64.
+// projection returns a linear layer in float64.
 func projection(l *tf.Linear, x []float32) (y []float64) {
 	w := l.Weight()
 	for r := range len(x) / l.In {

@@ -98,7 +98,7 @@ func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 // query and key (Press et al., 2022). It hides nothing: see Causal. No model here uses it.
 func ALiBi(slopes ...float32) *Mask { return &Mask{terms: []maskTerm{{slopes: slopes}}} }
 
-// ALiBiSlopes is the slopes of the paper, 2^(-8h/heads) for h from 1 to heads,
+// ALiBiSlopes returns the slopes of the paper, 2^(-8h/heads) for h from 1 to heads,
 // which must be a power of 2.
 func ALiBiSlopes(heads int) []float32 {
 	slopes := make([]float32, heads)
@@ -108,7 +108,7 @@ func ALiBiSlopes(heads int) []float32 {
 	return slopes
 }
 
-// And is the mask that hides what m or another hides, and adds the biases of
+// And returns the mask that hides what m or another hides, and adds the biases of
 // both. Rows with nothing visible are treated as by m. Either may be nil.
 func (m *Mask) And(other *Mask) *Mask {
 	switch {
@@ -235,7 +235,7 @@ func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int) []kerne
 	return terms
 }
 
-// part is the first elements along each axis of x but the first, where it is
+// part returns the first elements along each axis of x but the first, where it is
 // those from first on: x itself where they are contiguous.
 func part[T any](x []T, from [4]int, first int, to [4]int) []T {
 	if from[0] == 1 {

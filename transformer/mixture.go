@@ -87,7 +87,7 @@ type Mixture struct {
 	name        string
 }
 
-// Mixture is the mixture of experts whose weights have the given names.
+// Mixture returns the mixture of experts whose weights have the given names.
 func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	if l.Fail(c.check()) {
 		return nil
@@ -144,7 +144,7 @@ func (l *Loader) experts(c MixtureConfig, names MixtureNames) *experts {
 	return e
 }
 
-// load is the layers of expert i.
+// load returns the layers of expert i.
 func (e *experts) load(i int) (in []*Linear, down *Linear) {
 	l, names := e.l, e.names.Expert
 	if !e.stacked {

@@ -16,7 +16,7 @@ import (
 
 var mixtureNames = tf.MixtureNames{Router: "router.", Correction: "correction", Each: "experts.%d.", Expert: tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}}
 
-// mixtureOf is the value of a mixture at a row, from its definition in float64.
+// mixtureOf returns the value of a mixture at a row, from its definition in float64.
 func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 	times := func(name string, rows int, x []float64, bias bool) []float64 {
 		m, _ := w.Tensor(name+"weight", rows, len(x))
@@ -62,7 +62,7 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 	return out
 }
 
-// picked is the experts of a row by their scores, the best first, and the weights of those that count.
+// picked returns the experts of a row by their scores, the best first, and the weights of those that count.
 func picked(c tf.MixtureConfig, w tf.Weights, scores []float64) (order []int, weight []float64) {
 	choice, of := slices.Clone(scores), make([]float64, len(scores)) // what experts are picked by, and weighed by
 	for e, x := range scores {

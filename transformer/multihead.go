@@ -103,7 +103,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	return c, check.Positive("attention", check.Size("key dim", c.KeyWidth), check.Size("value dim", c.ValueWidth), check.Size("out dim", c.OutDim))
 }
 
-// headNorm is a normalization of heads, nil for none, with its shape. It is of the features of a head, or of most features.
+// headNorm returns a normalization of heads, nil for none, with its shape. It is of the features of a head, or of most features.
 func (c AttentionConfig) headNorm(norm *NormConfig, most int) (*NormConfig, error) {
 	if norm == nil {
 		return nil, nil
@@ -121,7 +121,7 @@ func (c AttentionConfig) headNorm(norm *NormConfig, most int) (*NormConfig, erro
 	return &own, nil
 }
 
-// core is the attention between the projections.
+// core returns the attention between the projections.
 func (c AttentionConfig) core() Attention {
 	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, ValueDim: c.HeadDim, Scale: c.Scale, SoftCap: c.SoftCap}
 }
@@ -264,7 +264,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	return p, nil
 }
 
-// weightsLen is the number of attention weights of all heads and sequences.
+// weightsLen returns the number of attention weights of all heads and sequences.
 func (a *MultiHeadAttention) weightsLen(in AttentionInput, p projected) int {
 	n := 0
 	for i := range in.Batch.Len() {
@@ -312,7 +312,7 @@ func addTo(x, y []float32) {
 	}
 }
 
-// CacheBytes is the memory of the keys and values of a row in pages of a format: 0 with BorrowsKeys.
+// CacheBytes returns the memory of the keys and values of a row in pages of a format: 0 with BorrowsKeys.
 func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
 	if a.BorrowsKeys {
 		return 0

@@ -12,7 +12,7 @@ func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, p
 	return load(w, prefix, func(l *Loader) *MultiHeadAttention { return l.Attention(c, names) })
 }
 
-// Attention is the attention whose weights have the given names.
+// Attention returns the attention whose weights have the given names.
 func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
 	c, err := c.withDefaults()
 	if l.Fail(err) {
@@ -89,7 +89,7 @@ func (a *MultiHeadAttention) project(l *Loader, names AttentionNames) {
 	}
 }
 
-// byHead is the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
+// byHead returns the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
 // all values.
 func byHead(name string, heads, headDim int) []Part {
 	var parts []Part

@@ -37,7 +37,7 @@ func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
 	return load(w, prefix, func(l *Loader) *Norm { return l.Norm(c) })
 }
 
-// Norm is the normalization with the tensors weight and bias.
+// Norm returns the normalization with the tensors weight and bias.
 func (l *Loader) Norm(c NormConfig) *Norm {
 	if l.Fail(c.check()) {
 		return nil
@@ -50,7 +50,7 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 	}
 }
 
-// normWeight is the weight of a normalization: ones where the checkpoint has none, unless something was wrong before, such as the
+// normWeight returns the weight of a normalization: ones where the checkpoint has none, unless something was wrong before, such as the
 // layer whose features are normalized.
 func (l *Loader) normWeight(c NormConfig) []float32 {
 	switch {

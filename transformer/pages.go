@@ -82,7 +82,7 @@ const (
 // PageRows is the rows of a page where PagesConfig does not say them: what a head reads of a page is contiguous for some kilobytes.
 const PageRows = 64
 
-// NewPages is a pool without pages, which is ready for the first history.
+// NewPages returns a pool without pages, which is ready for the first history.
 func NewPages(c PagesConfig) (*Pages, error) {
 	if c.Rows == 0 {
 		c.Rows = PageRows
@@ -101,7 +101,7 @@ func NewPages(c PagesConfig) (*Pages, error) {
 	return p, nil
 }
 
-// Used is the bytes of the pages in use, and Peak the most that there ever were.
+// Used returns the bytes of the pages in use, and Peak the most that there ever were.
 func (p *Pages) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *Pages) Fits(n, memory int) bool {
 	return p.Limit == 0 || need <= p.Limit
 }
 
-// Peak is the largest value of Used so far.
+// Peak returns the largest value of Used so far.
 func (p *Pages) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -253,5 +253,5 @@ func (p *Pages) own(group int, table []int32, rows int) error {
 	return nil
 }
 
-// pagesOf is the number of pages of some rows.
+// pagesOf returns the number of pages of some rows.
 func (p *Pages) pagesOf(rows int) int { return (rows + p.Rows - 1) / p.Rows }

@@ -14,7 +14,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// newStack is a stack of two layers of the given configuration.
+// newStack returns a stack of two layers of the given configuration.
 func newStack(t testing.TB, c tf.LayerConfig) *tf.Stack {
 	t.Helper()
 	return tftest.Must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c}, tf.StackNames{Layers: "%d.", Layer: layerNames}, tf.Random(4), ""))(t)

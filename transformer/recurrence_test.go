@@ -13,7 +13,7 @@ import (
 
 const recurrentWidth = 3
 
-// decaying is a recurrence that halves its state and adds the row; out gets the state after each row of a batch.
+// decaying returns a recurrence that halves its state and adds the row; out gets the state after each row of a batch.
 func decaying(out []float32, fail *error) tf.Recurrence {
 	const n = recurrentWidth
 	return tf.Recurrence{Size: n, Width: n, Step: func(to, from, inputs []float32, first int) error {
@@ -33,7 +33,7 @@ func decaying(out []float32, fail *error) tf.Recurrence {
 	}}
 }
 
-// recurred is the state after all rows.
+// recurred returns the state after all rows.
 func recurred(rows []float32) [recurrentWidth]float32 {
 	var s [recurrentWidth]float32
 	for i, x := range rows {

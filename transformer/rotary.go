@@ -95,7 +95,7 @@ func Frequencies(theta float64, dim int) []float64 {
 	return f
 }
 
-// NewRotary is the rotation of heads of the given size.
+// NewRotary returns the rotation of heads of the given size.
 func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
 	c, err := c.withDefaults(headDim)
 	if err != nil {
@@ -109,7 +109,7 @@ func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
 	return r, nil
 }
 
-// angles are the cosines and sines of the given position in a sequence of the given
+// angles returns the cosines and sines of the given position in a sequence of the given
 // length, [Dim/2].
 func (r *Rotary) angles(position, length int) (cos, sin []float32) {
 	half := r.Dim / 2

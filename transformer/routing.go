@@ -107,7 +107,7 @@ func (m *Mixture) sigmoids(scores, choice []float32) {
 	}
 }
 
-// sumOfTwo is the sum of the two largest elements of x.
+// sumOfTwo returns the sum of the two largest elements of x.
 func sumOfTwo(x []float32) float32 {
 	var of [2]int32
 	best(of[:], x)

@@ -38,7 +38,7 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 	return load(w, prefix, func(l *Loader) *Stack { return l.Stack(c, names) })
 }
 
-// Stack is the stack whose weights have the given names.
+// Stack returns the stack whose weights have the given names.
 func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 	layer, err := c.Layer.withDefaults()
 	if l.Fail(cmp.Or(check.Positive("stack", check.Size("layers", c.Layers)), err)) {

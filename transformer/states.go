@@ -93,7 +93,7 @@ func (r *recurrent) holds(p *Pages, rows, length int) bool {
 	return p.states.bytes == 0 || rows == length || rows == 0 || r.last != nil && r.last.row <= rows
 }
 
-// again is the number of rows that have to pass again before the next one of a history of a length.
+// again returns the number of rows that have to pass again before the next one of a history of a length.
 func (r *recurrent) again(length int) int {
 	if r.now != nil || r.last == nil {
 		return 0

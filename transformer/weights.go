@@ -43,14 +43,14 @@ type Reader interface {
 // Package checkpoint, which this one imports, has interfaces of its own; what is a Reader here is one there.
 var _ checkpoint.Reader = Reader(nil)
 
-// FromSafetensors is the weights in a safetensors file.
+// FromSafetensors returns the weights in a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafetensors(f) }
 
-// FromPyTorch is the weights in a file that torch.save wrote of a state dict, such as
+// FromPyTorch returns the weights in a file that torch.save wrote of a state dict, such as
 // pytorch_model.bin. Nothing of it is executed.
 func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 
-// FromGGUF is the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of
+// FromGGUF returns the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of
 // the types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS and MXFP4 can be held as they are; other types become
 // float32. [Loader.Holdings] tells before.
 func FromGGUF(f *gguf.File) Reader { return checkpoint.FromGGUF(f) }
@@ -66,7 +66,7 @@ func (m TensorMap) Tensor(name string, shape ...int) ([]float32, error) {
 	return checkpoint.Map(m).Tensor(name, shape...)
 }
 
-// Random is a source of made-up weights of any name and shape, for trying out
+// Random returns a source of made-up weights of any name and shape, for trying out
 // and timing models: uniform within 1/sqrt(n) of 0 for rows of length n, as
 // torch.nn.Linear starts, and within 0.1 of 1 for one-dimensional tensors that
 // are not biases. The same seed and name give the same numbers.
@@ -88,5 +88,5 @@ type LoadError struct {
 // fault.Error names at most five of each kind, and counts the rest.
 func (e *LoadError) Error() string { return e.err.Error() }
 
-// Unwrap is an error that matches what e does.
+// Unwrap returns an error that matches what e does.
 func (e *LoadError) Unwrap() error { return e.err }

@@ -46,7 +46,7 @@ func (w *Workspace) check() error {
 // A Mark is a height of the stack of allocations.
 type Mark struct{ chunk, used int }
 
-// Mark is the present height, for Release.
+// Mark returns the present height, for Release.
 func (w *Workspace) Mark() Mark {
 	if w == nil { // an error follows; see check
 		return Mark{}
@@ -71,7 +71,7 @@ func (w *Workspace) Release(m Mark) {
 	}
 }
 
-// Alloc is a slice of n elements of any value, valid until the release of a mark
+// Alloc returns a slice of n elements of any value, valid until the release of a mark
 // taken before.
 func (w *Workspace) Alloc(n int) []float32 {
 	if w == nil {
@@ -139,7 +139,7 @@ type adaptedRows struct{ from, to, adapter int }
 // Unadapt ends what Adapt began.
 func (w *Workspace) Unadapt() { w.adapted, w.row = w.adapted[:0], 0 }
 
-// room is a slice of n elements of any value, s where it has room for them.
+// room returns a slice of n elements of any value, s where it has room for them.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

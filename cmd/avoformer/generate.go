@@ -287,7 +287,7 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 	return nil
 }
 
-// withImages is the content of a message that has a number of images and a text.
+// withImages returns the content of a message that has a number of images and a text.
 func withImages(said string, images int) (parts []map[string]string) {
 	for range images {
 		parts = append(parts, map[string]string{"type": "image"})

@@ -46,10 +46,10 @@ type Translator struct {
 	ids      map[string]int
 }
 
-// Load is the embedded translator.
+// Load returns the embedded translator.
 func Load() (*Translator, error) { return LoadIn(kernels.FormatF32) }
 
-// LoadIn is the embedded translator with all its weights in a format.
+// LoadIn returns the embedded translator with all its weights in a format.
 func LoadIn(format kernels.Format) (*Translator, error) {
 	f, err := safetensors.Parse(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func LoadIn(format kernels.Format) (*Translator, error) {
 	return newIn(f.Metadata(), transformer.FromSafetensors(f), pack)
 }
 
-// New is the translator that a checkpoint's metadata describes, with weights w.
+// New returns the translator that a checkpoint's metadata describes, with weights w.
 func New(metadata map[string]string, w transformer.Weights) (*Translator, error) {
 	return newIn(metadata, w, nil)
 }
@@ -99,7 +99,7 @@ func newIn(metadata map[string]string, w transformer.Weights, pack transformer.C
 	return t, err
 }
 
-// Tokens is the model's input for text: its words, then the end token.
+// Tokens returns the model's input for text: its words, then the end token.
 // Everything but letters separates words; letters and digits that the model has
 // not learned are an error.
 func (t *Translator) Tokens(text string) ([]int, error) {
@@ -131,7 +131,7 @@ func (t *Translator) Text(tokens []int) string {
 	return strings.ReplaceAll(strings.Join(words, " "), " - ", "-")
 }
 
-// Translate gives the French for text, and the number of steps of decoding.
+// Translate returns the French for text, and the number of steps of decoding.
 func (t *Translator) Translate(ws *transformer.Workspace, text string) (french string, steps int, err error) {
 	source, err := t.Tokens(text)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *Translator) Translate(ws *transformer.Workspace, text string) (french s
 	return t.Text(target), len(target) + 1, err
 }
 
-// Decode is the model's greedy translation of source tokens.
+// Decode returns the model's greedy translation of source tokens.
 func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []int, err error) {
 	memory := models.Memory{
 		X:     make([]float32, len(source)*t.Model.SourceEmbedding.Dim), // [L, D]
@@ -159,5 +159,5 @@ func (t *Translator) Limits() generation.Limits {
 	return generation.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
 }
 
-// BOS is the token that decoding starts with.
+// BOS returns the token that decoding starts with.
 func (t *Translator) BOS() int { return t.bos }

@@ -24,7 +24,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// load is the translator on the active tier.
+// load returns the translator on the active tier.
 func load(t testing.TB) *Translator {
 	t.Helper()
 	translator, err := Load()
@@ -97,7 +97,7 @@ func misread(t *testing.T, translator *Translator, rows [][]string) (wrong []str
 	return wrong
 }
 
-// table is the table that came with the model: number, English, the model's French, right French;
+// table returns the table that came with the model: number, English, the model's French, right French;
 // a part of it where time is short.
 func table(t *testing.T) [][]string {
 	f, err := os.Open("testdata/numbers-en-fr.tsv")

@@ -30,7 +30,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program; it returns the exit status.
+// run returns the program; it returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("translate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -165,7 +165,7 @@ func (p *program) report() error {
 	return nil
 }
 
-// time is the time per step of decoding, loading and warming up excluded, the
+// time returns the time per step of decoding, loading and warming up excluded, the
 // encoder's pass included.
 func (p *program) time(t *numbers.Translator) (time.Duration, error) {
 	if _, _, err := t.Translate(&p.ws, p.last); err != nil {

@@ -24,7 +24,7 @@ type Class struct {
 	Fields  map[string]string
 }
 
-// Tags are the names of the fields of JSON that a struct reads.
+// Tags returns the names of the fields of JSON that a struct reads.
 func Tags(of any) map[string]bool {
 	tags := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {

@@ -26,7 +26,7 @@ type Graph struct {
 	words  int      // of 64 bits for each file
 }
 
-// Of is the graph of the package in the folder dir. Tests are not part of it.
+// Of returns the graph of the package in the folder dir. Tests are not part of it.
 func Of(dir string, imports types.Importer) (*Graph, error) {
 	p, err := build.ImportDir(dir, 0)
 	if err != nil {
@@ -44,7 +44,7 @@ func Of(dir string, imports types.Importer) (*Graph, error) {
 	return graph(fset, files, imports)
 }
 
-// graph is the graph of parsed files.
+// graph returns the graph of parsed files.
 func graph(fset *token.FileSet, files []*ast.File, imports types.Importer) (*Graph, error) {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	p, err := (&types.Config{Importer: imports}).Check("p", fset, files, &info)
@@ -91,7 +91,7 @@ func (g *Graph) uses(from, to int) bool {
 	return g.arrows[from*g.words+to/64]>>(to%64)&1 != 0
 }
 
-// Arrows is the number of arrows.
+// Arrows returns the number of arrows.
 func (g *Graph) Arrows() int {
 	n := 0
 	for _, w := range g.arrows {
@@ -100,7 +100,7 @@ func (g *Graph) Arrows() int {
 	return n
 }
 
-// Knots are the sets of two and more files that all reach each other, the largest first.
+// Knots returns the sets of two and more files that all reach each other, the largest first.
 func (g *Graph) Knots() [][]string {
 	var all [][]string
 	for _, k := range g.knots() {
@@ -154,7 +154,7 @@ type Arrow struct{ From, To string }
 
 func (a Arrow) String() string { return a.From + " -> " + a.To }
 
-// Up is a smallest set of arrows without which the files can be ordered so that every arrow leads
+// Up returns a smallest set of arrows without which the files can be ordered so that every arrow leads
 // down. For a knot of more than exact files, the set may not be the smallest.
 func (g *Graph) Up() []Arrow {
 	var up []Arrow

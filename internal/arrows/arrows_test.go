@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// of is the graph of a package in the text of its files.
+// of returns the graph of a package in the text of its files.
 func of(t *testing.T, sources map[string]string) *Graph {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -61,7 +61,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// ring is a package whose files each use the next one.
+// ring returns a package whose files each use the next one.
 func ring(n int) map[string]string {
 	sources := map[string]string{}
 	for i := range n {

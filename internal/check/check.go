@@ -22,7 +22,7 @@ type Named struct {
 	n    int
 }
 
-// Size is a size with a name.
+// Size returns a size with a name.
 func Size(name string, n int) Named { return Named{name, n} }
 
 // Positive returns an error unless all sizes are at least 1.
@@ -35,7 +35,7 @@ func Positive(what string, sizes ...Named) error {
 	return nil
 }
 
-// Product is the product of sizes, the largest int if that is too small for it.
+// Product returns the product of sizes, the largest int if that is too small for it.
 func Product(sizes []int) int {
 	n := 1
 	for _, s := range sizes {

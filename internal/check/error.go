@@ -19,12 +19,12 @@ var kinds = []error{fault.ErrModelType, fault.ErrConfig, fault.ErrFormat, fault.
 // fault.Error is the error of all packages.
 type Error = fault.Error
 
-// Errorf is an error of a kind.
+// Errorf returns an error of a kind.
 func Errorf(kind error, format string, args ...any) error {
 	return &fault.Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// Option is an error about an option and the value that the caller gave it.
+// Option returns an error about an option and the value that the caller gave it.
 func Option(name string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrOption, Field: name, Value: Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
@@ -59,7 +59,7 @@ func InFile(name string, otherwise, err error) error {
 	return &fault.Error{Kind: otherwise, File: name, Err: err}
 }
 
-// JSON is the text of a value in JSON, on one line and cut off where it is long.
+// JSON returns the text of a value in JSON, on one line and cut off where it is long.
 func JSON(value []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil { // NaN
@@ -68,7 +68,7 @@ func JSON(value []byte) string {
 	return Short(b.String())
 }
 
-// Short is the text of a value, cut off where it is long.
+// Short returns the text of a value, cut off where it is long.
 func Short(value string) string {
 	const most = 120
 	if len(value) <= most {

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Finite is a fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
+// Finite returns a fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
 func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

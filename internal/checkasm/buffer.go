@@ -86,7 +86,7 @@ func (b *Buffer) at(p Placement, size int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(b.data)), off)
 }
 
-// Place is a slice of n elements in b. Its capacity is its length.
+// Place returns a slice of n elements in b. Its capacity is its length.
 func Place[T any](b *Buffer, p Placement, n int) []T {
 	var e T
 	return unsafe.Slice((*T)(b.at(p, n*int(unsafe.Sizeof(e)))), n)
@@ -178,7 +178,7 @@ type Pool struct {
 	used    int
 }
 
-// get is the next buffer of the call in preparation, of at least size bytes.
+// get returns the next buffer of the call in preparation, of at least size bytes.
 func (p *Pool) get(size int) (*Buffer, error) {
 	i := p.used
 	p.used++

@@ -94,7 +94,7 @@ func (s *state) verify() (errs []error) {
 	return errs
 }
 
-// callTargets are the targets of the direct calls near pc.
+// callTargets returns the targets of the direct calls near pc.
 func callTargets(pc uintptr) (targets []uintptr) {
 	f := runtime.FuncForPC(pc)
 	for b := code(pc, 1024); len(b) >= 5; b = b[1:] {

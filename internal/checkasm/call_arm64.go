@@ -67,7 +67,7 @@ func (s *state) verify() (errs []error) {
 	return errs
 }
 
-// callTargets are the targets of the direct calls near pc.
+// callTargets returns the targets of the direct calls near pc.
 func callTargets(pc uintptr) (targets []uintptr) {
 	f := runtime.FuncForPC(pc)
 	for at := pc; runtime.FuncForPC(at).Entry() == f.Entry(); at += 4 {

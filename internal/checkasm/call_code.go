@@ -4,7 +4,7 @@ package checkasm
 
 import "unsafe"
 
-// code is the machine code at pc, n bytes of it.
+// code returns the machine code at pc, n bytes of it.
 func code(pc uintptr, n int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&pc))), n)
 }

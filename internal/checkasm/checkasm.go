@@ -228,7 +228,7 @@ func place(pool *Pool, o Operand) (*operand, error) {
 	return p, nil
 }
 
-// rows are the bytes that the function may write.
+// rows returns the bytes that the function may write.
 func (o *operand) rows() [][]byte {
 	if !o.Write || o.Cols == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Lengths are the numbers of elements at which vector code goes wrong: 0 to
+// Lengths returns the numbers of elements at which vector code goes wrong: 0 to
 // four vectors and three elements, and one less, as many and one more than
 // each of the edges (of unrolled loops, of blocks).
 func Lengths(width int, edges ...int) []int {

@@ -21,7 +21,7 @@ var inverseFactorials = func() (f [21]float64) {
 	return f
 }()
 
-// series is the sum of c[first], c[first+step]*x, c[first+2*step]*x^2 and so on.
+// series returns the sum of c[first], c[first+step]*x, c[first+2*step]*x^2 and so on.
 func series(c []float64, first, step int, x float64) float64 {
 	n := (len(c) - 1 - first) / step
 	sum := c[first+n*step]
@@ -68,7 +68,7 @@ const (
 	turnLow     = quarterTurn - turnHigh - turnMiddle
 )
 
-// Sincos is the sine and the cosine of x, which is below 2^40.
+// Sincos returns the sine and the cosine of x, which is below 2^40.
 //
 // x = k*pi/2 + r with an integer k, and the functions of r are series in r*r of at most 0.62.
 func Sincos(x float64) (sin, cos float64) {
@@ -96,13 +96,13 @@ func Sincos(x float64) (sin, cos float64) {
 	return sin, cos
 }
 
-// Sin is the sine of x, which is below 2^40.
+// Sin returns the sine of x, which is below 2^40.
 func Sin(x float64) float64 {
 	sin, _ := Sincos(x)
 	return sin
 }
 
-// Cos is the cosine of x, which is below 2^40.
+// Cos returns the cosine of x, which is below 2^40.
 func Cos(x float64) float64 {
 	_, cos := Sincos(x)
 	return cos

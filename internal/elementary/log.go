@@ -5,7 +5,7 @@ import "math"
 // inverseOdd are 1/3, 1/5 and so on.
 var inverseOdd = [...]float64{1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21}
 
-// Log is the natural logarithm of x.
+// Log returns the natural logarithm of x.
 func Log(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		switch {
@@ -20,7 +20,7 @@ func Log(x float64) float64 {
 	return log
 }
 
-// logParts is the logarithm of a finite x > 0, and what its rounding leaves over.
+// logParts returns the logarithm of a finite x > 0, and what its rounding leaves over.
 //
 // x = m*2^e with m in [sqrt(1/2), sqrt(2)), and log(m) = 2*artanh(s) with s = (m-1)/(m+1): a series in s^2 of at most 0.03.
 func logParts(x float64) (high, low float64) {
@@ -45,10 +45,10 @@ func logParts(x float64) (high, low float64) {
 	return sum, low - (sum - high)
 }
 
-// Log10 is the decimal logarithm of x.
+// Log10 returns the decimal logarithm of x.
 func Log10(x float64) float64 { return Log(x) * (1 / math.Ln10) }
 
-// Log1p is the natural logarithm of 1 + x for x >= 0.
+// Log1p returns the natural logarithm of 1 + x for x >= 0.
 func Log1p(x float64) float64 {
 	sum := 1 + x
 	if sum == 1 || math.IsInf(sum, 1) {

@@ -12,7 +12,7 @@ import (
 // digits are those of a digest that a fingerprint has: 80 bits.
 const digits = 20
 
-// New is the fingerprint of a model whose files have a digest, in a format. Its version of the numerics is this program's.
+// New returns the fingerprint of a model whose files have a digest, in a format. Its version of the numerics is this program's.
 func New(digest, format string) string {
 	return fmt.Sprintf("%s-%s-%d", digest[:digits], format, kernels.Numerics)
 }

@@ -5,7 +5,7 @@ package half
 
 import "math"
 
-// Float16 is the value of a binary16 number. A NaN keeps its sign and payload.
+// Float16 returns the value of a binary16 number. A NaN keeps its sign and payload.
 func Float16(h uint16) float32 {
 	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exp {
@@ -36,7 +36,7 @@ func ToFloat16(x float32) uint16 {
 	return sign | uint16(abs>>13-(127-15)<<10)
 }
 
-// BFloat16 is the value of a bfloat16 number.
+// BFloat16 returns the value of a bfloat16 number.
 func BFloat16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
 // ToBFloat16 rounds to bfloat16; a NaN stays one, quiet.

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Folder is the folder that holds a model's files: dir itself or, where dir is the
+// Folder returns the folder that holds a model's files: dir itself or, where dir is the
 // model's folder in the hub's cache, the snapshot that refs/main names.
 func Folder(dir string) string {
 	ref, err := regular.ReadFile(os.DirFS(dir), "refs/main")

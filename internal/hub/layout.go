@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Cache is the folder of the hub's cache: HF_HUB_CACHE, hub in HF_HOME, or the place that
+// Cache returns the folder of the hub's cache: HF_HUB_CACHE, hub in HF_HOME, or the place that
 // huggingface_hub takes.
 func Cache() (string, error) {
 	if dir := os.Getenv("HF_HUB_CACHE"); dir != "" {
@@ -21,7 +21,7 @@ func Cache() (string, error) {
 	return filepath.Join(home, "hub"), err
 }
 
-// Home is the folder of what Hugging Face's tools keep: HF_HOME, or huggingface in
+// Home returns the folder of what Hugging Face's tools keep: HF_HOME, or huggingface in
 // XDG_CACHE_HOME, or in .cache of the user's folder.
 func Home() (string, error) {
 	if dir := os.Getenv("HF_HOME"); dir != "" {
@@ -34,12 +34,12 @@ func Home() (string, error) {
 	return filepath.Join(dir, ".cache", "huggingface"), err
 }
 
-// Repository is the folder of a model in a cache.
+// Repository returns the folder of a model in a cache.
 func Repository(cache, name string) string {
 	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))
 }
 
-// NameOf is the name of the model that a path in a cache leads into: "org/name" of .../models--org--name, of its snapshots
+// NameOf returns the name of the model that a path in a cache leads into: "org/name" of .../models--org--name, of its snapshots
 // and of files in these; "" of other paths.
 func NameOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(path), "/")
@@ -69,7 +69,7 @@ func IsPointer(r io.ReaderAt) bool {
 // split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
 var split = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`)
 
-// Parts is the paths of all parts of a GGUF file that was split, of which path is one: x-00001-of-00002.gguf and
+// Parts returns the paths of all parts of a GGUF file that was split, of which path is one: x-00001-of-00002.gguf and
 // x-00002-of-00002.gguf. Of another file it is path alone.
 func Parts(path string) []string {
 	m := split.FindStringSubmatch(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/internal/near"
 )
 
-// Models are the models in a cache, sorted by their names; none if there is no cache.
+// Models returns the models in a cache, sorted by their names; none if there is no cache.
 func Models(cache string) ([]string, error) {
 	entries, err := os.ReadDir(cache)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Digest is the SHA-256 of what `LC_ALL=C sha256sum` prints of files that are sorted by their names: a line for each,
+// Digest returns the SHA-256 of what `LC_ALL=C sha256sum` prints of files that are sorted by their names: a line for each,
 // of its SHA-256, two spaces and its name. Every byte is read, and several files at a time. A file that has another size or time
 // than when it was listed is an error.
 func Digest(ctx context.Context, files []File) (string, error) {
@@ -44,7 +44,7 @@ func Digest(ctx context.Context, files []File) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// sum is the SHA-256 of a file, if it is as it was when it was listed.
+// sum returns the SHA-256 of a file, if it is as it was when it was listed.
 func (f File) sum(ctx context.Context) (string, error) {
 	file, err := f.fsys.Open(f.path)
 	if err != nil {

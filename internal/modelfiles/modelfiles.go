@@ -111,7 +111,7 @@ func regularFiles(fsys fs.FS, names []string) (files []File, err error) {
 	return files, nil
 }
 
-// Size is the number of bytes of files.
+// Size returns the number of bytes of files.
 func Size(files []File) (n int64) {
 	for _, f := range files {
 		n += f.Info.Size()

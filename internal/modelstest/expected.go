@@ -107,7 +107,7 @@ func OpenExpected(t Reporter, dir string) *Expected {
 
 func (e *Expected) Has(name string) bool { _, ok := e.File.Info(name); return ok }
 
-// Floats is an input, or an output that is expected.
+// Floats returns an input, or an output that is expected.
 func (e *Expected) Floats(name string) []float32 {
 	e.Used[name] = true
 	x, err := e.File.Float32(name)
@@ -175,7 +175,7 @@ type Batch struct {
 	padded int   // number of rows with padding
 }
 
-// Tokens is the named input without its padding.
+// Tokens returns the named input without its padding.
 func (e *Expected) Tokens(ids, mask, types string) Batch {
 	b := Batch{}
 	all := e.Ints(ids)

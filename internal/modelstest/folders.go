@@ -25,7 +25,7 @@ var (
 	Adapters = Testdata("adapters")
 )
 
-// Testdata is a path below models/testdata, for the tests of package models and of the packages in models/internal.
+// Testdata returns a path below models/testdata, for the tests of package models and of the packages in models/internal.
 func Testdata(path string) string {
 	for _, up := range []string{"testdata", "../../testdata"} {
 		if _, err := os.Stat(filepath.Join(up, "folders")); err == nil {
@@ -35,7 +35,7 @@ func Testdata(path string) string {
 	return filepath.Join("testdata", path)
 }
 
-// Folder is a model folder in memory.
+// Folder returns a model folder in memory.
 func Folder(t testing.TB, name string) fstest.MapFS {
 	m := fstest.MapFS{}
 	root := filepath.Join(Own, name)
@@ -51,7 +51,7 @@ func Folder(t testing.TB, name string) fstest.MapFS {
 	return m
 }
 
-// Folders are the project's folders that have a model.
+// Folders returns the project's folders that have a model.
 func Folders(t testing.TB) []string {
 	var names []string
 	for _, e := range tftest.Must(os.ReadDir(Own))(t) {
@@ -62,7 +62,7 @@ func Folders(t testing.TB) []string {
 	return names
 }
 
-// With is the folder with another file.
+// With returns the folder with another file.
 func With(m fstest.MapFS, name string, data []byte) fstest.MapFS {
 	m = maps.Clone(m)
 	m[name] = &fstest.MapFile{Data: data}
@@ -98,7 +98,7 @@ func Open(t testing.TB, what string, m fstest.MapFS) error {
 	return err
 }
 
-// opened is the error of loading and using a folder, and the bytes that all goroutines allocated meanwhile.
+// opened returns the error of loading and using a folder, and the bytes that all goroutines allocated meanwhile.
 func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -168,7 +168,7 @@ func RefusesFields(t *testing.T, folder string, fields map[string]string) {
 	}
 }
 
-// WithField is a folder with one field of config.json changed.
+// WithField returns a folder with one field of config.json changed.
 func WithField(t *testing.T, folder, field, value string) fstest.MapFS {
 	t.Helper()
 	dir := filepath.Join(Own, folder)

@@ -44,7 +44,7 @@ func (e *Expected) Logits(ws *models.Workspace, m *models.Model, in Batch, memor
 	return y
 }
 
-// Prompts is the prompts, and what greedy decoding makes of each.
+// Prompts returns the prompts, and what greedy decoding makes of each.
 func (e *Expected) Prompts(m *models.Model) (prompts, want [][]int) {
 	var names []string
 	for _, name := range e.File.Names() {
@@ -97,7 +97,7 @@ func floatsOf(tokens []int) []float32 {
 	return x
 }
 
-// Memory is the output of the encoder, if there is one: of all sequences, and of each.
+// Memory returns the output of the encoder, if there is one: of all sequences, and of each.
 func (e *Expected) Memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
 	var all models.Memory
 	dim := 0

@@ -59,7 +59,7 @@ func (f *GGUF) Tensor(name string, x []float32, shape ...int) {
 	f.data.Write(make([]byte, -f.data.Len()&31))
 }
 
-// Write is the path of the file.
+// Write returns the path of the file.
 func (f *GGUF) Write(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString("GGUF")
@@ -73,7 +73,7 @@ func (f *GGUF) Write(t *testing.T) string {
 	return path
 }
 
-// Distance is the quotient of the norms of x-want and want.
+// Distance returns the quotient of the norms of x-want and want.
 func Distance(x, want []float32) float64 {
 	var difference, norm float64
 	for i, w := range want {

@@ -16,7 +16,7 @@ func (e *Expected) head(ws *models.Workspace, h models.Head, x []float32, in mod
 	return y
 }
 
-// pooled is the name of what a pooler gives: projection where there is that output.
+// pooled returns the name of what a pooler gives: projection where there is that output.
 func (e *Expected) pooled(projection string) string {
 	if e.Has(projection) {
 		return projection

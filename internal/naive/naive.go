@@ -69,7 +69,7 @@ func Norm(n *transformer.Norm, x []float64) []float64 {
 	return y
 }
 
-// FeedForward is the position-wise network.
+// FeedForward returns the position-wise network.
 func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	act := map[kernels.Activation]func(float64) float64{
 		kernels.ActReLU: ref.ReLU, kernels.ActGELU: ref.GELU, kernels.ActGELUTanh: ref.GELUTanh, kernels.ActSiLU: ref.SiLU,
@@ -88,7 +88,7 @@ func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	return Linear(f.Down, h)
 }
 
-// MultiHeadAttention is the attention of rows x to rows kv, and the weights,
+// MultiHeadAttention returns the attention of rows x to rows kv, and the weights,
 // [heads, queries, keys].
 func MultiHeadAttention(a *transformer.MultiHeadAttention, x, kv []float64, visible Visible) (out, weights []float64) {
 	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
@@ -168,7 +168,7 @@ func relative(r *transformer.Relative, p ref.AttentionParams) []float64 {
 	return terms
 }
 
-// Layer is an encoder layer or, with memory, a decoder layer.
+// Layer returns an encoder layer or, with memory, a decoder layer.
 func Layer(l *transformer.Layer, x []float64, visible Visible, memory []float64, memoryVisible Visible) []float64 {
 	part := func(x []float64, n *transformer.Norm, f func([]float64) []float64) []float64 {
 		if l.NormFirst {
@@ -238,14 +238,14 @@ func AddSinusoidal(x []float64, dim int) {
 	}
 }
 
-// Encode is the encoder of a Seq2Seq.
+// Encode returns the encoder of a Seq2Seq.
 func Encode(m *classic.Seq2Seq, source []int) []float64 {
 	x := Embed(m.SourceEmbedding, source)
 	AddSinusoidal(x, m.SourceEmbedding.Dim)
 	return Stack(m.Transformer.Encoder, x, nil, nil, nil)
 }
 
-// Logits is the logits after each target token, [len(target), vocabulary].
+// Logits returns the logits after each target token, [len(target), vocabulary].
 func Logits(m *classic.Seq2Seq, memory []float64, target []int) []float64 {
 	x := Embed(m.TargetEmbedding, target)
 	AddSinusoidal(x, m.TargetEmbedding.Dim)

@@ -3,7 +3,7 @@ package near
 
 import "strings"
 
-// Closest is the name that fewest changed, missing, added or exchanged letters lead to, at most two and fewer than
+// Closest returns the name that fewest changed, missing, added or exchanged letters lead to, at most two and fewer than
 // half of them; "" if there is none.
 func Closest(word string, names []string) string {
 	best, least := "", min(3, (len(word)+1)/2)

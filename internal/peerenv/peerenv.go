@@ -24,7 +24,7 @@ type Environment struct {
 	kept    []string
 }
 
-// Of is the environment for other libraries that an environment makes.
+// Of returns the environment for other libraries that an environment makes.
 func Of(environ []string) Environment {
 	var e Environment
 	var keep []string

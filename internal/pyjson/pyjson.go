@@ -77,7 +77,7 @@ func (r *reader) raw() []byte {
 	return r.text[start:r.at:r.at]
 }
 
-// mismatch is the error of a value that does not fit.
+// mismatch returns the error of a value that does not fit.
 func mismatch(text []byte, t reflect.Type) error {
 	const most = 60
 	if len(text) > most {
@@ -137,7 +137,7 @@ func (r *reader) decode(v reflect.Value) error {
 	return scalar(r.raw(), v)
 }
 
-// any is a value as encoding/json has it in an empty interface.
+// any returns a value as encoding/json has it in an empty interface.
 func (r *reader) any() any {
 	r.space()
 	switch r.next() {
@@ -167,7 +167,7 @@ func (r *reader) any() any {
 	return number(r.raw())
 }
 
-// key is the key of a member, after whose colon it stays.
+// key returns the key of a member, after whose colon it stays.
 func (r *reader) key() string {
 	key := text(r.raw())
 	r.space()
@@ -184,7 +184,7 @@ func (r *reader) members(t reflect.Type, f func(key string, value json.RawMessag
 	return r.list('}', func() error { return f(r.key(), r.raw()) })
 }
 
-// last is the last value of each key of an object.
+// last returns the last value of each key of an object.
 func (r *reader) last(t reflect.Type) (map[string]json.RawMessage, error) {
 	last := map[string]json.RawMessage{}
 	err := r.members(t, func(key string, value json.RawMessage) error {
@@ -285,7 +285,7 @@ func scalar(raw []byte, v reflect.Value) error {
 	return nil
 }
 
-// number is the value of a number, infinite where float64 has none.
+// number returns the value of a number, infinite where float64 has none.
 func number(raw []byte) float64 {
 	switch raw[0] {
 	case 'N':
@@ -297,7 +297,7 @@ func number(raw []byte) float64 {
 	return x
 }
 
-// text is the value of a string.
+// text returns the value of a string.
 func text(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])

@@ -48,7 +48,7 @@ func (r *reader) fail(what string) error {
 	return fmt.Errorf("%w: %s at byte %d", ErrSyntax, what, r.at)
 }
 
-// next is the byte to be read, 0 at the end.
+// next returns the byte to be read, 0 at the end.
 func (r *reader) next() byte {
 	if r.at < len(r.text) {
 		return r.text[r.at]

@@ -54,7 +54,7 @@ func stat(fsys fs.FS, name string) (fs.FileInfo, error) {
 	return info, check(name, info, err)
 }
 
-// check is the error of Stat, or of what is not a regular file.
+// check returns the error of Stat, or of what is not a regular file.
 func check(name string, info fs.FileInfo, err error) error {
 	if err == nil && !info.Mode().IsRegular() {
 		return pathError(name, fmt.Errorf("%w but %s", ErrKind, info.Mode()))

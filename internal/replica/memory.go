@@ -14,7 +14,7 @@ const (
 	featureBytes = 140
 )
 
-// StreamTokens is the most tokens of a batch that is computed on one of some threads for one call, a single longer text aside: all that
+// StreamTokens returns the most tokens of a batch that is computed on one of some threads for one call, a single longer text aside: all that
 // are computed at the same time are no more than batchTokens, as long as that leaves each batch enough.
 func StreamTokens(threads, batchTokens int) int {
 	return min(batchTokens, streamTokens, max(rows, batchTokens/threads))

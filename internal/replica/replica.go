@@ -39,7 +39,7 @@ func (p Plan) String() string {
 	return ""
 }
 
-// Shares are the replicas on a machine with some threads altogether. That of the zero Plan has no CPUs.
+// Shares returns the replicas on a machine with some threads altogether. That of the zero Plan has no CPUs.
 func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error) {
 	switch {
 	case p.ByNode:
@@ -50,7 +50,7 @@ func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error)
 	return []topology.Share{{Threads: threads}}, nil
 }
 
-// Nodes are the first replicas of each node, by their indices. Replicas of a node may read the same copy of what each node
+// Nodes returns the first replicas of each node, by their indices. Replicas of a node may read the same copy of what each node
 // has a copy of; copyOf has the index of it for each replica.
 func Nodes(shares []topology.Share) (first, copyOf []int) {
 	var nodes []int

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// twoNodes is a machine of two nodes of four cores.
+// twoNodes returns a machine of two nodes of four cores.
 func twoNodes() *topology.Machine {
 	m := &topology.Machine{Nodes: []topology.Set{{0, 1, 2, 3}, {4, 5, 6, 7}}}
 	for cpu := range 8 {

@@ -73,7 +73,7 @@ func Profile(b *testing.B, name string, f func()) {
 	}
 }
 
-// PeakMemory is the most memory, in MiB, that the process had resident since the last call; 0 where the system does not tell.
+// PeakMemory returns the most memory, in MiB, that the process had resident since the last call; 0 where the system does not tell.
 func PeakMemory() (mib float64) {
 	text, _ := os.ReadFile("/proc/self/status")
 	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {

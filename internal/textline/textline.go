@@ -33,7 +33,7 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// Next is the next line without its end, or io.EOF. The error of a line of over Max bytes matches ErrLong, that of an
+// Next returns the next line without its end, or io.EOF. The error of a line of over Max bytes matches ErrLong, that of an
 // input whose first kilobytes are binary ErrBinary.
 func (l *Reader) Next() ([]byte, error) {
 	var line []byte

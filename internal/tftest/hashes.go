@@ -110,7 +110,7 @@ func (h *Hashes) update(t *testing.T) {
 // A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not count.
 type Hash struct{ sum hash.Hash }
 
-// NewHash is a hash of nothing.
+// NewHash returns a hash of nothing.
 func NewHash() Hash { return Hash{sha256.New()} }
 
 // Add adds a result.
@@ -125,5 +125,5 @@ func (h Hash) Add(name string, x []float32) {
 	h.sum.Write(bits)
 }
 
-// String is the hash in 16 digits.
+// String returns the hash in 16 digits.
 func (h Hash) String() string { return fmt.Sprintf("%x", h.sum.Sum(nil)[:8]) }

@@ -43,7 +43,7 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
-// Second is the second of two results.
+// Second returns the second of two results.
 func Second[T any](_ T, err error) error { return err }
 
 // Normal is n numbers of a normal distribution.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the CPUs of the affinity mask of the program's first thread, which others have too unless the program binds
+// allowed returns the CPUs of the affinity mask of the program's first thread, which others have too unless the program binds
 // them.
 func allowed() (s Set) {
 	var mask unix.CPUSet

@@ -50,7 +50,7 @@ func (g *groups) limit(quota float64) {
 	}
 }
 
-// quota2 is the quota of a cgroup of version 2: "150000 100000", or "max 100000" for none.
+// quota2 returns the quota of a cgroup of version 2: "150000 100000", or "max 100000" for none.
 func (r reader) quota2(dir string) float64 {
 	quota, period, _ := strings.Cut(r.text(path.Join(dir, "cpu.max")), " ")
 	return quotient(quota, period)
@@ -61,7 +61,7 @@ func (r reader) quota1(dir string) float64 {
 	return quotient(r.text(path.Join(dir, "cpu.cfs_quota_us")), r.text(path.Join(dir, "cpu.cfs_period_us")))
 }
 
-// quotient is a quota by its period, 0 if one of them is not a positive number.
+// quotient returns a quota by its period, 0 if one of them is not a positive number.
 func quotient(quota, period string) float64 {
 	q, err := strconv.ParseUint(quota, 10, 63)
 	p, err2 := strconv.ParseUint(period, 10, 63)
@@ -71,7 +71,7 @@ func quotient(quota, period string) float64 {
 	return float64(q) / float64(p)
 }
 
-// cpuset are the CPUs of a cgroup, whichever version it has.
+// cpuset returns the CPUs of a cgroup, whichever version it has.
 func (r reader) cpuset(dir string) Set {
 	for _, file := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
 		if s := r.set(path.Join(dir, file)); s != nil {
@@ -84,7 +84,7 @@ func (r reader) cpuset(dir string) Set {
 // mount is a mounted hierarchy of cgroups: root, a cgroup, is seen at the point, a path without its leading slash.
 type mount struct{ root, point string }
 
-// mounts are the hierarchies by their controllers, that of version 2 by "".
+// mounts returns the hierarchies by their controllers, that of version 2 by "".
 func (r reader) mounts() map[string]mount {
 	all := map[string]mount{}
 	for line := range strings.Lines(r.text("proc/self/mountinfo")) {
@@ -108,13 +108,13 @@ func (r reader) mounts() map[string]mount {
 	return all
 }
 
-// unescaped is a field of mountinfo, which has blanks in octal.
+// unescaped returns a field of mountinfo, which has blanks in octal.
 func unescaped(s string) string { return strings.ReplaceAll(s, `\040`, " ") }
 
 // deepest is the most cgroups above each other that are read.
 const deepest = 64
 
-// dirs are the folders of a cgroup and those above it, from the innermost on, as far as they are seen. A cgroup outside the
+// dirs returns the folders of a cgroup and those above it, from the innermost on, as far as they are seen. A cgroup outside the
 // root of its mount, as some containers have it, is taken for that root.
 func (m mount) dirs(group string) (dirs []string) {
 	inside := ""

@@ -61,7 +61,7 @@ func (m *Machine) complete(s *Share, threads int) {
 	}
 }
 
-// byNode are the units in the order of the nodes.
+// byNode returns the units in the order of the nodes.
 func (m *Machine) byNode() (units []Set) {
 	for _, node := range m.Nodes {
 		for _, unit := range m.units() {

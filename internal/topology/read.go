@@ -30,7 +30,7 @@ func (r reader) text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// set is the set that a file lists, nil if it lists none.
+// set returns the set that a file lists, nil if it lists none.
 func (r reader) set(name string) Set {
 	s, _ := parseSet(r.text(name))
 	return s

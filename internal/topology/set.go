@@ -42,7 +42,7 @@ func parseSet(list string) (s Set, ok bool) {
 	return slices.Compact(s), true
 }
 
-// and are the CPUs of both sets.
+// and returns the CPUs of both sets.
 func (s Set) and(t Set) (both Set) {
 	for _, cpu := range s {
 		if t.has(cpu) {
@@ -57,7 +57,7 @@ func (s Set) has(cpu int) bool {
 	return found
 }
 
-// String is the set as a list: "0-3,8".
+// String returns the set as a list: "0-3,8".
 func (s Set) String() string {
 	var parts []string
 	for i := 0; i < len(s); {

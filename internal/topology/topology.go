@@ -58,7 +58,7 @@ func (m *Machine) Threads() int {
 	return max(1, n)
 }
 
-// units are the sets of CPUs that have a thread each.
+// units returns the sets of CPUs that have a thread each.
 func (m *Machine) units() []Set {
 	if !m.Separate {
 		return m.Cores

@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// tree is a file system of some files.
+// tree returns a file system of some files.
 func tree(files map[string]string) fs.FS {
 	t := fstest.MapFS{}
 	for name, text := range files {
@@ -18,7 +18,7 @@ func tree(files map[string]string) fs.FS {
 	return t
 }
 
-// machine is a tree of nodes, each with some cores of two hardware threads: as Linux numbers them, the second threads come
+// machine returns a tree of nodes, each with some cores of two hardware threads: as Linux numbers them, the second threads come
 // after the first threads of all.
 func machine(nodes, cores int) map[string]string {
 	files := map[string]string{"sys/devices/system/node/online": fmt.Sprintf("0-%d\n", nodes-1)}

@@ -36,6 +36,6 @@ func AllowAffinityChanges(allow bool) (before bool) { return par.AllowAffinityCh
 // process may not use. Results do not depend on it.
 func Bind(cpus []int) (release func(), ok bool) { return par.Bind(cpus) }
 
-// Bound are the CPUs that Bind has bound the calling goroutine to, nil if it has not. Goroutines that it starts are not bound,
+// Bound returns the CPUs that Bind has bound the calling goroutine to, nil if it has not. Goroutines that it starts are not bound,
 // unless they call Bind with them.
 func Bound() []int { return par.Bound() }

@@ -21,7 +21,7 @@ func SiLU(x float64) float64 { return gate(x, Sigmoid(x)) }
 // negative tail keeps its relative accuracy.
 func GELU(x float64) float64 { return gate(x, 0.5*math.Erfc(-x/math.Sqrt2)) }
 
-// GELUTanh is the tanh form of GELU (Hendrycks and Gimpel, 2016),
+// GELUTanh returns the tanh form of GELU (Hendrycks and Gimpel, 2016),
 //
 //	0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))),
 //

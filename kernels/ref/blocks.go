@@ -159,7 +159,7 @@ var nonlinear = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
 // bits is n bits of b from bit at on, within a byte.
 func bits(b []byte, at, n int) int { return int(b[at/8]) >> (at % 8) & (1<<n - 1) }
 
-// float16 is the binary16 number at the beginning of b.
+// float16 returns the binary16 number at the beginning of b.
 func float16(b []byte) float32 {
 	h := binary.LittleEndian.Uint16(b)
 	exponent, fraction := int(h>>10&31), float64(h&1023)
@@ -178,7 +178,7 @@ func float16(b []byte) float32 {
 	return float32(v)
 }
 
-// Float32 is the weights.
+// Float32 returns the weights.
 func (w BlockWeights) Float32() []float32 {
 	y := make([]float32, len(w.Q))
 	for p, q := range w.Q {

@@ -5,7 +5,7 @@ import "math"
 // row is row r of a contiguous matrix with cols columns.
 func row(x []float64, r, cols int) []float64 { return x[r*cols : (r+1)*cols] }
 
-// maxOf is the largest element, NaN if there is one, -Inf if x is empty.
+// maxOf returns the largest element, NaN if there is one, -Inf if x is empty.
 func maxOf(x []float64) float64 {
 	m := math.Inf(-1)
 	for _, v := range x {

@@ -87,7 +87,7 @@ func (g *golden) bools(name string) []bool {
 	return all
 }
 
-// shape4 is the shape of a tensor, with sizes of 1 in front up to four.
+// shape4 returns the shape of a tensor, with sizes of 1 in front up to four.
 func (g *golden) shape4(name string) [4]int {
 	g.Helper()
 	s := g.shape(name)
@@ -105,7 +105,7 @@ func (g *golden) shape(name string) []int {
 	return info.Shape
 }
 
-// weights is the file's tensors under prefix, by the names after it.
+// weights returns the file's tensors under prefix, by the names after it.
 func (g *golden) weights(prefix string) transformer.Weights { return goldenWeights{g.f, prefix} }
 
 type goldenWeights struct {
@@ -144,7 +144,7 @@ func (g *golden) additiveMask(name string) *transformer.Mask {
 	return transformer.AdditiveMask(g.tensor(name), s[0], s[1], s[2], s[3])
 }
 
-// paddingMask is a [batch, keys] mask of keys to be ignored.
+// paddingMask returns a [batch, keys] mask of keys to be ignored.
 func (g *golden) paddingMask(name string) *transformer.Mask {
 	s := g.shape(name)
 	return transformer.BlockMask(g.bools(name), s[0], 1, 1, s[1])

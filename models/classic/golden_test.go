@@ -215,7 +215,7 @@ func (g *golden) traced(pass func() error) map[string][]float32 {
 	return seen
 }
 
-// get is a traced value, which must have been reported.
+// get returns a traced value, which must have been reported.
 func (g *golden) get(seen map[string][]float32, name string) []float32 {
 	g.Helper()
 	x, ok := seen[name]

@@ -87,7 +87,7 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 // their gradients, and the attention weights.
 type projections struct{ q, k, v, weights []float32 }
 
-// forward is the forward pass; it keeps the values that are traced.
+// forward returns the forward pass; it keeps the values that are traced.
 func forward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, in transformer.AttentionInput) (p projections, err error) {
 	traced := transformer.Workspace{Threads: ws.Threads, Trace: func(name string, values []float32, _ ...int) {
 		to := map[string]*[]float32{"query": &p.q, "key": &p.k, "value": &p.v, "weights": &p.weights}[name[strings.LastIndexByte(name, '.')+1:]]
@@ -99,7 +99,7 @@ func forward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, in tr
 	return p, a.Forward(&traced, ws.Alloc(in.Batch.Rows()*a.OutDim), in, nil) // [rows, out]
 }
 
-// backward is the gradients of the projections, given that of the heads' concatenation.
+// backward returns the gradients of the projections, given that of the heads' concatenation.
 func (p projections) backward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, g AttentionGradients, in transformer.AttentionInput, context []float32) projections {
 	dim, kvDim, hd := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim, a.HeadDim
 	d := projections{q: ws.Alloc(len(p.q)), k: ws.Alloc(len(p.k)), v: ws.Alloc(len(p.v))}

@@ -17,7 +17,7 @@ import (
 // separate is names of an attention whose projections are apart.
 var separate = tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o.", QueryNorm: "qn.", KeyNorm: "kn."}
 
-// numeric is the gradient of loss at x by central differences in float64.
+// numeric returns the gradient of loss at x by central differences in float64.
 func numeric(x []float32, loss func(x []float64) float64) []float32 {
 	const h = 1e-5
 	wide := ref.Widen(x)

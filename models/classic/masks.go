@@ -8,7 +8,7 @@ import (
 
 // Masks by the conventions of libraries.
 
-// BERTMask is the mask that Hugging Face's first BERT made of attention_mask, keep
+// BERTMask returns the mask that Hugging Face's first BERT made of attention_mask, keep
 // of shape [batch, length], 1 = visible: -10000 is added to the other keys'
 // scores. So a query whose keys are all hidden attends to them nearly as if
 // they were visible; use transformer.KeepMask where that is not wanted.
@@ -39,7 +39,7 @@ func D2LMask(lengths ...int) *transformer.Mask {
 	return transformer.ValidLengths(lengths...).WithEmpty(kernels.EmptyUniform)
 }
 
-// AverageHeads is the mean over the heads of attention weights, [batch, heads,
+// AverageHeads returns the mean over the heads of attention weights, [batch, heads,
 // ...], as torch.nn.MultiheadAttention returns them: [batch, ...].
 func AverageHeads(weights []float32, batch, heads int) []float32 {
 	n := len(weights) / max(batch*heads, 1)

@@ -5,28 +5,28 @@ import "github.com/avoformer/avoformer/transformer"
 // What ecosystems call the weights of layers. Linear weights are [out, in] in all of
 // them.
 
-// TorchAttention is the names of torch.nn.MultiheadAttention.
+// TorchAttention returns the names of torch.nn.MultiheadAttention.
 func TorchAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "q_proj_", Key: "k_proj_", Value: "v_proj_", Packed: "in_proj_", Out: "out_proj."}
 }
 
-// D2LAttention is the names of d2l's MultiHeadAttention.
+// D2LAttention returns the names of d2l's MultiHeadAttention.
 func D2LAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "W_q.", Key: "W_k.", Value: "W_v.", Out: "W_o."}
 }
 
-// BERTAttention is the names of Hugging Face's BertAttention.
+// BERTAttention returns the names of Hugging Face's BertAttention.
 func BERTAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "self.query.", Key: "self.key.", Value: "self.value.", Out: "output.dense.", Distance: "self.distance_embedding."}
 }
 
-// BERTSelfAttention is the names of Hugging Face's BertSelfAttention, which ends before
+// BERTSelfAttention returns the names of Hugging Face's BertSelfAttention, which ends before
 // the output projection.
 func BERTSelfAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "query.", Key: "key.", Value: "value.", Distance: "distance_embedding."}
 }
 
-// TorchEncoder is the names of torch.nn.TransformerEncoder.
+// TorchEncoder returns the names of torch.nn.TransformerEncoder.
 func TorchEncoder() transformer.StackNames {
 	return transformer.StackNames{Layers: "layers.%d.", Norm: "norm.", Layer: transformer.LayerNames{
 		Self: "self_attn.", Attention: TorchAttention(), SelfNorm: "norm1.",
@@ -34,7 +34,7 @@ func TorchEncoder() transformer.StackNames {
 	}}
 }
 
-// TorchDecoder is the names of torch.nn.TransformerDecoder.
+// TorchDecoder returns the names of torch.nn.TransformerDecoder.
 func TorchDecoder() transformer.StackNames {
 	return transformer.StackNames{Layers: "layers.%d.", Norm: "norm.", Layer: transformer.LayerNames{
 		Self: "self_attn.", Attention: TorchAttention(), SelfNorm: "norm1.",
@@ -43,7 +43,7 @@ func TorchDecoder() transformer.StackNames {
 	}}
 }
 
-// D2LEncoder is the names of d2l's TransformerEncoder.
+// D2LEncoder returns the names of d2l's TransformerEncoder.
 func D2LEncoder() transformer.StackNames {
 	return transformer.StackNames{Layers: "blks.block%d.", Layer: transformer.LayerNames{
 		Self: "attention.", Attention: D2LAttention(), SelfNorm: "addnorm1.ln.",
@@ -51,7 +51,7 @@ func D2LEncoder() transformer.StackNames {
 	}}
 }
 
-// D2LDecoder is the names of d2l's TransformerDecoder.
+// D2LDecoder returns the names of d2l's TransformerDecoder.
 func D2LDecoder() transformer.StackNames {
 	return transformer.StackNames{Layers: "blks.block%d.", Layer: transformer.LayerNames{
 		Self: "attention1.", Attention: D2LAttention(), SelfNorm: "addnorm1.ln.",
@@ -60,7 +60,7 @@ func D2LDecoder() transformer.StackNames {
 	}}
 }
 
-// TimmBlocks is the names of timm's vision transformer.
+// TimmBlocks returns the names of timm's vision transformer.
 func TimmBlocks() transformer.StackNames {
 	return transformer.StackNames{Layers: "blocks.%d.", Norm: "norm.", Layer: transformer.LayerNames{
 		Self: "attn.", Attention: transformer.AttentionNames{Packed: "qkv.", Out: "proj."}, SelfNorm: "norm1.",
@@ -68,7 +68,7 @@ func TimmBlocks() transformer.StackNames {
 	}}
 }
 
-// BERTEncoder is the names of Hugging Face's BertEncoder, and of BLIP's.
+// BERTEncoder returns the names of Hugging Face's BertEncoder, and of BLIP's.
 func BERTEncoder() transformer.StackNames {
 	return transformer.StackNames{Layers: "encoder.layer.%d.", Layer: transformer.LayerNames{
 		Self: "attention.", Attention: BERTAttention(), SelfNorm: "attention.output.LayerNorm.",

@@ -141,7 +141,7 @@ func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int,
 	return m.Generator.Forward(ws, dst, x) // [rows, V]
 }
 
-// Decoder is the part that predicts target tokens, given the memory that Encode makes: what
+// Decoder returns the part that predicts target tokens, given the memory that Encode makes: what
 // package generation starts from. The memory has as many sequences as are decoded, or one
 // that all share.
 func (m *Seq2Seq) Decoder() models.LanguageModel { return decoder{m} }

@@ -23,7 +23,7 @@ type TorchConfig struct {
 	NormFirst     bool // (norm_first)
 }
 
-// Transformer is the configuration with PyTorch's biases, final normalizations and eps
+// Transformer returns the configuration with PyTorch's biases, final normalizations and eps
 // of 1e-5.
 func (c TorchConfig) Transformer() TransformerConfig {
 	attention := transformer.AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: true, OutBias: true}
@@ -51,7 +51,7 @@ type D2LConfig struct {
 	Bias        bool // in the attention (use_bias)
 }
 
-// Transformer is the configuration with d2l's post-norm and ReLU, without final
+// Transformer returns the configuration with d2l's post-norm and ReLU, without final
 // normalization.
 func (c D2LConfig) Transformer() TransformerConfig {
 	t := TorchConfig{
@@ -73,12 +73,12 @@ type TransformerNames struct {
 	EncoderNames, DecoderNames transformer.StackNames
 }
 
-// TorchTransformer is the names of torch.nn.Transformer.
+// TorchTransformer returns the names of torch.nn.Transformer.
 func TorchTransformer() TransformerNames {
 	return TransformerNames{"encoder.", "decoder.", TorchEncoder(), TorchDecoder()}
 }
 
-// D2LTransformer is the names of d2l's EncoderDecoder.
+// D2LTransformer returns the names of d2l's EncoderDecoder.
 func D2LTransformer() TransformerNames {
 	return TransformerNames{"encoder.", "decoder.", D2LEncoder(), D2LDecoder()}
 }

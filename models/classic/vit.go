@@ -32,7 +32,7 @@ func (c ViTConfig) BlockConfig() transformer.LayerConfig {
 	}
 }
 
-// Patches is the number of patches of an image.
+// Patches returns the number of patches of an image.
 func (c ViTConfig) Patches() int {
 	return c.Height / c.PatchHeight * (c.Width / c.PatchWidth)
 }

@@ -98,7 +98,7 @@ func (t *thread) answerQuery(of query, r *unix.PtraceRegs) {
 	r.Rip += uint64(len(cpuidCode))
 }
 
-// register is a general register by the number that instructions have for it.
+// register returns a general register by the number that instructions have for it.
 func register(r *unix.PtraceRegs, n int) uint64 {
 	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi,
 		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}[n]
@@ -131,7 +131,7 @@ func (pid memory) transfer(at []uint64, rows [][]byte, move func(pid int, local 
 	return f
 }
 
-// missing is the first byte from at on that is not there: at itself, or where the next page begins.
+// missing returns the first byte from at on that is not there: at itself, or where the next page begins.
 func (pid memory) missing(at uint64) uint64 {
 	page := uint64(os.Getpagesize())
 	var b [1]byte

@@ -116,7 +116,7 @@ func (p *program) patch(path string) error {
 	return nil
 }
 
-// functionsOf are the functions of a Go program, from the table that every one has, stripped or not.
+// functionsOf returns the functions of a Go program, from the table that every one has, stripped or not.
 func functionsOf(f *elf.File) ([]gosym.Func, error) {
 	lines, text := f.Section(".gopclntab"), f.Section(".text")
 	if lines == nil || text == nil {

@@ -67,7 +67,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// examplesOf are the exported functions of a package, as package.Name, and the names that its examples with output call.
+// examplesOf returns the exported functions of a package, as package.Name, and the names that its examples with output call.
 func examplesOf(t *testing.T, dir string) (functions []string, called map[string]bool) {
 	called = map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -19,7 +19,7 @@ import (
 // platform is whose files count.
 var platform = build.Context{GOOS: "linux", GOARCH: "amd64", Compiler: "gc", ReleaseTags: build.Default.ReleaseTags}
 
-// exported are the lines of a module's packages, in order.
+// exported returns the lines of a module's packages, in order.
 func exported(module string, modules []string) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(module, func(path string, d os.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func (l *lister) add(format string, args ...any) {
 	l.lines = append(l.lines, l.prefix+strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
 }
 
-// source is a node as gofmt writes it, without comments.
+// source returns a node as gofmt writes it, without comments.
 func (l *lister) source(node any) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, l.fset, node); err != nil {
@@ -125,7 +125,7 @@ func orNothing(e ast.Expr) ast.Expr {
 	return e
 }
 
-// receiver is the name of a method's type.
+// receiver returns the name of a method's type.
 func receiver(e ast.Expr) string {
 	for {
 		switch t := e.(type) {
@@ -177,13 +177,13 @@ func (l *lister) typeSpec(s *ast.TypeSpec) {
 	}
 }
 
-// base is the last name of an embedded type.
+// base returns the last name of an embedded type.
 func (l *lister) base(e ast.Expr) string {
 	s := strings.TrimLeft(l.source(e), "*")
 	return s[strings.LastIndex(s, ".")+1:]
 }
 
-// nameOf is the exported name of a line: of a field or a method its own.
+// nameOf returns the exported name of a line: of a field or a method its own.
 func nameOf(line string) string {
 	_, rest, _ := strings.Cut(line, ": ")
 	if in, ok := strings.CutPrefix(rest, "in interface "); ok {

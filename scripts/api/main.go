@@ -57,7 +57,7 @@ func run(write bool) error {
 	return nil
 }
 
-// modules are the folders of the published modules, "." for the root; commands have no names to promise.
+// modules returns the folders of the published modules, "." for the root; commands have no names to promise.
 func modules() ([]string, error) {
 	all := []string{"."}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
@@ -78,7 +78,7 @@ func modules() ([]string, error) {
 	return all, err
 }
 
-// snapshot is the file of a module.
+// snapshot returns the file of a module.
 func snapshot(module string) string {
 	if module == "." {
 		module = "root"
@@ -86,7 +86,7 @@ func snapshot(module string) string {
 	return filepath.Join("api", strings.ReplaceAll(module, "/", "-")+".txt")
 }
 
-// readSnapshot are the lines of the last release; a module that is new has none.
+// readSnapshot returns the lines of the last release; a module that is new has none.
 func readSnapshot(module string) ([]string, error) {
 	data, err := os.ReadFile(snapshot(module))
 	if os.IsNotExist(err) {
@@ -115,7 +115,7 @@ func unreleased(changelog string) string {
 	return part
 }
 
-// untold are the lines that have gone and whose name no line of the changelog has.
+// untold returns the lines that have gone and whose name no line of the changelog has.
 func untold(gone []string, changelog string) (out []string) {
 	words := strings.FieldsFunc(unreleased(changelog), func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

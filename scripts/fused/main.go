@@ -120,7 +120,7 @@ func find() (found int, err error) {
 	return len(seen) + len(unused), dump.Wait()
 }
 
-// allowed is the prefix in the list that a function has, or "".
+// allowed returns the prefix in the list that a function has, or "".
 func allowed(function string) string {
 	for _, m := range mayFuse {
 		if strings.HasPrefix(function, m.function) {

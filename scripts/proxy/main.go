@@ -86,7 +86,7 @@ func publish(dir, version, root string) error {
 	return nil
 }
 
-// tracked is the files under root that Git tracks or would track. zip.Create leaves those of
+// tracked returns the files under root that Git tracks or would track. zip.Create leaves those of
 // nested modules out.
 func tracked(root string) ([]zip.File, error) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")

@@ -76,7 +76,7 @@ var marks = []struct{ name, words string }{
 	{"Unlicense", "This is free and unencumbered software released into the public domain"},
 }
 
-// classify is an SPDX expression of the licences in a text, empty if it is not one of the
+// classify returns an SPDX expression of the licences in a text, empty if it is not one of the
 // above.
 func classify(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
@@ -90,7 +90,7 @@ func classify(text string) string {
 	return strings.Join(found, " AND ")
 }
 
-// names are the licences of a module, as an SPDX expression.
+// names returns the licences of a module, as an SPDX expression.
 func names(all []licenceText) string {
 	var seen []string
 	for _, l := range all {

@@ -121,7 +121,7 @@ func build(version, goos, goarch string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// contents are the files of an archive, by name.
+// contents returns the files of an archive, by name.
 func contents(binary []byte, info *debug.BuildInfo, goos string) ([]packed, error) {
 	command := "avoformer"
 	if goos == "windows" {
@@ -148,7 +148,7 @@ func contents(binary []byte, info *debug.BuildInfo, goos string) ([]packed, erro
 	return files, nil
 }
 
-// others are the modules in a binary that are not of this project.
+// others returns the modules in a binary that are not of this project.
 func others(info *debug.BuildInfo) []*debug.Module {
 	return slices.DeleteFunc(slices.Clone(info.Deps), func(m *debug.Module) bool {
 		return m.Path == self || strings.HasPrefix(m.Path, self+"/")

@@ -21,7 +21,7 @@ type object = map[string]any
 
 func (d drawing) one(options ...any) any { return options[d.IntN(len(options))] }
 
-// draw is a schema; at depth 0 one of a scalar.
+// draw returns a schema; at depth 0 one of a scalar.
 func (d drawing) draw(depth int) any {
 	n := d.IntN(12)
 	if depth == 0 {
@@ -187,7 +187,7 @@ func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabul
 	return string(text), true
 }
 
-// closing is the bracket or quote among tokens that closes something, or else next.
+// closing returns the bracket or quote among tokens that closes something, or else next.
 func closing(tokens []int, next int) int {
 	object, array := slices.Contains(tokens, '}'), slices.Contains(tokens, ']')
 	switch {

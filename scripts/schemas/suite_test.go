@@ -147,7 +147,7 @@ func notGenerated(id string) bool {
 // remarks are files of optional tests that hold implementations to what the specification calls a remark.
 var remarks = map[string]bool{"content": true}
 
-// reason is an error without what differs from schema to schema.
+// reason returns an error without what differs from schema to schema.
 func reason(err error) string {
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 && strings.Contains(s, "not supported") {
@@ -199,7 +199,7 @@ func spell(v any) []string {
 	return []string{string(text)}
 }
 
-// members are the members of an object in every order.
+// members returns the members of an object in every order.
 func members(v map[string]any) (out []string) {
 	if len(v) == 0 {
 		return []string{""}

@@ -200,7 +200,7 @@ func (p *Parser) deepSeekHead(r *reader) state {
 	return p.arguments(name)
 }
 
-// arguments is the state that begins a call of which only the arguments are JSON.
+// arguments returns the state that begins a call of which only the arguments are JSON.
 func (p *Parser) arguments(name string) state {
 	return func(p *Parser) bool {
 		if !p.named(name) {

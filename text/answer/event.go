@@ -62,7 +62,7 @@ type Usage struct {
 	Rest   time.Duration // from then to the end
 }
 
-// Rate is the number of tokens a second after the first one; 0 if there is none.
+// Rate returns the number of tokens a second after the first one; 0 if there is none.
 func (u Usage) Rate() float64 {
 	if u.Tokens < 2 || u.Rest <= 0 {
 		return 0

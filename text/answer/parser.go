@@ -128,7 +128,7 @@ func (p *Parser) Add(piece string) []Event {
 	return p.events
 }
 
-// End gives what was held back. The text has no more pieces.
+// End returns what was held back. The text has no more pieces.
 func (p *Parser) End() []Event {
 	p.events = p.events[:0]
 	p.ended = true

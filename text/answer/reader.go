@@ -11,7 +11,7 @@ type reader struct {
 	short bool // the text ended before what is read could be told from what is not
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (r *reader) peek() byte {
 	if r.at < len(r.in) {
 		return r.in[r.at]

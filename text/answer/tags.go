@@ -52,7 +52,7 @@ func (p *Parser) glmHead(r *reader) state {
 	return p.tagged(name, glmTags)
 }
 
-// tagged is the state that begins a call with parameters in tags.
+// tagged returns the state that begins a call with parameters in tags.
 func (p *Parser) tagged(name string, t *tags) state {
 	return func(p *Parser) bool {
 		if !p.named(name) {

@@ -78,7 +78,7 @@ func newFilter(down, up int) *filter {
 	return f
 }
 
-// of is the filter for a place after a sample: from reach samples before that one on.
+// of returns the filter for a place after a sample: from reach samples before that one on.
 func (f *filter) of(place int) []float64 {
 	h := f.once
 	if h == nil {
@@ -111,7 +111,7 @@ func kaiser(x float64) float64 {
 	return bessel(kaiserBeta*math.Sqrt(1-float64(x*x))) / bessel(kaiserBeta)
 }
 
-// bessel is the modified Bessel function of the first kind and order 0, by its series.
+// bessel returns the modified Bessel function of the first kind and order 0, by its series.
 func bessel(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > 1e-18*sum; k++ {

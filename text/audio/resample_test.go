@@ -54,7 +54,7 @@ func TestResample(t *testing.T) {
 	}
 }
 
-// wave is a sine of a frequency as a share of half of the lower rate.
+// wave returns a sine of a frequency as a share of half of the lower rate.
 func wave(n, rate, lower int, share float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -121,7 +121,7 @@ func TestResampleEdges(t *testing.T) {
 	}
 }
 
-// wavOf is a file of 16-bit PCM in mono.
+// wavOf returns a file of 16-bit PCM in mono.
 func wavOf(rate uint32, samples []float32) []byte {
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
 	b = binary.LittleEndian.AppendUint32(b, rate)

@@ -89,7 +89,7 @@ func checkVectors(vectors [][]float32, dim int) error {
 	return nil
 }
 
-// UBinary is the signs of vectors, eight to a byte, the first in its highest bit: 1 for what is above 0. Bits
+// UBinary returns the signs of vectors, eight to a byte, the first in its highest bit: 1 for what is above 0. Bits
 // after the last dimension are 0.
 func UBinary(vectors [][]float32) [][]uint8 {
 	out := make([][]uint8, len(vectors))

@@ -32,7 +32,7 @@ var others = []struct {
 	{0, "wvpk", "WavPack"}, {0, "MAC ", "Monkey's Audio"},
 }
 
-// kindOf is the kind of a file that begins with head. Any other kind is an error.
+// kindOf returns the kind of a file that begins with head. Any other kind is an error.
 func kindOf(head []byte) (kind, error) {
 	begins := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
 	switch {

@@ -35,7 +35,7 @@ type Options struct {
 	Grow func(bytes int) error
 }
 
-// Read is the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
+// Read returns the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
 // match [fault.ErrSound].
 func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err error) {
 	if o.Longest <= 0 {
@@ -75,7 +75,7 @@ func readWAV(in *bufio.Reader, s *sink) error {
 	return stop{err} // of in
 }
 
-// errorf is an error about the file.
+// errorf returns an error about the file.
 func errorf(format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrSound, Err: fmt.Errorf(format, args...)}
 }

@@ -46,7 +46,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// tone is the amplitude of the tone in samples, and its share of their power.
+// tone returns the amplitude of the tone in samples, and its share of their power.
 func tone(samples []float32) (size, share float64) {
 	var re, im, power float64
 	for i, x := range samples {

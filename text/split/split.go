@@ -27,7 +27,7 @@ func part(document string, start, end int) (Part, bool) {
 	return Part{Text: document[start:end], Start: start, End: end}, start < end
 }
 
-// Markdown gives the sections of a document in Markdown: each from a heading that begins with #, which it includes, to
+// Markdown returns the sections of a document in Markdown: each from a heading that begins with #, which it includes, to
 // the next. What looks like a heading in a fenced block of code is not a heading.
 func Markdown(document string) []Part {
 	var parts []Part
@@ -65,7 +65,7 @@ func Markdown(document string) []Part {
 	return parts
 }
 
-// Sentences gives the sentences of a document. One ends before an empty line, and after a full stop, a question or an
+// Sentences returns the sentences of a document. One ends before an empty line, and after a full stop, a question or an
 // exclamation mark, with closing quotes and brackets after it, where white space and no small letter or digit follow; in
 // Chinese and Japanese without white space. Abbreviations before a name, as in "Dr. Smith", end one too.
 func Sentences(document string) []Part {
@@ -80,7 +80,7 @@ func Sentences(document string) []Part {
 	return parts
 }
 
-// sentenceEnds are the places behind sentences, the last of them the end of the document.
+// sentenceEnds returns the places behind sentences, the last of them the end of the document.
 func sentenceEnds(document string) []int {
 	var ends []int
 	stopped, spaces, lines := false, false, 0 // since the last letter
@@ -107,7 +107,7 @@ func sentenceEnds(document string) []int {
 	return append(ends, len(document))
 }
 
-// Tokens gives parts of at most most tokens, special ones not counted, that are made of as many whole sentences as fit; a
+// Tokens returns parts of at most most tokens, special ones not counted, that are made of as many whole sentences as fit; a
 // sentence of more tokens is cut between two of them. The error is an ErrOption of most, or that of the tokenizer.
 func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 	if most < 1 {
@@ -157,7 +157,7 @@ func beginning(t *tokenizer.Tokenizer, text string, most int) (*tokenizer.Encodi
 	return t.Encode(text, plain)
 }
 
-// cut is the place behind the first most tokens of what begins at start, and behind one character at least.
+// cut returns the place behind the first most tokens of what begins at start, and behind one character at least.
 func cut(e *tokenizer.Encoding, document string, start, most int) int {
 	for n := most; n > 0; n-- {
 		if at := start + e.Offsets[n].Start; at > start && utf8.RuneStart(document[at]) {

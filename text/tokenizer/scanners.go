@@ -199,7 +199,7 @@ func others(text []byte, out ucd.Props, slashes bool) int {
 	return i
 }
 
-// scanWords is the pattern of cl100k. The letters of words have a property of letter, and numbers are cut after limit
+// scanWords returns the pattern of cl100k. The letters of words have a property of letter, and numbers are cut after limit
 // digits.
 func scanWords(text []byte, letter ucd.Props, limit int) int {
 	p, n := at(text, 0)
@@ -231,7 +231,7 @@ const (
 	lower = ucd.Ll | ucd.Lm | ucd.Lo | ucd.M
 )
 
-// scanCased is the pattern of o200k, which also cuts words where lower case ends.
+// scanCased returns the pattern of o200k, which also cuts words where lower case ends.
 func scanCased(text []byte, contractions bool, limit int) int {
 	p, n := at(text, 0)
 	prefix := 0
@@ -292,7 +292,7 @@ func allUpper(text []byte, i int) int {
 	return 0
 }
 
-// scanDeepSeek is the third pattern of DeepSeek V3. The first two isolate numbers, and Chinese and Japanese.
+// scanDeepSeek returns the third pattern of DeepSeek V3. The first two isolate numbers, and Chinese and Japanese.
 func scanDeepSeek(text []byte) int {
 	p, n := at(text, 0)
 	if text[0] < utf8.RuneSelf && p&(ucd.P|ucd.S) != 0 {

@@ -99,7 +99,7 @@ func dequantizeQ5_1(y []float32, b []byte) {
 	}
 }
 
-// scaleMin is the 6-bit scale and minimum of group i, 0 to 7, in the 12 bytes of a
+// scaleMin returns the 6-bit scale and minimum of group i, 0 to 7, in the 12 bytes of a
 // Q4_K or Q5_K block: the first four groups' in bytes of their own, whose upper two
 // bits complete those of the last four.
 func scaleMin(b []byte, i int) (scale, least byte) {

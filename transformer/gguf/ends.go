@@ -27,7 +27,7 @@ var fillTexts = map[string][]string{
 	"fim_sep_token_id": {"<|file_sep|>"},
 }
 
-// EndTokens are the ids of the tokens that end what a language model writes, in ascending order: those that the metadata
+// EndTokens returns the ids of the tokens that end what a language model writes, in ascending order: those that the metadata
 // below tokenizer.ggml names, and those whose text says so in the vocabularies of published models, such as <|im_end|>. The
 // error matches [fault.ErrType] if a key is not what it should be; a file without a vocabulary has the tokens of its keys.
 func (f *File) EndTokens() ([]int, error) {

@@ -32,7 +32,7 @@ type Info struct {
 	Shape []int
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (i Info) Len() int {
 	n := 1
 	for _, d := range i.Shape {
@@ -104,7 +104,7 @@ func (f *File) Close() error {
 	return err
 }
 
-// Version is the version of the format, 1 to 3.
+// Version returns the version of the format, 1 to 3.
 func (f *File) Version() int { return f.version }
 
 // Names lists the tensors in alphabetical order.

@@ -246,7 +246,7 @@ func (b *builder) count(n int64) {
 	binary.Write(b, binary.LittleEndian, uint64(n))
 }
 
-// start is a file of that version up to the first key.
+// start returns a file of that version up to the first key.
 func start(version int, tensors, keys int64) *builder {
 	b := &builder{version: version}
 	b.WriteString(magic)
@@ -265,7 +265,7 @@ func (b *builder) data(alignment, n int) []byte {
 func u32(x uint32) uint32 { return x }
 func u64(x uint64) uint64 { return x }
 
-// small is a file with a key of each sort and two tensors.
+// small returns a file with a key of each sort and two tensors.
 func small(version int) []byte {
 	b := start(version, 2, 4)
 	b.put("general.alignment", u32(4), u32(64))
@@ -301,7 +301,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// tensor is a file of one tensor of F32 called x, with n bytes of data.
+// tensor returns a file of one tensor of F32 called x, with n bytes of data.
 func tensor(shape []any, kind uint32, offset uint64, n int) []byte {
 	b := start(3, 1, 0).put("x", u32(uint32(len(shape)))).put(shape...)
 	return b.put(kind, offset).data(32, n)

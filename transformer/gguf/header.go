@@ -102,7 +102,7 @@ func (h *header) count(what string, each int64) int64 {
 
 func (h *header) text() string { return string(h.bytes(h.count("bytes of text", 1))) }
 
-// name is a text that is a key or a tensor's name.
+// name returns a text that is a key or a tensor's name.
 func (h *header) name() string {
 	n := h.count("bytes of a name", 1)
 	if n > maxName {

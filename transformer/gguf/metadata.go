@@ -12,7 +12,7 @@ import (
 // Keys lists the keys of the metadata in alphabetical order.
 func (f *File) Keys() []string { return slices.Sorted(maps.Keys(f.metadata)) }
 
-// Value is the metadata of that key, and reports whether there is any. It is a bool, a
+// Value returns the metadata of that key, and reports whether there is any. It is a bool, a
 // string, an integer of 8 to 64 bits, with or without sign, a float32 or float64, or
 // a slice of one of these, just as the file has it. It belongs to f.
 func (f *File) Value(key string) (any, bool) {
@@ -20,7 +20,7 @@ func (f *File) Value(key string) (any, bool) {
 	return v, ok
 }
 
-// value is the metadata of a key as a T, by way of convert where the file has another
+// value returns the metadata of a key as a T, by way of convert where the file has another
 // type.
 func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, error) {
 	var none T
@@ -39,24 +39,24 @@ func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, er
 	return none, fmt.Errorf("%w: %q is %T, want %s", fault.ErrType, key, v, want)
 }
 
-// Bool is the metadata of a key, which must be a bool. As with the following methods,
+// Bool returns the metadata of a key, which must be a bool. As with the following methods,
 // errors match [fault.ErrAbsent] and [fault.ErrType].
 func (f *File) Bool(key string) (bool, error) { return value[bool](f, key, "bool", nil) }
 
-// Text is the metadata of a key, which must be a string. It need not be valid UTF-8.
+// Text returns the metadata of a key, which must be a string. It need not be valid UTF-8.
 func (f *File) Text(key string) (string, error) { return value[string](f, key, "string", nil) }
 
-// Texts is the metadata of a key, which must be a list of strings. It belongs to f.
+// Texts returns the metadata of a key, which must be a list of strings. It belongs to f.
 func (f *File) Texts(key string) ([]string, error) {
 	return value[[]string](f, key, "a list of strings", nil)
 }
 
-// Int is the metadata of a key, which must be an integer of any size that int64 holds.
+// Int returns the metadata of a key, which must be an integer of any size that int64 holds.
 func (f *File) Int(key string) (int64, error) {
 	return value(f, key, "an integer that int64 holds", toInt)
 }
 
-// Ints is the metadata of a key, which must be a list of integers as in Int.
+// Ints returns the metadata of a key, which must be a list of integers as in Int.
 func (f *File) Ints(key string) ([]int64, error) {
 	return value(f, key, "a list of integers that int64 holds", func(v any) ([]int64, bool) {
 		switch v := v.(type) {
@@ -79,12 +79,12 @@ func (f *File) Ints(key string) ([]int64, error) {
 	})
 }
 
-// Float is the metadata of a key, which must be a float32 or float64.
+// Float returns the metadata of a key, which must be a float32 or float64.
 func (f *File) Float(key string) (float64, error) {
 	return value(f, key, "a floating-point number", toFloat)
 }
 
-// Floats is the metadata of a key, which must be a list of floating-point numbers.
+// Floats returns the metadata of a key, which must be a list of floating-point numbers.
 func (f *File) Floats(key string) ([]float64, error) {
 	return value(f, key, "a list of floating-point numbers", func(v any) ([]float64, bool) {
 		if x, ok := v.([]float32); ok {

@@ -11,7 +11,7 @@ import (
 // This file puts together a file that was split: its first part has the metadata, each part has tensors.
 // Source: gguf-split of llama.cpp.
 
-// split is a part's number, from 0 on, and how many parts there are: 1 of a file that was not split.
+// split returns a part's number, from 0 on, and how many parts there are: 1 of a file that was not split.
 func (f *File) split() (number, count int64, err error) {
 	if count, err = f.Int("split.count"); errors.Is(err, fault.ErrAbsent) {
 		return 0, 1, nil

@@ -52,7 +52,7 @@ var layouts = map[Type]layout{
 	29: {"IQ1_M", 256, 56}, 34: {"TQ1_0", 256, 54}, 35: {"TQ2_0", 256, 66}, MXFP4: {"MXFP4", 32, 17},
 }
 
-// String is the name that ggml has for t.
+// String returns the name that ggml has for t.
 func (t Type) String() string {
 	if l, ok := layouts[t]; ok {
 		return l.name
@@ -60,11 +60,11 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// Block is the number of elements of a block, 1 where each element stands alone, and
+// Block returns the number of elements of a block, 1 where each element stands alone, and
 // 0 for a type that is not known.
 func (t Type) Block() int { return layouts[t].block }
 
-// Bytes is the number of bytes of n elements of one row, n being a multiple of Block.
+// Bytes returns the number of bytes of n elements of one row, n being a multiple of Block.
 func (t Type) Bytes(n int) int {
 	l := layouts[t]
 	return n / l.block * l.bytes

@@ -82,7 +82,7 @@ func Write(w io.Writer, metadata []Pair, tensors []Tensor) error {
 	return writeAll(w, head.Bytes(), tensors, sizes)
 }
 
-// aligned is the first place from at on where a tensor may begin.
+// aligned returns the first place from at on where a tensor may begin.
 func aligned(at uint64) uint64 {
 	return (at + defaultAlignment - 1) / defaultAlignment * defaultAlignment
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// written is a file with metadata and tensors of f.
+// written returns a file with metadata and tensors of f.
 func written(t *testing.T, f *File, keys, names []string, more ...Pair) []byte {
 	t.Helper()
 	pairs := slices.Clone(more)

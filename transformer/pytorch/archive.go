@@ -90,7 +90,7 @@ func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.Secti
 	return begin, io.NewSectionReader(r, begin, int64(length)), nil
 }
 
-// identified is the storage of a persistent id, ("storage", class, key, place, elements), which
+// identified returns the storage of a persistent id, ("storage", class, key, place, elements), which
 // is made once for a key.
 func identified(id any, storages map[string]*storage) (*storage, error) {
 	t, ok := id.(tuple)

@@ -107,7 +107,7 @@ func rebuild(args tuple) (any, error) {
 	return t, nil
 }
 
-// rebuildParameter is the tensor that is a parameter.
+// rebuildParameter returns the tensor that is a parameter.
 func rebuildParameter(args tuple) (any, error) {
 	if len(args) > 0 {
 		if t, ok := args[0].(*tensor); ok {
@@ -117,7 +117,7 @@ func rebuildParameter(args tuple) (any, error) {
 	return nil, fmt.Errorf("%w: a parameter without a tensor", fault.ErrFormat)
 }
 
-// sizesOf is a tuple of few sizes, none of them negative.
+// sizesOf returns a tuple of few sizes, none of them negative.
 func sizesOf(v any) ([]int64, bool) {
 	t, ok := v.(tuple)
 	const mostDims, mostSize = 16, 1 << 48

@@ -159,7 +159,7 @@ func (u *unpickler) popMark() ([]any, error) {
 	return nil, errStack
 }
 
-// top is the last value, which stays.
+// top returns the last value, which stays.
 func (u *unpickler) top() any {
 	if len(u.stack) == 0 {
 		return nil

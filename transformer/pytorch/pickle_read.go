@@ -41,7 +41,7 @@ func (u *unpickler) bytes(n int) (raw []byte, err error) {
 	return raw, nil
 }
 
-// cut is the error of a file that ends early, or of reading it.
+// cut returns the error of a file that ends early, or of reading it.
 func cut(err error) error {
 	if err == io.EOF {
 		return fmt.Errorf("%w: a pickle ends early", fault.ErrFormat)

@@ -30,7 +30,7 @@ type Info struct {
 	Shape []int // empty for a scalar
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (i Info) Len() int {
 	n := 1
 	for _, d := range i.Shape {

@@ -132,7 +132,7 @@ func readData(f *pytorch.File, tensor string, want []float32) error {
 	return nil
 }
 
-// archive is a zip archive with the pickle and one storage of 4 floats.
+// archive returns a zip archive with the pickle and one storage of 4 floats.
 func archive(pickle string, change func(h *zip.FileHeader)) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -158,7 +158,7 @@ const (
 	state   = proto + "}X\x01\x00\x00\x00w"
 )
 
-// view is a state dict with a tensor w of the storage of 4 floats.
+// view returns a state dict with a tensor w of the storage of 4 floats.
 func view(args string) string { return state + rebuild + floats + args + "\x89NtRs." }
 
 // TestRefused gives files that are wrong in one way each, and what the error must name.

@@ -55,7 +55,7 @@ const (
 	F64  DType = "F64"
 )
 
-// size is the number of bytes of one element, 0 for an unknown type.
+// size returns the number of bytes of one element, 0 for an unknown type.
 func (d DType) size() int {
 	switch d {
 	case Bool, U8, I8, F8E4M3, F8E5M2:
@@ -76,7 +76,7 @@ type Info struct {
 	Shape []int // empty for a scalar
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (i Info) Len() int {
 	n := 1
 	for _, d := range i.Shape {
@@ -294,7 +294,7 @@ func (f *File) checkLayout(dataLen int64) error {
 // Names lists the tensors in alphabetical order.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.entries)) }
 
-// Metadata is the file's free-form text by key. The map belongs to f.
+// Metadata returns the file's free-form text by key. The map belongs to f.
 func (f *File) Metadata() map[string]string { return f.metadata }
 
 // Info describes the named tensor, and reports whether there is one.

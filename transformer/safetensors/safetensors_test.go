@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 )
 
-// file is a safetensors file with the given header and data.
+// file returns a safetensors file with the given header and data.
 func file(header string, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)

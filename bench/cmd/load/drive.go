@@ -55,7 +55,7 @@ func (r round) rate() float64           { return float64(r.units) / r.seconds }
 func (r round) time(q float64) float64  { return quantile(r.times, q) }
 func (r round) first(q float64) float64 { return quantile(r.firsts, q) }
 
-// quantile is the smallest of x that a share q of x does not exceed; NaN of nothing.
+// quantile returns the smallest of x that a share q of x does not exceed; NaN of nothing.
 func quantile(x []float64, q float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -254,7 +254,7 @@ func pieces(body io.Reader) (tokens int, first time.Time, err error) {
 // words are such as vocabularies have whole.
 var words = strings.Fields("the of and to in is for that on with as was by it be at from are this or an have not which one all their has time more when can out other new some could into than them only its also two now like may after first any my over such our even most me made back through way years well down should because each people just those too world own state work long day never get same another know life between under last might while us great year off come since against go came right used take three")
 
-// bodies are the requests of a round, the same for each server except for the model's name.
+// bodies returns the requests of a round, the same for each server except for the model's name.
 func (p *plan) bodies(model string, number uint64) [][]byte {
 	r := rand.New(rand.NewPCG(number, 1))
 	out := make([][]byte, 256)

@@ -131,7 +131,7 @@ func print(targets []*target, chat bool) error {
 	return w.Flush()
 }
 
-// ratio is the median over the rounds of what the first server had by what another had.
+// ratio returns the median over the rounds of what the first server had by what another had.
 func ratio(first, other *target, f func(r round) float64) float64 {
 	var all []float64
 	for i := range other.rounds {
@@ -148,7 +148,7 @@ func medianOf(rounds []round, f func(r round) float64) float64 {
 	return quantile(all, 0.5)
 }
 
-// memory is a figure of a process in MiB, 0 if it is not known.
+// memory returns a figure of a process in MiB, 0 if it is not known.
 func memory(pid int, field string) float64 {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, after, _ := strings.Cut(string(data), "\n"+field+":")

@@ -177,7 +177,7 @@ func excerpt(file, dir string, r *report.Run, plots []report.Plot) error {
 	return os.WriteFile(file, []byte(out), 0o644)
 }
 
-// relative is the path of a folder as another sees it.
+// relative returns the path of a folder as another sees it.
 func relative(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {

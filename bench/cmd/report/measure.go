@@ -80,7 +80,7 @@ func sets(o options, say func(format string, args ...any)) ([]set, error) {
 	return out, nil
 }
 
-// describe is a run without figures.
+// describe returns a run without figures.
 func describe(o options) *report.Run {
 	return &report.Run{
 		CPU: cmp.Or(o.cpu, report.CPUName()), System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),

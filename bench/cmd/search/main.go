@@ -153,7 +153,7 @@ func compare(contenders []contender, ours *own, precision string, queries [][]fl
 	return nil
 }
 
-// recall is the share of the true ids that were found.
+// recall returns the share of the true ids that were found.
 func recall(got, want [][]int64) float64 {
 	found, all := 0, 0
 	for i := range want {

@@ -33,7 +33,7 @@ func newMaker(seed uint64) *maker {
 	return m
 }
 
-// noise is a vector of normal numbers of which those of later dimensions are smaller.
+// noise returns a vector of normal numbers of which those of later dimensions are smaller.
 func (m *maker) noise(scale float64) []float32 {
 	v := make([]float32, *dim)
 	for i := range v {
@@ -58,7 +58,7 @@ func (m *maker) vectors(n int) [][]float32 {
 	return out
 }
 
-// near is a vector close to v.
+// near returns a vector close to v.
 func near(v []float32, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := slices.Clone(v)

@@ -114,7 +114,7 @@ func (s *settings) ours(file string) (round, error) {
 	return r, nil
 }
 
-// generate is the tokens a second of n texts.
+// generate returns the tokens a second of n texts.
 func (s *settings) generate(m *model, n int) (float64, error) {
 	ws := &transformer.Workspace{Threads: kernels.Threads(s.threads)}
 	fill := generation.Stepper{Model: m.filler, Workspace: ws}
@@ -159,7 +159,7 @@ var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 // threads are those of machine.
 var threads int
 
-// limit is the tokens a second of n texts where a step took no longer than reading the weights and the keys and values
+// limit returns the tokens a second of n texts where a step took no longer than reading the weights and the keys and values
 // once, or than its multiplications, whichever is longer: those of int8 for weights of 8 bits and fewer, in float32 for
 // all other formats.
 func (s *settings) limit(m *model, n int) float64 {

@@ -53,7 +53,7 @@ func (p *page) add(name, text string) {
 	p.plots += "\n" + text
 }
 
-// text is the page, which names the sweeps that it lacks.
+// text returns the page, which names the sweeps that it lacks.
 func (p *page) text(sweeps []sweep.Sweep) string {
 	text := fmt.Sprintf(pageHead, p.cpu, p.cliffs)
 	var missing []string

@@ -41,10 +41,10 @@ type Result struct {
 	Refused error     // its result is wrong, or it failed: nothing is timed
 }
 
-// Median is the median time per call.
+// Median returns the median time per call.
 func (r Result) Median() float64 { return Median(r.Seconds) }
 
-// Spread is the interquartile range over the median.
+// Spread returns the interquartile range over the median.
 func (r Result) Spread() float64 {
 	s := slices.Sorted(slices.Values(r.Seconds))
 	if len(s) == 0 {
@@ -53,10 +53,10 @@ func (r Result) Spread() float64 {
 	return (s[len(s)*3/4] - s[len(s)/4]) / s[len(s)/2]
 }
 
-// Ratio is the median over the rounds of how much slower r was than base.
+// Ratio returns the median over the rounds of how much slower r was than base.
 func (r Result) Ratio(base Result) float64 { return MedianRatio(r.Seconds, base.Seconds) }
 
-// MedianRatio is the median of the quotients of the rounds that both have; 0 if there are none.
+// MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are none.
 func MedianRatio(a, b []float64) float64 {
 	var q []float64
 	for i := range min(len(a), len(b)) {
@@ -81,7 +81,7 @@ type entry struct {
 	warm int // calls before those
 }
 
-// time is the time of a round's calls.
+// time returns the time of a round's calls.
 func (e entry) time() (time.Duration, error) {
 	if e.warm > 0 {
 		if _, err := e.Time(e.warm); err != nil {

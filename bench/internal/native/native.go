@@ -190,7 +190,7 @@ func (p *Peer) Variants(c workload.Case) []string {
 	return nil
 }
 
-// family is the library's name without what tells several builds of it apart.
+// family returns the library's name without what tells several builds of it apart.
 func family(name string) string {
 	f, _, _ := strings.Cut(name, "-")
 	return f

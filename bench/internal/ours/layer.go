@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// attention is the kernel on contiguous heads.
+// attention returns the kernel on contiguous heads.
 func (t Tier) attention(d *workload.Data, out []float32) func() {
 	s := d.Dims
 	p := kernels.AttentionParams{
@@ -43,7 +43,7 @@ func feedForwardWeights(d *workload.Data, w transformer.TensorMap, i, n, f int) 
 	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
 }
 
-// layer is a module of package transformer, or nil where the case is not a
+// layer returns a module of package transformer, or nil where the case is not a
 // layer.
 func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	s := d.Dims

@@ -68,14 +68,14 @@ type Level struct {
 // shared cache of ordinary size, and in memory.
 var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"memory", max(256<<20, 4*LastCache()), false}}
 
-// LastCache is the size of the last-level cache in bytes, and 0 where the system does not tell.
+// LastCache returns the size of the last-level cache in bytes, and 0 where the system does not tell.
 func LastCache() (bytes int) {
 	text, _ := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index3/size")
 	_, _ = fmt.Sscanf(string(text), "%dK", &bytes)
 	return bytes << 10
 }
 
-// LevelOf is the level that a working set runs at when it is used over and over beside a last-level
+// LevelOf returns the level that a working set runs at when it is used over and over beside a last-level
 // cache of some bytes. Half of a large one counts, since others may share it.
 func LevelOf(bytes, cache int) Level {
 	switch {
@@ -102,7 +102,7 @@ type Machine struct {
 	Cache   int                `json:",omitempty"` // see LastCache
 }
 
-// BestFMA is the highest of the instruction sets.
+// BestFMA returns the highest of the instruction sets.
 func (m Machine) BestFMA() float64 {
 	best := 0.0
 	for _, v := range m.FMA {
@@ -129,7 +129,7 @@ func Measure(threads int, scale float64) Machine {
 	return m
 }
 
-// bandwidthISA is the narrowest vector tier, which saturates the paths to memory.
+// bandwidthISA returns the narrowest vector tier, which saturates the paths to memory.
 func bandwidthISA() kernels.ISA {
 	s := kernels.Supported()
 	return s[min(1, len(s)-1)]
@@ -255,7 +255,7 @@ func (m Machine) Of(c workload.Case, isa string) float64 {
 	return m.BestFMA()
 }
 
-// String is a line for a report.
+// String returns a line for a report.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%d thread(s):", m.Threads)
 	for _, isa := range kernels.Supported() {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Slug is the CPU's name as part of a file's name.
+// Slug returns the CPU's name as part of a file's name.
 func (r *Run) Slug() string { return Slug(r.CPU) }
 
-// Slug is a CPU's name as part of a file's name.
+// Slug returns a CPU's name as part of a file's name.
 func Slug(cpu string) string {
 	f := strings.FieldsFunc(strings.ToLower(cpu), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')

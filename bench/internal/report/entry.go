@@ -71,7 +71,7 @@ func NewEntry(s Set, c workload.Case, threads int, rounds []interleave.Result) E
 	return e
 }
 
-// Parsed is the entry's case.
+// Parsed returns the entry's case.
 func (e Entry) Parsed() workload.Case { return workload.MustParse(e.Case) }
 
 // Own is our fastest tier, or nil.
@@ -84,7 +84,7 @@ func (e Entry) Tier(isa string) *Result {
 	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
 }
 
-// Peer is the fastest of the others, or nil: by the ratio to our best tier within the rounds, which a
+// Peer returns the fastest of the others, or nil: by the ratio to our best tier within the rounds, which a
 // disturbed machine changes less than the times.
 func (e Entry) Peer() *Result {
 	var best *Result
@@ -153,7 +153,7 @@ func micros(s float64) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// mark is the question mark of a disturbed case, the dagger of one with its threads apart, and the double dagger of one with
+// mark returns the question mark of a disturbed case, the dagger of one with its threads apart, and the double dagger of one with
 // fewer cores than threads.
 func (e Entry) mark() string {
 	mark := ""
@@ -187,7 +187,7 @@ func (e Entry) emphasis(ratio float64) string {
 // Disturbed reports whether a case should be measured again on a quieter machine.
 func (e Entry) Disturbed() bool { return e.Spread()/2 > disturbed }
 
-// Spread is the larger of those of our best tier and the best peer.
+// Spread returns the larger of those of our best tier and the best peer.
 func (e Entry) Spread() float64 {
 	spread := 0.0
 	for _, r := range []*Result{e.Own(), e.Peer()} {

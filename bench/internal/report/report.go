@@ -142,7 +142,7 @@ func (r *Run) threads() []int {
 	return t
 }
 
-// Notice is the sentences that mark an interrupted run, and a comparison without a required peer, or "".
+// Notice returns the sentences that mark an interrupted run, and a comparison without a required peer, or "".
 func (r *Run) Notice() string {
 	var s []string
 	if n := len(r.Lacking); n > 0 {
@@ -154,7 +154,7 @@ func (r *Run) Notice() string {
 	return strings.Join(s, " ")
 }
 
-// Markdown is the report's text; the plots lie beside it.
+// Markdown returns the report's text; the plots lie beside it.
 func (r *Run) Markdown(plots []Plot) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -216,7 +216,7 @@ func TestPlotsAndRoundTrip(t *testing.T) {
 	}
 }
 
-// entryOf is a case with a ratio of our time against another library's.
+// entryOf returns a case with a ratio of our time against another library's.
 func entryOf(name string, s Set, threads int, ours, theirs float64) Entry {
 	return NewEntry(s, workload.MustParse(name), threads, []interleave.Result{
 		{Name: Ours + "avx2", Seconds: []float64{ours}}, {Name: "onednn", Version: "3.2", Seconds: []float64{theirs}},

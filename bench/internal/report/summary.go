@@ -28,7 +28,7 @@ const ofCore = 0.9
 // to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 
-// enough is the share of the FMA peak from which a case is as it should be whatever others reach.
+// enough returns the share of the FMA peak from which a case is as it should be whatever others reach.
 func enough(op workload.Op) float64 {
 	switch op {
 	case workload.GemmNN, workload.GemmNT, workload.GemmPacked, workload.LinearBiasGELU, workload.BatchGemmNN, workload.BatchGemmNT:
@@ -79,7 +79,7 @@ func compareRatios(a, b Entry) int {
 	return cmp.Compare(x, y)
 }
 
-// mean is the geometric mean of the ratios, without those with fewer cores than threads, or 0 where there are none.
+// mean returns the geometric mean of the ratios, without those with fewer cores than threads, or 0 where there are none.
 func mean(entries []Entry) float64 {
 	sum, n := 0.0, 0
 	for _, e := range entries {
@@ -181,7 +181,7 @@ func short(entries []Entry) string {
 	return fmt.Sprintf("In %d of %d, marked with a double dagger, the threads had fewer cores than there were of them, by loops that share nothing right before and after: %.1f at the least. Their figures say nothing about threads, and the mean leaves them out.\n\n", n, known, least)
 }
 
-// middle is the median.
+// middle returns the median.
 func middle(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	return s[len(s)/2]

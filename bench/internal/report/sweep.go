@@ -55,7 +55,7 @@ func SweepPlot(title, xlabel string, lines []sweep.Line, file string) error {
 	return save(p, 21*vg.Centimeter, 12*vg.Centimeter, file)
 }
 
-// SweepTable is a Markdown table with a row for each series.
+// SweepTable returns a Markdown table with a row for each series.
 func SweepTable(lines []sweep.Line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| series | slowest and fastest, %s | cliffs |\n| --- | --- | --- |\n", lines[0].Unit)

@@ -13,7 +13,7 @@ import (
 // module is the first line of this module's go.mod.
 const module = "module github.com/avoformer/avoformer/bench\n"
 
-// Dir is the folder of this module's sources: that of the tree in which the program was started, or
+// Dir returns the folder of this module's sources: that of the tree in which the program was started, or
 // the one that it was built from. The error says that neither is at hand.
 func Dir() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
@@ -41,7 +41,7 @@ func isModule(dir string) bool {
 	return err == nil && strings.HasPrefix(strings.ReplaceAll(string(b), "\r\n", "\n"), module)
 }
 
-// Go is the go command in the module's folder. The module is built by itself, with the library that
+// Go returns the go command in the module's folder. The module is built by itself, with the library that
 // its go.mod names: a workspace would not let -modfile name another.
 func Go(args ...string) (*exec.Cmd, error) {
 	dir, err := Dir()

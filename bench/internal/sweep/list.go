@@ -136,5 +136,5 @@ func unit(c workload.Case) string {
 	return c.Metric().Unit()
 }
 
-// fall is the part of the speed lost from one size to the next.
+// fall returns the part of the speed lost from one size to the next.
 func fall(before, after float64) float64 { return math.Max(0, 1-after/before) }

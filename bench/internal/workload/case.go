@@ -111,7 +111,7 @@ func (c Case) Shape() string {
 	return strings.Join(s, "x")
 }
 
-// Name is the operation's, with what says that weights are int8.
+// Name returns the operation's, with what says that weights are int8.
 func (c Case) Name() string {
 	if c.Int8 {
 		return string(c.Op) + int8Suffix
@@ -138,7 +138,7 @@ func (m Metric) Unit() string {
 	return "GB/s"
 }
 
-// Metric is the one that bounds the case on an ordinary machine.
+// Metric returns the one that bounds the case on an ordinary machine.
 func (c Case) Metric() Metric {
 	switch {
 	case dimsOf[c.Op] == 2:
@@ -184,7 +184,7 @@ func (c Case) FLOPs() float64 {
 	return 2 * p
 }
 
-// Bytes is the least traffic of one call: every input read once, the output written once.
+// Bytes returns the least traffic of one call: every input read once, the output written once.
 func (c Case) Bytes() float64 {
 	n := c.OutputLen()
 	for _, l := range c.inputLens() {
@@ -216,7 +216,7 @@ func (c Case) Rate(seconds float64) float64 {
 	return c.moved() / seconds * 1e-9
 }
 
-// WorkingSet is the memory that one call touches, and so the cache level that it stays warm in when
+// WorkingSet returns the memory that one call touches, and so the cache level that it stays warm in when
 // it is called over and over.
 func (c Case) WorkingSet() int {
 	if c.Metric() != FLOPs {
@@ -225,7 +225,7 @@ func (c Case) WorkingSet() int {
 	return int(c.Bytes())
 }
 
-// OutputLen is the number of values in the result.
+// OutputLen returns the number of values in the result.
 func (c Case) OutputLen() int {
 	d := c.Dims
 	switch c.Op {
@@ -307,7 +307,7 @@ func Select(list []Case, patterns string) ([]Case, error) {
 	return out, nil
 }
 
-// Matching are the cases of list whose name holds one of the comma-separated patterns.
+// Matching returns the cases of list whose name holds one of the comma-separated patterns.
 func Matching(list []Case, patterns string) []Case {
 	var out []Case
 	for _, c := range list {

@@ -324,7 +324,7 @@ func (d *Data) boundInt8() {
 	}
 }
 
-// Error is the root of the mean square of a result's errors, relative to that of the oracle's values.
+// Error returns the root of the mean square of a result's errors, relative to that of the oracle's values.
 func (d *Data) Error(got []float32) float64 {
 	var off, all float64
 	for i, r := range d.rows {

@@ -119,7 +119,7 @@ func main() {
 	}
 }
 
-// phiClamp is the first x from phiEnd on where the kernels' evaluation of
+// phiClamp returns the first x from phiEnd on where the kernels' evaluation of
 // Phi(-x) = 1/2 - x*PhiSlope, with one rounding a step, is not positive, and
 // so little below 0 that Phi(x) rounds to 1.
 func phiClamp(c []float32) float32 {

@@ -172,7 +172,7 @@ func (p *problem) float32Coefficients(name string) (c []float32, worst float64) 
 	return c, p.worst(best, 1)
 }
 
-// worst is the largest weighted error on every step-th point of the grid.
+// worst returns the largest weighted error on every step-th point of the grid.
 func (p *problem) worst(c []float64, step int) float64 {
 	w := 0.0
 	for i := 0; i <= gridPoints; i += step {

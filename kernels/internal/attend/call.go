@@ -125,7 +125,7 @@ func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 // dots reports whether scores are dot products.
 func (g *group) dots() bool { return order.ScoresAreDots(g.lenQ, g.lenK) }
 
-// partsEnd is the part after the last of the group.
+// partsEnd returns the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }
 
 // row is where a row of queries or outputs starts.
@@ -138,5 +138,5 @@ func (c *Call) row(s Strides, seq, head, i int) int {
 
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
-// New is a call whose arguments are to be set.
+// New returns a call whose arguments are to be set.
 func New() *Call { return calls.Get().(*Call) }

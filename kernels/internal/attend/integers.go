@@ -11,7 +11,7 @@ import (
 // wordStep is what the keys of a product of words are filled up to a multiple of.
 const wordStep = 16
 
-// ofHead is the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the
+// ofHead returns the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the
 // head is cut into units.
 func (u *unit) ofHead() (lo, hi int) {
 	lo = u.g.lenK

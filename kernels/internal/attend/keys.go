@@ -27,7 +27,7 @@ type keyRows struct {
 // first-level cache.
 const pieceElements = 1 << 11
 
-// keysOf is the keys or values of a head of a sequence.
+// keysOf returns the keys or values of a head of a sequence.
 func (c *Call) keysOf(x []float32, pages *kv.Pages, s Strides, seq, head int) keyRows {
 	switch {
 	case pages != nil:
@@ -81,10 +81,10 @@ func (k *keyRows) address(j int) uintptr {
 	return k.pages.Address(int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows)
 }
 
-// from is the rows from row j on, of those that are one piece.
+// from returns the rows from row j on, of those that are one piece.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// piece is the rows from row j on that are one piece, at most n, and their number. It is valid until the next one, of the
+// piece returns the rows from row j on that are one piece, at most n, and their number. It is valid until the next one, of the
 // same buf, and n are all that are left.
 func (k *keyRows) piece(j, n int) ([]float32, int) {
 	if !k.apart {

@@ -10,7 +10,7 @@ import (
 
 // What a call takes beyond its arguments.
 
-// scratchBytes is the memory that a call takes beyond its arguments, on one
+// scratchBytes returns the memory that a call takes beyond its arguments, on one
 // thread: that of fresh scratch structures after the call.
 func scratchBytes(p Params) int {
 	c, w := new(Call), new(scratch)

@@ -205,7 +205,7 @@ func (c *Call) chooseStrategy(g *group) strategy {
 	return attendTiles
 }
 
-// biases is the number of terms that add something to scores. The strategies for whole heads add it up first, which would be
+// biases returns the number of terms that add something to scores. The strategies for whole heads add it up first, which would be
 // another result if there were several.
 func (c *Call) biases() (n int) {
 	for i := range c.P.Mask {
@@ -216,7 +216,7 @@ func (c *Call) biases() (n int) {
 	return n
 }
 
-// mostShortKeys is the number of queries and of keys up to which attendShort takes a
+// mostShortKeys returns the number of queries and of keys up to which attendShort takes a
 // head. Vectors of 8, and rows that crowd the cache, are no match for the micro-kernel
 // from shortKeys on.
 func (c *Call) mostShortKeys() int {

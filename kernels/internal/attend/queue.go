@@ -41,7 +41,7 @@ func (f *fetchQueue) add(r fetchRun) {
 	}
 }
 
-// take is a run, relative to b, for simd.AttnPanels.
+// take returns a run, relative to b, for simd.AttnPanels.
 func (f *fetchQueue) take(b []float32) (next, pace, count int) {
 	if f.n == 0 {
 		return 0, 0, 0

@@ -156,10 +156,10 @@ func (u *unit) visible(from, to int) {
 	u.hi = max(u.hi, u.lo)
 }
 
-// after is the first key of the tile after that of key j.
+// after returns the first key of the tile after that of key j.
 func (u *unit) after(j int) int { return (j/u.g.tile + 1) * u.g.tile }
 
-// hull is the range of the rows [ra, rb) that see any of the keys [from, to).
+// hull returns the range of the rows [ra, rb) that see any of the keys [from, to).
 func (u *unit) hull(ra, rb, from, to int) (int, int) {
 	for ra < rb && !u.sees(ra, from, to) {
 		ra++
@@ -205,7 +205,7 @@ func (u *unit) finish(ra, rb int) {
 	simd.AttnScaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
-// withSink is the sum of a row with what its sink adds to it, if it sees a key.
+// withSink returns the sum of a row with what its sink adds to it, if it sees a key.
 func (u *unit) withSink(r int, sum float32) float32 {
 	if u.c.P.Sinks == nil || sum == 0 {
 		return sum

@@ -26,7 +26,7 @@ func NewPages(f weights.Format, heads, rows, dim int) *Pages {
 	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim}
 }
 
-// Len is the number of pages.
+// Len returns the number of pages.
 func (p *Pages) Len() int {
 	if s := p.slabs.Load(); s != nil {
 		return slabPages * len(*s)
@@ -49,7 +49,7 @@ func (p *Pages) Grow(n int) {
 	p.slabs.Store(&slabs)
 }
 
-// Bytes is the memory that one page takes.
+// Bytes returns the memory that one page takes.
 func (p *Pages) Bytes() int {
 	n := p.Heads * p.Rows * p.Dim
 	switch p.Format {
@@ -103,7 +103,7 @@ func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next 
 	slab.widen(isa, dst[:n*p.Dim], i, n, ahead)
 }
 
-// Address is the address of a row of a head. It is 0 in float32, which needs no widening.
+// Address returns the address of a row of a head. It is 0 in float32, which needs no widening.
 func (p *Pages) Address(page, head, row int) uintptr {
 	slab, i := p.at(page, head, row)
 	return slab.address(i)
@@ -172,7 +172,7 @@ func (r *rows) copy(to int, src *rows, from, n int) {
 	}
 }
 
-// address is the address of row i. It is 0 in float32.
+// address returns the address of row i. It is 0 in float32.
 func (r *rows) address(i int) uintptr {
 	switch {
 	case len(r.halves) > 0:

@@ -66,7 +66,7 @@ func Holds(length, rows, cols, ld int) bool {
 	return cols > 0 && cols <= ld && cols <= length && over == 0 && last <= uint(length-cols)
 }
 
-// leading is the name of the leading dimension of the argument arg: lda of a, LdA of the field A,
+// leading returns the name of the leading dimension of the argument arg: lda of a, LdA of the field A,
 // and ep.LdResidual of ep.Residual.
 func leading(arg string) string {
 	i := strings.LastIndexByte(arg, '.') + 1

@@ -13,7 +13,7 @@ const Element = 4
 // NegInf is the number below all others.
 var NegInf = float32(math.Inf(-1))
 
-// Grow is a slice of n elements, buf itself if it is large enough. Slices of
+// Grow returns a slice of n elements, buf itself if it is large enough. Slices of
 // this size begin on a page, so vectors in them are aligned.
 func Grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
 	if cap(buf) < n {
@@ -29,22 +29,22 @@ func Fill(x []float32, v float32) {
 	}
 }
 
-// Int8s is the same memory.
+// Int8s returns the same memory.
 func Int8s(b []byte) []int8 {
 	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
 }
 
-// Bytes is the same memory.
+// Bytes returns the same memory.
 func Bytes(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), Element*len(x))
 }
 
-// Floats is the same memory, which must be aligned for float32.
+// Floats returns the same memory, which must be aligned for float32.
 func Floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// Halves is the same memory, which must be aligned for 16 bits.
+// Halves returns the same memory, which must be aligned for 16 bits.
 func Halves(b []byte) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }
@@ -54,7 +54,7 @@ func HasWords[T byte | uint16](x []T) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(x)))%8 == 0
 }
 
-// Words is the same memory, which must be aligned for words, without what makes no whole one.
+// Words returns the same memory, which must be aligned for words, without what makes no whole one.
 func Words[T byte | uint16](x []T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T)))/8)
 }

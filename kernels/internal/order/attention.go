@@ -18,7 +18,7 @@ type AttentionSizes struct {
 // Attention are the sizes of attention. Wide heads have smaller blocks: see [AttentionSizes.Of].
 var Attention = AttentionSizes{Block: 256, WindowBlock: 128, RelativeBlock: 64, Stretch: 1024}
 
-// Of is the number of keys in a block and in a stretch for heads of dim features.
+// Of returns the number of keys in a block and in a stretch for heads of dim features.
 func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) {
 	const most = 1 << 18 // elements
 	block = s.Block
@@ -38,7 +38,7 @@ func ScoresAreDots(queries, keys int) bool {
 	return queries <= 4 || queries <= FewRows && keys <= 32
 }
 
-// Score is the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.
+// Score returns the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.
 func Score(query, key []float32, scale float32, dots bool) float32 {
 	if dots {
 		return float32(scale * DotOf(query, key))
@@ -133,5 +133,5 @@ func AttentionFactor(weight, sum float32) float32 {
 	return weight / sum
 }
 
-// WithSink is a sum with what a sink adds to it, max being the greatest score.
+// WithSink returns a sum with what a sink adds to it, max being the greatest score.
 func WithSink(sum, sink, max float32) float32 { return sum + Exp(sink-max) }

@@ -29,7 +29,7 @@ func powerOfEighths(biased float32) float32 {
 	return math.Float32frombits(eighths[b&7] + b<<20)
 }
 
-// horner is the polynomial with ascending coefficients c at x.
+// horner returns the polynomial with ascending coefficients c at x.
 func horner(c []float32, x float32) float32 {
 	p := c[len(c)-1]
 	for j := len(c) - 2; j >= 0; j-- {
@@ -140,7 +140,7 @@ func GELU(x float32) float32 {
 	return x * max(0, p)
 }
 
-// Erf is the error function.
+// Erf returns the error function.
 func Erf(x float32) float32 {
 	c := clamp(x, -approx.ErfClamp, approx.ErfClamp)
 	return clamp(float32(c*horner(approx.ErfSlope[:], FMA(c, c, -approx.ErfCentre))), -1, 1)

@@ -25,7 +25,7 @@ func (s *Sums) Total() float32 {
 	return s[0]
 }
 
-// Sum is the sum of a row.
+// Sum returns the sum of a row.
 func Sum(x []float32) float32 {
 	var s Sums
 	for i, v := range x {
@@ -34,7 +34,7 @@ func Sum(x []float32) float32 {
 	return s.Total()
 }
 
-// Dot is the sum of the products of two rows of the same length.
+// Dot returns the sum of the products of two rows of the same length.
 func Dot(x, y []float32) float32 {
 	var s Sums
 	y = y[:len(x)]

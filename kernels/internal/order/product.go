@@ -21,13 +21,13 @@ func IsDots(m, k int) bool {
 	return m <= FewRows || m <= mostRows && m <= k/8 && m*k <= mostElements
 }
 
-// StretchOf is the length of the stretches of a product of k steps. The stretches of one product have nearly the same
+// StretchOf returns the length of the stretches of a product of k steps. The stretches of one product have nearly the same
 // length, and all but the last have a multiple of eight steps.
 func StretchOf(k int) int {
 	return Evenly(k, Stretch, 8)
 }
 
-// Evenly is a size of at most limit that cuts n into pieces of nearly the same size, a multiple of unit where there are
+// Evenly returns a size of at most limit that cuts n into pieces of nearly the same size, a multiple of unit where there are
 // several.
 func Evenly(n, limit, unit int) int {
 	if n <= limit {
@@ -38,7 +38,7 @@ func Evenly(n, limit, unit int) int {
 	return (units + pieces - 1) / pieces * unit
 }
 
-// Chain is an element of alpha*A*B + beta*C: x is a row of A, y a column of B with elements ldy apart, and c the element
+// Chain returns an element of alpha*A*B + beta*C: x is a row of A, y a column of B with elements ldy apart, and c the element
 // of C. The products of each stretch are one chain of fused multiply-adds from 0 on, in the order of k. The sum of a
 // stretch is multiplied by alpha, and what is there already is added to it.
 func Chain(alpha float32, x, y []float32, ldy int, beta, c float32) float32 {
@@ -65,7 +65,7 @@ func Accumulate(sum, alpha, beta, c float32) float32 {
 // DotLanes is the number of lanes in which a dot product of rows of two matrices is summed.
 const DotLanes = 16
 
-// DotOf is the dot product of a row of A and a row of B^T, where neither is packed: element i goes to lane i modulo DotLanes.
+// DotOf returns the dot product of a row of A and a row of B^T, where neither is packed: element i goes to lane i modulo DotLanes.
 // Lanes i and i + DotLanes/2 are added, then neighbours, twice, and then the two halves.
 func DotOf(x, y []float32) float32 {
 	var s [DotLanes]float32
@@ -104,7 +104,7 @@ func fourLanes(x, y []float32, first int) (s0, s1, s2, s3 float32) {
 	return s0, s1, s2, s3
 }
 
-// Dots is an element of alpha*A*B + beta*C of dot products: x is a row of A, y a row of B^T, and c the element of C. The sum of each stretch is
+// Dots returns an element of alpha*A*B + beta*C of dot products: x is a row of A, y a row of B^T, and c the element of C. The sum of each stretch is
 // multiplied by alpha, and added to beta*c or to the sums before it. Each of these steps is rounded.
 func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	length := Evenly(len(x), DotStretch, 8)

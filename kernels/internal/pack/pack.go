@@ -14,7 +14,7 @@ type A struct {
 	Trans bool
 }
 
-// PaddedRow is the distance of rows of k elements in a copy: an odd number of
+// PaddedRow returns the distance of rows of k elements in a copy: an odd number of
 // cache lines, so that the rows of a tile spread over all sets.
 func PaddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 

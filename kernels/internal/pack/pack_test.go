@@ -18,7 +18,7 @@ func eachISA(t *testing.T, f func(t *testing.T)) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, f)
 }
 
-// numbered is a matrix whose elements are all different.
+// numbered returns a matrix whose elements are all different.
 func numbered(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {

@@ -18,7 +18,7 @@ var affinity atomic.Bool
 // for a moment, and returns what it was before. At first they may not.
 func AllowAffinityChanges(allow bool) (before bool) { return affinity.Swap(allow) }
 
-// callerCPU is the CPU that the caller runs on, or -1 if it cannot be told, or if
+// callerCPU returns the CPU that the caller runs on, or -1 if it cannot be told, or if
 // no worker would leave it.
 func callerCPU() int {
 	if !affinity.Load() {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// currentCPU is the CPU that the caller runs on, or -1 if it cannot be told.
+// currentCPU returns the CPU that the caller runs on, or -1 if it cannot be told.
 func currentCPU() int {
 	var cpu uint32
 	if _, _, err := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); err != 0 {
@@ -59,7 +59,7 @@ func bindThread(cpus []int) (restore func() bool, ok bool) {
 	return func() bool { return unix.SchedSetaffinity(0, &before) == nil }, true
 }
 
-// threadID is the number of the calling thread.
+// threadID returns the number of the calling thread.
 func threadID() int {
 	id, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	return int(id)

@@ -13,10 +13,10 @@ type WorkerPanic struct {
 	Stack []byte // of the worker at that time
 }
 
-// Error is the value and the worker's stack, which the caller's does not show.
+// Error returns the value and the worker's stack, which the caller's does not show.
 func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v [on a worker]\n\n%s", p.Value, p.Stack) }
 
-// Unwrap is the value, if it is an error.
+// Unwrap returns the value, if it is an error.
 func (p *WorkerPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err

@@ -72,7 +72,7 @@ func Stop() {
 	}
 }
 
-// Workers is the number of workers that exist.
+// Workers returns the number of workers that exist.
 func Workers() (n int) {
 	for _, p := range everyPool() {
 		n += len(*p.all.Load())

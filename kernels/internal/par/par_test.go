@@ -20,7 +20,7 @@ func withProcs(t testing.TB, n int) {
 	})
 }
 
-// each is a task that calls f for one part after the other.
+// each returns a task that calls f for one part after the other.
 func each(f func(part int)) Task {
 	return Func(func(from, to int) {
 		for i := from; i < to; i++ {

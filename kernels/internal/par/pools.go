@@ -43,7 +43,7 @@ func Bind(cpus []int) (release func(), ok bool) {
 	}, true
 }
 
-// poolOf is the pool of a set of CPUs, the same one for the same set.
+// poolOf returns the pool of a set of CPUs, the same one for the same set.
 func poolOf(cpus []int) *pool {
 	cpus = slices.Clone(cpus)
 	slices.Sort(cpus)
@@ -61,7 +61,7 @@ func poolOf(cpus []int) *pool {
 	return p
 }
 
-// current is the pool whose workers help the calling goroutine.
+// current returns the pool whose workers help the calling goroutine.
 func current() *pool {
 	if bound.count.Load() == 0 {
 		return workers
@@ -81,10 +81,10 @@ func PretendProcessors(n int) {
 	}
 }
 
-// Bound are the CPUs that the calling goroutine is bound to, nil if Bind has not bound it.
+// Bound returns the CPUs that the calling goroutine is bound to, nil if Bind has not bound it.
 func Bound() []int { return slices.Clone(current().cpus) }
 
-// everyPool is the pool of goroutines that are not bound, and those of the others.
+// everyPool returns the pool of goroutines that are not bound, and those of the others.
 func everyPool() []*pool {
 	bound.mu.Lock()
 	defer bound.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask is the affinity of the calling thread.
+// mask returns the affinity of the calling thread.
 func mask(t *testing.T) (m unix.CPUSet) {
 	t.Helper()
 	if err := unix.SchedGetaffinity(0, &m); err != nil {

@@ -31,7 +31,7 @@ func (ep *Epilogue) any() bool {
 	return ep.Bias != nil || ep.Activation != Identity || ep.Residual != nil
 }
 
-// from is the epilogue of the elements of C from row i and column j.
+// from returns the epilogue of the elements of C from row i and column j.
 func (ep *Epilogue) from(i, j int) Epilogue {
 	e := Epilogue{Activation: ep.Activation, LdResidual: ep.LdResidual}
 	if ep.Bias != nil {

@@ -120,7 +120,7 @@ func (r *gemvCall) Do(from, to int) {
 	}
 }
 
-// sumsOf is the memory for the sums of a stretch.
+// sumsOf returns the memory for the sums of a stretch.
 func (r *gemvCall) sumsOf(item, stretch int) []float32 {
 	if at := stretch - (r.cutM - r.aside()); at >= 0 {
 		return r.partial[(item*r.aside()+at)*r.n:][:r.n]

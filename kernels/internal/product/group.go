@@ -18,7 +18,7 @@ type Group struct {
 
 var groups = sync.Pool{New: func() any { return new(Group) }}
 
-// NewGroup is a group without products.
+// NewGroup returns a group without products.
 func NewGroup() *Group { return groups.Get().(*Group) }
 
 // Add adds a product of checked arguments: C = A*B + bias.

@@ -184,7 +184,7 @@ const (
 	pairRows = 3
 )
 
-// nextNarrow is the panel of a packed B that is made float32 next, from the panel in scratch memory.
+// nextNarrow returns the panel of a packed B that is made float32 next, from the panel in scratch memory.
 func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	b := &l.b.b
 	j := l.j + q
@@ -204,7 +204,7 @@ func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	return f
 }
 
-// evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
+// evenPace returns the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
 func (l *nest) evenPace() int {
 	g := l.b.g
 	tiles := (l.m + g.mr - 1) / g.mr
@@ -241,7 +241,7 @@ func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	return f
 }
 
-// lastTile is the height of the last tile of some rows; see the micro-kernel.
+// lastTile returns the height of the last tile of some rows; see the micro-kernel.
 func lastTile(rows, mr int) int {
 	if rows >= 2*mr {
 		rows = mr + rows%mr

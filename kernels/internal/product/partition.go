@@ -90,7 +90,7 @@ const ownRows = 0.97
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
 
-// cut is the size of a band, where there are to be some bands. Bands of columns are
+// cut returns the size of a band, where there are to be some bands. Bands of columns are
 // whole panels. Bands of rows that are several tiles high may have any number of rows,
 // since a tile may be lower.
 func (d dimension) cut(bands int, columns bool) int {

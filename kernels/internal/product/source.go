@@ -20,7 +20,7 @@ type panelSource struct {
 
 func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 
-// openPanels is the fields of source for the columns and steps that are in turn. Setting
+// openPanels returns the fields of source for the columns and steps that are in turn. Setting
 // them here would take the block to the heap.
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g

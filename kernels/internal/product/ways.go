@@ -86,7 +86,7 @@ var ways = [...]struct {
 	},
 }
 
-// wayOf is the first way that fits, in the order of the table.
+// wayOf returns the first way that fits, in the order of the table.
 func wayOf(a left, b right) way {
 	if b.format != nil {
 		return wayOfPacked(a, b)

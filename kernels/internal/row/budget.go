@@ -11,7 +11,7 @@ import (
 // on the budget.
 type budget int
 
-// BudgetOf is the budget of a kernel on a tier, from the kernel's record.
+// BudgetOf returns the budget of a kernel on a tier, from the kernel's record.
 func BudgetOf(k simd.Kernel, isa simd.ISA) budget { return budget(k.On(isa).Elements) }
 
 // pieces cuts n elements into pieces of at most b, and yields the bounds of each.

@@ -52,7 +52,7 @@ func rmsNormLongRow(isa simd.ISA, dst, x, weight []float32, eps float32) {
 	}
 }
 
-// dotVec is the dot product of two vectors.
+// dotVec returns the dot product of two vectors.
 func dotVec(isa simd.ISA, x, y []float32) float32 {
 	var sum [1]float32
 	simd.GemmDot(isa, 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)

@@ -16,7 +16,7 @@ type SharedVec struct {
 // SharedOnes stands in for weights, SharedZeros for biases.
 var SharedOnes, SharedZeros = SharedVec{fill: 1}, SharedVec{fill: 0}
 
-// of is the first n elements.
+// of returns the first n elements.
 func (s *SharedVec) of(n int) []float32 {
 	if v := s.Vec.Load(); v != nil && len(*v) >= n {
 		return (*v)[:n]

@@ -66,7 +66,7 @@ func (l *longRow) Do(from, to int) {
 	l.pass(l, from*per, min(to*per, l.segments))
 }
 
-// elements is the segments [from, to) of x, which is l.x or l.dst.
+// elements returns the segments [from, to) of x, which is l.x or l.dst.
 func (l *longRow) elements(x []float32, from, to int) []float32 {
 	return x[from*l.size : min(to*l.size, len(x))]
 }
@@ -141,7 +141,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l.free()
 }
 
-// rowMax is the maximum of x, found piece by piece. It may miss a NaN.
+// rowMax returns the maximum of x, found piece by piece. It may miss a NaN.
 func rowMax(isa simd.ISA, x []float32) float32 {
 	m := float32(math.Inf(-1))
 	for i, end := range BudgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {

@@ -54,5 +54,5 @@ func Streamed(dst, x []float32) bool {
 	return len(dst) >= tune.Used.Rows.StreamElements && &dst[0] != &x[0]
 }
 
-// span is the rows [from, to) of a matrix.
+// span returns the rows [from, to) of a matrix.
 func span(x []float32, from, to, cols int) []float32 { return x[from*cols : to*cols] }

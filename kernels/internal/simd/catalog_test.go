@@ -199,7 +199,7 @@ func build(im tested, s shape, at checkasm.Placement, turn int) namedCase {
 	return c
 }
 
-// place is the operand for the sizes s, without its data.
+// place returns the operand for the sizes s, without its data.
 func (o *operand) place(name string, s shape) checkasm.Operand {
 	p := checkasm.Operand{Name: name, Rows: o.rows(s), Cols: o.cols(s), Write: o.write, Scratch: o.scratch}
 	if o.stride != "" {

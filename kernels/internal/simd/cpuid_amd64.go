@@ -11,7 +11,7 @@ func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 // xgetbv is XCR0: what of the processor's state the system saves. HasAVX2 says that the processor has the instruction.
 func xgetbv() uint64
 
-// Vendor is the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
+// Vendor returns the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
 func Vendor() string {
 	_, b, c, d := cpuid(0, 0)
 	var s [12]byte
@@ -21,7 +21,7 @@ func Vendor() string {
 	return string(s[:])
 }
 
-// FamilyModel is the processor's display family and model (Intel SDM volume
+// FamilyModel returns the processor's display family and model (Intel SDM volume
 // 2A and AMD APM volume 3, CPUID leaf 1).
 func FamilyModel() (family, model int) {
 	a, _, _, _ := cpuid(1, 0)
@@ -35,7 +35,7 @@ func FamilyModel() (family, model int) {
 	return family, model
 }
 
-// Caches is the size in bytes of the data or unified cache of each level
+// Caches returns the size in bytes of the data or unified cache of each level
 // that one core sees, from CPUID's deterministic cache parameters: leaf 4 on
 // Intel, 0x8000001D on AMD. A level that is not reported is 0.
 func Caches() (sizes [4]int) {

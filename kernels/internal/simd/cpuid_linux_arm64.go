@@ -8,12 +8,12 @@ import "os"
 
 var linuxVendor, linuxPart = MIDR(os.DirFS("/sys/devices/system/cpu/cpu0"))
 
-// Vendor is the processor's maker: "ARM", or "Apple".
+// Vendor returns the processor's maker: "ARM", or "Apple".
 func Vendor() string { return linuxVendor }
 
 // FamilyModel is 0 and the processor's part number.
 func FamilyModel() (family, model int) { return 0, linuxPart }
 
-// Caches is the size in bytes of the data or unified cache of each level that one core sees. A level that is not
+// Caches returns the size in bytes of the data or unified cache of each level that one core sees. A level that is not
 // reported is 0.
 func Caches() (sizes [4]int) { return SystemCaches(os.DirFS("/sys/devices/system/cpu/cpu0")) }

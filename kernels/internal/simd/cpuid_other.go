@@ -2,12 +2,12 @@
 
 package simd
 
-// Vendor is the processor's maker, where the processor or the system says it.
+// Vendor returns the processor's maker, where the processor or the system says it.
 func Vendor() string { return "" }
 
-// FamilyModel is the processor's family and model, where the processor or the system says it.
+// FamilyModel returns the processor's family and model, where the processor or the system says it.
 func FamilyModel() (family, model int) { return 0, 0 }
 
-// Caches is the size in bytes of the data or unified cache of each level that
+// Caches returns the size in bytes of the data or unified cache of each level that
 // one core sees. A level that is not reported is 0.
 func Caches() (sizes [4]int) { return sizes }

@@ -49,7 +49,7 @@ func choose(features Features) (c [numKernels][numISAs]uint8) {
 	return c
 }
 
-// On is the implementation of the kernel that runs on a tier.
+// On returns the implementation of the kernel that runs on a tier.
 func (k Kernel) On(isa ISA) *Implementation {
 	return &implementations[k][chosen[k][isa&isaMask]]
 }
@@ -57,7 +57,7 @@ func (k Kernel) On(isa ISA) *Implementation {
 // InAssembly reports whether a kernel has an implementation other than that in pure Go on a tier.
 func (k Kernel) InAssembly(isa ISA) bool { return k.On(isa).ISA != Generic }
 
-// GemmTile is the register tile of GemmPanel on a tier: mr rows by nr columns.
+// GemmTile returns the register tile of GemmPanel on a tier: mr rows by nr columns.
 func GemmTile(isa ISA) (mr, nr int) {
 	im := KernelGemmPanel.On(isa)
 	return im.MR, im.NR
@@ -70,7 +70,7 @@ type Configuration struct {
 	Features Features
 }
 
-// String is the tier, and which features of the machine are not in use.
+// String returns the tier, and which features of the machine are not in use.
 func (c Configuration) String() string {
 	name := c.ISA.String()
 	if off := features &^ c.Features; off != 0 {
@@ -99,7 +99,7 @@ func Configurations() []Configuration {
 	return all
 }
 
-// neededOn are the features that implementations chosen on a tier need.
+// neededOn returns the features that implementations chosen on a tier need.
 func neededOn(isa ISA, on Features) (needed Features) {
 	c := choose(on)
 	for k := range c {

@@ -27,7 +27,7 @@ const (
 
 var isaNames = [...]string{"generic", "neon", "avx2", "avx512"}
 
-// String is the tier's name in lower case, as ParseISA and AVOFORMER_ISA take it.
+// String returns the tier's name in lower case, as ParseISA and AVOFORMER_ISA take it.
 func (i ISA) String() string {
 	if int(i) < len(isaNames) {
 		return isaNames[i]
@@ -35,7 +35,7 @@ func (i ISA) String() string {
 	return fmt.Sprintf("ISA(%d)", uint8(i))
 }
 
-// ParseISA is the tier of that name, whether or not this machine has it.
+// ParseISA returns the tier of that name, whether or not this machine has it.
 func ParseISA(name string) (ISA, error) {
 	for i, n := range isaNames {
 		if n == name {
@@ -49,7 +49,7 @@ func ParseISA(name string) (ISA, error) {
 // later.
 var active = orStop(chooseISA(os.Getenv("AVOFORMER_ISA")))
 
-// chooseISA is the tier to start with: the best one, or the one forced by the
+// chooseISA returns the tier to start with: the best one, or the one forced by the
 // environment. A choice that cannot be met is an error: running silently
 // on another tier is what forcing one is meant to exclude.
 func chooseISA(forced string) (ISA, error) {
@@ -68,7 +68,7 @@ func chooseISA(forced string) (ISA, error) {
 	return isa, nil
 }
 
-// Active is the tier that kernels run on now.
+// Active returns the tier that kernels run on now.
 func Active() ISA { return active }
 
 // Supported lists the tiers that this machine can run, Generic first.

@@ -47,7 +47,7 @@ func savesTiles() bool {
 	return runtime.GOOS == "linux" && xgetbv()&(config|data) == config|data
 }
 
-// preferred is the tier to run on by default: the widest, with one exception.
+// preferred returns the tier to run on by default: the widest, with one exception.
 //
 // Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake,
 // Cooper Lake) lower the clock of a core for some milliseconds after heavy

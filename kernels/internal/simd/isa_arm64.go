@@ -20,5 +20,5 @@ func machineFeatures() (f Features) {
 	return f
 }
 
-// preferred is the tier to run on by default.
+// preferred returns the tier to run on by default.
 func preferred(supported []ISA) ISA { return supported[len(supported)-1] }

@@ -23,7 +23,7 @@ func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps fl
 	}
 }
 
-// guessOfMean is the mean of the first 16 elements, or the first one where there are fewer.
+// guessOfMean returns the mean of the first 16 elements, or the first one where there are fewer.
 func guessOfMean(x []float32) float32 {
 	const n = 16
 	if len(x) < n {
@@ -32,7 +32,7 @@ func guessOfMean(x []float32) float32 {
 	return order.Sum(x[:n]) * (1. / n)
 }
 
-// deviation is the mean of the differences from mean, and the variance about the mean that this makes.
+// deviation returns the mean of the differences from mean, and the variance about the mean that this makes.
 func deviation(x []float32, mean float32) (off, variance float32) {
 	var rest, square order.Sums
 	for i, v := range x {
@@ -45,7 +45,7 @@ func deviation(x []float32, mean float32) (off, variance float32) {
 	return off, order.FMA(-off, off, square.Total()/n)
 }
 
-// squareRoot is the root, rounded once: twice the digits are enough for that.
+// squareRoot returns the root, rounded once: twice the digits are enough for that.
 func squareRoot(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func layerNormRowsStreamGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) {

@@ -17,7 +17,7 @@ func (k Kernel) Permitted(isa ISA) bool {
 	return k.On(isa).Needs&byPermission == 0 || tilesPermitted()
 }
 
-// FeaturesOn are the features that kernels on a tier need, without those that the system refuses, and the latter.
+// FeaturesOn returns the features that kernels on a tier need, without those that the system refuses, and the latter.
 func FeaturesOn(isa ISA) (used, refused []string) {
 	needed, no := neededOn(isa, features), Features(0)
 	if needed&byPermission != 0 && !tilesPermitted() {

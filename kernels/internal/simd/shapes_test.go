@@ -68,7 +68,7 @@ func sweep(im tested) []shape {
 	return all
 }
 
-// ordered are the sizes with those first that have one value, then those of which each value
+// ordered returns the sizes with those first that have one value, then those of which each value
 // goes with all others, then those that take turns.
 func ordered(sizes []size, constants shape) []size {
 	class := func(z size) int {

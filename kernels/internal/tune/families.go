@@ -152,7 +152,7 @@ var families = []struct {
 
 type modelRange struct{ first, last int }
 
-// recordOf is the record of a family, or, for a CPU without one, zen4's with what
+// recordOf returns the record of a family, or, for a CPU without one, zen4's with what
 // follows from the sizes of the caches in bytes, by level.
 func recordOf(vendor string, family, model int, caches [4]int) Record {
 	for _, f := range families {
@@ -243,7 +243,7 @@ var (
 	appleM1 = computed("apple m1", 8, 256, 12, [4]int{1: 128 << 10, 2: 12 << 20 / 4, 3: 12 << 20})
 )
 
-// computed is the record of a CPU whose first-level cache has some ways and sets, and its second-level one ways.
+// computed returns the record of a CPU whose first-level cache has some ways and sets, and its second-level one ways.
 func computed(name string, ways, sets, ways2 int, caches [4]int) Record {
 	t := Derived(caches)
 	t.name, t.computed = name, true

@@ -20,7 +20,7 @@ const balanceColumns = 256
 // to 16.
 const balanceMost = 1 << 16
 
-// SampleStep is the distance of the columns that PackRows samples: columns 0, step, 2*step and so on.
+// SampleStep returns the distance of the columns that PackRows samples: columns 0, step, 2*step and so on.
 func (p *Matrix) SampleStep() int { return max(1, p.N/balanceColumns) }
 
 // by returns the factors of the elements of a row of A.
@@ -73,7 +73,7 @@ func (p *Matrix) Balance(columns []float32) {
 	}
 }
 
-// balanceRatio is a channel's mean square divided by that of all channels, or 1 if that is not a number.
+// balanceRatio returns a channel's mean square divided by that of all channels, or 1 if that is not a number.
 func balanceRatio(square, all float64) float64 {
 	ratio := square / all
 	if math.IsNaN(ratio) || math.IsInf(all, 0) {

@@ -153,7 +153,7 @@ func (f *Record) loadWeights(q, w []byte, j int) {
 	}
 }
 
-// quadAt is the position of quad i of column j: four bytes side by side.
+// quadAt returns the position of quad i of column j: four bytes side by side.
 func (f *Record) quadAt(i, j int) int { return 4 * (f.NR*i + j) }
 
 // columnBlocks sets dst to column j of a panel.

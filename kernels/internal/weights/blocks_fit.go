@@ -37,7 +37,7 @@ var (
 	eight = gridOf(-128, -96, -64, -32, 0, 32, 64, 96) // -4 to 3, times 32
 )
 
-// code is the code of the number nearest to v*inverse, and of the least one for a NaN.
+// code returns the code of the number nearest to v*inverse, and of the least one for a NaN.
 func (g *grid) code(v, inverse float32) byte {
 	at := float32(v*inverse) + 128.5
 	if !(at > 0) {
@@ -49,7 +49,7 @@ func (g *grid) code(v, inverse float32) byte {
 // fitted is how many scales are tried on both sides of the one that makes the largest magnitude the least number.
 const fitted = 4
 
-// fit is the scale of the numbers that come nearest to x.
+// fit returns the scale of the numbers that come nearest to x.
 func (g *grid) fit(x []float32) float32 {
 	extreme, _ := extremeOf(x)
 	if extreme == 0 {

@@ -134,7 +134,7 @@ func quantizeMXFP4(c *blockColumn, x []float32) {
 	}
 }
 
-// extremeOf is the number of the largest magnitude, and nan is NaN where there is a NaN or an
+// extremeOf returns the number of the largest magnitude, and nan is NaN where there is a NaN or an
 // infinity, and otherwise 0.
 func extremeOf(x []float32) (extreme, nan float32) {
 	for _, v := range x {
@@ -154,7 +154,7 @@ func reciprocal(x float32) float32 {
 	return 1 / x
 }
 
-// clampRound is the integer nearest to x, between two, and the lower one for a NaN.
+// clampRound returns the integer nearest to x, between two, and the lower one for a NaN.
 func clampRound(x float32, low, high int) int {
 	if !(x > float32(low)) {
 		return low

@@ -11,7 +11,7 @@ import (
 
 // What each format is made of.
 
-// Of is the record of a format on a tier, with the features that are in use.
+// Of returns the record of a format on a tier, with the features that are in use.
 func Of(f Format, isa simd.ISA) *Record {
 	mr, nr := simd.GemmTile(isa)
 	r := &Record{Format: f, ISA: isa, MR: mr, NR: nr}
@@ -60,7 +60,7 @@ var blockLayouts = [len(Names)]blockLayout{
 	Q3_K:   {simd.Blocks3KLayout, simd.KernelBlocks3K, 4, 110, quantizeQ3_K, repackQ3_K, encodeQ3_K, nil},
 }
 
-// ByName is the format of that name.
+// ByName returns the format of that name.
 func ByName(name string) (f Format, ok bool) {
 	i := slices.Index(Names[:], name)
 	return Format(max(i, 0)), i >= 0

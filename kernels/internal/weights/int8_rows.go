@@ -204,7 +204,7 @@ func (r *RowsOfA) Multiply(x *Product) {
 	}
 }
 
-// Scale is the factor of row i in the stretch of step p.
+// Scale returns the factor of row i in the stretch of step p.
 func (r *RowsOfA) Scale(i, p int) float32 { return r.scale[p/simd.Int8Stretch*r.rows+i] }
 
 // multiplyBlocks is Multiply with weights in blocks: from element first of the rows and element at of their scales.

@@ -20,7 +20,7 @@ type Matrix struct {
 	Data   []byte // panels
 }
 
-// panelBytes is the size of a panel of k steps.
+// panelBytes returns the size of a panel of k steps.
 func (f *Record) panelBytes(k int) int { return (k + f.Steps - 1) / f.Steps * f.bytes }
 
 // New has room for a k x n matrix; its elements are zero.
@@ -37,13 +37,13 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 	return p
 }
 
-// Bytes is the size of a k x n matrix, for which it takes no memory.
+// Bytes returns the size of a k x n matrix, for which it takes no memory.
 func Bytes(fn string, f *Record, k, n int) int {
 	_, size := shape(fn, f, k, n)
 	return size
 }
 
-// shape is a k x n matrix without elements, and the bytes of these.
+// shape returns a k x n matrix without elements, and the bytes of these.
 func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	p = Matrix{Record: f, K: k, N: n, stride: f.panelBytes(k)}
 	if k == 0 || n == 0 {
@@ -60,7 +60,7 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 // panels is how many panels there are.
 func (b *Matrix) panels() int { return (b.N + b.Record.NR - 1) / b.Record.NR }
 
-// Panel is the memory from the panel of column j and the block of step p on.
+// Panel returns the memory from the panel of column j and the block of step p on.
 func (b *Matrix) Panel(j, p int) []byte {
 	f := b.Record
 	return b.Data[j/f.NR*b.stride+p/f.Steps*f.bytes:]

@@ -16,7 +16,7 @@ type Method struct {
 	Panels   int // panels of a call, of all of k; 0 if a call has a piece of one panel
 }
 
-// Method is the way for m rows of A.
+// Method returns the way for m rows of A.
 func (b *Matrix) Method(m int) Method {
 	f, size := b.Record, &tune.Used.Gemm
 	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Multiple: f.MR, Piece: size.Int8Panel}
@@ -39,7 +39,7 @@ const (
 	tileProducts = 200_000 / 16
 )
 
-// tileMethod is the method of a kernel of tiles for rows of A of some bytes.
+// tileMethod returns the method of a kernel of tiles for rows of A of some bytes.
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
 	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products of a panel

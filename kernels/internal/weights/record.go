@@ -50,7 +50,7 @@ const (
 // Names are the formats' names.
 var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast", "iq4_nl", "iq4_xs", "q3_k"}
 
-// String is the format's name in lower case.
+// String returns the format's name in lower case.
 func (f Format) String() string {
 	if int(f) < len(Names) {
 		return Names[f]

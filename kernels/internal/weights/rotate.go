@@ -19,7 +19,7 @@ const int8Unrotated = simd.RotateBlock
 // rotateSigns are the first bits of the fraction of pi. A bit that is set changes the sign of its element.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// rotateBy is the factor of element p of a row of k elements, without balance.
+// rotateBy returns the factor of element p of a row of k elements, without balance.
 func rotateBy(p, k int) float32 {
 	by, j := float32(1.0/128), p%simd.RotateBlock
 	if p/simd.RotateBlock == k/simd.RotateBlock { // what is left, in groups: sqrt(128/32) times as much, see int8Unrotated
@@ -31,7 +31,7 @@ func rotateBy(p, k int) float32 {
 	return by
 }
 
-// rotatedLen is the number of elements of a rotated row of k elements.
+// rotatedLen returns the number of elements of a rotated row of k elements.
 func rotatedLen(k int) int { return (k + simd.RotateGroup - 1) / simd.RotateGroup * simd.RotateGroup }
 
 // rotate sets rows of dst, lddst apart, to the rotated rows of x, k elements each. The elements may be a part of a row that begins

@@ -31,7 +31,7 @@ func normal(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// packed is a matrix of n columns from the rows of B^T.
+// packed returns a matrix of n columns from the rows of B^T.
 func packed(f Format, n, k int, rows []float32) *Matrix {
 	p := New("F", Of(f, simd.Active()), k, n)
 	p.PackRows(func(j int, dst []float32) { copy(dst, rows[j*k:]) })

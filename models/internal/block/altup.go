@@ -15,7 +15,7 @@ type Streams struct {
 	In, Out []*transformer.Linear // of D, for each stream but the first
 }
 
-// Count is the number of streams.
+// Count returns the number of streams.
 func (s *Streams) Count() int { return 1 + len(s.In) }
 
 // Open sets dst, [streams, rows, D], to the streams of x, [rows, D].
@@ -57,7 +57,7 @@ func asLarge(y, x []float32, dim int) {
 	}
 }
 
-// meanSquare is the mean of the squares of x, whose products float64 holds exactly.
+// meanSquare returns the mean of the squares of x, whose products float64 holds exactly.
 func meanSquare(x []float32) float64 {
 	sum := 0.0
 	for _, v := range x {

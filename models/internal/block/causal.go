@@ -31,7 +31,7 @@ type Projected struct {
 	Project *transformer.Linear
 }
 
-// Dim is the width of the hidden states.
+// Dim returns the width of the hidden states.
 func (e *Projected) Dim() int { return e.Project.Out }
 
 // BothWays says that no token is hidden from those in front of it.

@@ -45,7 +45,7 @@ func LoadConformer(c ConformerConfig, l *transformer.Loader) *Conformer {
 // feedRows is the number of rows that a feed-forward network computes at a time, which bounds its memory.
 const feedRows = 1024
 
-// loadHalf is a feed-forward network whose result is halved.
+// loadHalf returns a feed-forward network whose result is halved.
 func loadHalf(c transformer.FeedForwardConfig, l *transformer.Loader) *transformer.FeedForward {
 	return &transformer.FeedForward{
 		FeedForwardConfig: c,

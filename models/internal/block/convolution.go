@@ -29,7 +29,7 @@ func StepsFirst(w []float32, in, steps int) []float32 {
 	return first
 }
 
-// Rows is the number of results for n rows; 0 where there are too few.
+// Rows returns the number of results for n rows; 0 where there are too few.
 func (c *Convolution) Rows(n int) int {
 	if n += 2 * c.Pad; n < c.Steps {
 		return 0

@@ -82,7 +82,7 @@ func (d *Decoder) NewPages(limit int64) *transformer.Pages {
 // the first rows of a history are not that of a shorter text.
 func (d *Decoder) RewritesHistory() bool { return d.Frequencies != nil }
 
-// Adapter is the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
+// Adapter returns the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
 func (d *Decoder) Adapter(name string) (number int, ok bool) {
 	at := slices.Index(d.Adapters, name)
 	return at + 1, at >= 0
@@ -113,7 +113,7 @@ func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []
 	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
 }
 
-// again is a pass with a cache where frequencies depend on the length. With them the
+// again returns a pass with a cache where frequencies depend on the length. With them the
 // hidden states of all earlier tokens change, so that sequences whose frequencies are
 // no longer those of their cache are computed from their start.
 func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
@@ -259,7 +259,7 @@ type HistoryBytes struct {
 	MemoryRow int64 // of each row of an encoder's memory
 }
 
-// HistoryBytes is the memory of histories, whose texts have the given length; 0: no limit.
+// HistoryBytes returns the memory of histories, whose texts have the given length; 0: no limit.
 func (d *Decoder) HistoryBytes(length int) HistoryBytes {
 	var b HistoryBytes
 	for i, l := range d.layers {

@@ -27,7 +27,7 @@ func (t *Distances) row(distance int) int {
 	return min(max(distance+t.Span, 0), 2*t.Span-1)
 }
 
-// bucket is the distance itself up to half of the buckets, and grows with its logarithm from there, in
+// bucket returns the distance itself up to half of the buckets, and grows with its logarithm from there, in
 // float32, which decides at the borders.
 func (t *Distances) bucket(distance int) int {
 	half, far := t.Buckets/2, max(distance, -distance)
@@ -107,7 +107,7 @@ func (a *Disentangled) Forward(ws *transformer.Workspace, dst, x []float32, batc
 	return a.Out.ForwardAdd(ws, dst, context, x) // [rows, D]
 }
 
-// project is the projection of the vectors by l, [n, D]; nil where l is.
+// project returns the projection of the vectors by l, [n, D]; nil where l is.
 func (near *Nearby) project(ws *transformer.Workspace, l *transformer.Linear) ([]float32, error) {
 	if l == nil || near == nil {
 		return nil, nil

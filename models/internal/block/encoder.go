@@ -23,7 +23,7 @@ type Embedder struct {
 	Project *transformer.Linear
 }
 
-// Dim is the width of the layers.
+// Dim returns the width of the layers.
 func (e *Embedder) Dim() int {
 	if e.Project != nil {
 		return e.Project.Out
@@ -31,7 +31,7 @@ func (e *Embedder) Dim() int {
 	return e.Tokens.Dim
 }
 
-// PositionLimit is the number of positions that are added to tokens; 0: none are.
+// PositionLimit returns the number of positions that are added to tokens; 0: none are.
 func (e *Embedder) PositionLimit() int {
 	switch {
 	case e.Positions != nil:
@@ -211,7 +211,7 @@ func (r *RelativeBias) bucket(behind int) int {
 	return first + min(large, buckets-1)
 }
 
-// mask is the bias for the rows of batch, which follow those in cache; nil without bias.
+// mask returns the bias for the rows of batch, which follow those in cache; nil without bias.
 // It lies in memory of ws.
 func (r *RelativeBias) mask(ws *transformer.Workspace, batch transformer.Batch, cache *transformer.Cache) *transformer.Mask {
 	if r == nil || batch.Len() == 0 {
@@ -246,7 +246,7 @@ func (r *RelativeBias) mask(ws *transformer.Workspace, batch transformer.Batch, 
 	return transformer.AdditiveMask(bias, sequences, r.Heads, queries, keys)
 }
 
-// Visible is the mask that hides what in.Visible leaves out; nil: nothing is hidden.
+// Visible returns the mask that hides what in.Visible leaves out; nil: nothing is hidden.
 func Visible(in transformer.Tokens) *transformer.Mask {
 	if in.Visible == nil {
 		return nil

@@ -20,7 +20,7 @@ type Axial struct {
 	AcrossFirst bool
 }
 
-// Turns are the positions of an image's rows for [GridAttention], [first+down*across, 2*pairs]: the cosines of a row's
+// Turns returns the positions of an image's rows for [GridAttention], [first+down*across, 2*pairs]: the cosines of a row's
 // pairs, then their sines. The first rows stand for no patch and do not turn.
 func (a *Axial) Turns(first, down, across int) []float32 {
 	n := len(a.Frequencies)

@@ -111,7 +111,7 @@ func Activate(a kernels.Activation) func(t kernels.Threads, x []float32) {
 
 func Tanh(t kernels.Threads, x []float32) { t.Tanh(x, x) }
 
-// Answer is the head of question answering: whether an answer starts and ends at a token.
+// Answer returns the head of question answering: whether an answer starts and ends at a token.
 func Answer(l *transformer.Loader, dim int) *Head {
 	return &Head{Last: l.At("qa_outputs.").Linear(dim, 2, true)}
 }
@@ -166,7 +166,7 @@ func PoolAt(at func(tokens []int) int) Pooling {
 	}
 }
 
-// LastBut is the index of the last token that is not pad; 0 where all are.
+// LastBut returns the index of the last token that is not pad; 0 where all are.
 func LastBut(pad int) func(tokens []int) int {
 	return func(tokens []int) int {
 		for i, t := range slices.Backward(tokens) {
@@ -178,7 +178,7 @@ func LastBut(pad int) func(tokens []int) int {
 	}
 }
 
-// LastOf is the index of the last token that is end; -1 where none is.
+// LastOf returns the index of the last token that is end; -1 where none is.
 func LastOf(end int) func(tokens []int) int {
 	return func(tokens []int) int {
 		for i, t := range slices.Backward(tokens) {

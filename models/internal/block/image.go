@@ -18,14 +18,14 @@ type Patches struct {
 	Project                 *transformer.Linear
 }
 
-// LoadPatches is the patches whose projection is the convolution in weight, [dim,
+// LoadPatches returns the patches whose projection is the convolution in weight, [dim,
 // channels, height, width], whose stride is its size.
 func LoadPatches(l *transformer.Loader, dim, channels, height, width int, bias bool) *Patches {
 	weight, b := l.Tensor("weight", dim, channels, height, width), l.Optional(bias, "bias", dim)
 	return &Patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
 }
 
-// grid is the number of patches of an image, down and across. What is left at its lower
+// grid returns the number of patches of an image, down and across. What is left at its lower
 // and right edge is not seen.
 func (p *Patches) grid(height, width int) (down, across int, err error) {
 	if height < p.Height || width < p.Width {
@@ -61,7 +61,7 @@ func (p *Patches) forward(ws *transformer.Workspace, dst, pixels []float32, imag
 	return p.Project.Forward(ws, dst, cut) // [images, patches, D]
 }
 
-// positionsFor is a table of positions, [side*side, dim] after the first rows, for another
+// positionsFor returns a table of positions, [side*side, dim] after the first rows, for another
 // grid of patches.
 func positionsFor(table []float32, first, dim, side, down, across int, resize func(table []float32, dim, down, across, toDown, toAcross int) []float32) []float32 {
 	if down == side && across == side {
@@ -93,7 +93,7 @@ func interpolate(table []float32, dim, down, across, toDown, toAcross int) []flo
 	return dst
 }
 
-// taps are the four places of n that place i of to is made of, and their weights.
+// taps returns the four places of n that place i of to is made of, and their weights.
 func taps(i, to, n int) (at [4]int, weights [4]float64) {
 	const a = -0.75
 	source := (float64(i)+0.5)*float64(n)/float64(to) - 0.5

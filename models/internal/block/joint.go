@@ -18,7 +18,7 @@ type Joint struct {
 	Scale, Bias float32
 }
 
-// Dim is the width of the vectors.
+// Dim returns the width of the vectors.
 func (j *Joint) Dim() int { return j.TextHead.Out() }
 
 // EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the

@@ -42,7 +42,7 @@ func LoadMambaLayer(l *transformer.Loader, c transformer.LayerConfig, names Laye
 	return layer
 }
 
-// loadNorms is a layer with its normalizations.
+// loadNorms returns a layer with its normalizations.
 func loadNorms(l *transformer.Loader, c transformer.LayerConfig, names LayerNames) *Layer {
 	c.Norm.Shape = []int{c.Self.Dim}
 	norm := func(name string) *transformer.Norm {
@@ -64,7 +64,7 @@ func (layer *Layer) loadFeed(l *transformer.Loader, c transformer.LayerConfig, n
 	layer.Feed = l.FeedForward(c.FeedForward, names.Feed)
 }
 
-// CacheBytes is the memory of a row in a cache.
+// CacheBytes returns the memory of a row in a cache.
 func (l *Layer) CacheBytes(f kernels.Format) int64 {
 	if l.Attention == nil {
 		return 0
@@ -72,7 +72,7 @@ func (l *Layer) CacheBytes(f kernels.Format) int64 {
 	return l.Attention.CacheBytes(f)
 }
 
-// StateBytes is the memory of a sequence's state in a cache.
+// StateBytes returns the memory of a sequence's state in a cache.
 func (l *Layer) StateBytes() int64 {
 	if l.Mamba == nil {
 		return 0

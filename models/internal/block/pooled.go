@@ -22,7 +22,7 @@ type PooledTower struct {
 	Project *transformer.Linear
 }
 
-// Dim is the width of the results.
+// Dim returns the width of the results.
 func (t *PooledTower) Dim() int {
 	if t.Project != nil {
 		return t.Project.Out
@@ -38,7 +38,7 @@ func (t *PooledTower) Size() (height, width int) {
 	return t.Pool * t.Patches.Height, t.Pool * t.Patches.Width
 }
 
-// Rows is the number of squares. The image has to consist of whole ones.
+// Rows returns the number of squares. The image has to consist of whole ones.
 func (t *PooledTower) Rows(height, width int) (int, error) {
 	down, across, err := t.Patches.grid(height, width)
 	if err != nil {
@@ -187,7 +187,7 @@ type Clipped struct {
 	in, out [2]float32 // least and most
 }
 
-// LoadClipped is the layer whose weight and limits have Gemma 4's names.
+// LoadClipped returns the layer whose weight and limits have Gemma 4's names.
 func LoadClipped(l *transformer.Loader, in, out int) *Clipped {
 	limit := func(name string) float32 {
 		if x := l.Tensor(name); len(x) == 1 {

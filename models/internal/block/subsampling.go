@@ -61,7 +61,7 @@ func ChannelsLast(w []float32, n int) []float32 {
 	return last
 }
 
-// next is the length that a convolution makes of a length.
+// next returns the length that a convolution makes of a length.
 func (c SubsamplingConfig) next(n int) int {
 	if n += c.Steps - 1; n < c.Steps {
 		return 0
@@ -69,7 +69,7 @@ func (c SubsamplingConfig) next(n int) int {
 	return (n-c.Steps)/c.Stride + 1
 }
 
-// after is the length that a number of convolutions make of a length.
+// after returns the length that a number of convolutions make of a length.
 func (c SubsamplingConfig) after(n, convolutions int) int {
 	for range convolutions {
 		n = c.next(n)
@@ -77,13 +77,13 @@ func (c SubsamplingConfig) after(n, convolutions int) int {
 	return n
 }
 
-// Frequencies is the number of frequencies that are left of a frame.
+// Frequencies returns the number of frequencies that are left of a frame.
 func (c SubsamplingConfig) Frequencies() int { return c.frequencies(c.Layers) }
 
-// frequencies is the number of frequencies after a number of convolutions.
+// frequencies returns the number of frequencies after a number of convolutions.
 func (c SubsamplingConfig) frequencies(convolutions int) int { return c.after(c.Bins, convolutions) }
 
-// Rows is the number of hidden states of a number of frames.
+// Rows returns the number of hidden states of a number of frames.
 func (c SubsamplingConfig) Rows(frames int) int { return c.after(frames, c.Layers) }
 
 // subsamplingRows is how many hidden states are computed at once, which bounds the memory of what convolutions give.
@@ -132,7 +132,7 @@ func (s *Subsampling) part(ws *transformer.Workspace, dst, x []float32, want spa
 	return s.out.Forward(ws, dst, y) // [rows, D]
 }
 
-// enter is the first convolution of x, [frames, Bins], for a span of its rows: [rows, frequencies, channels].
+// enter returns the first convolution of x, [frames, Bins], for a span of its rows: [rows, frequencies, channels].
 func (s *Subsampling) enter(ws *transformer.Workspace, x []float32, rows span) ([]float32, error) {
 	frames, frequencies, area := len(x)/s.Bins, s.frequencies(1), s.Steps*s.Steps
 	n := (rows.to - rows.from) * frequencies
@@ -153,7 +153,7 @@ func (s *Subsampling) enter(ws *transformer.Workspace, x []float32, rows span) (
 	return y, nil
 }
 
-// forward is the convolution of a span of rows, x of [rows, frequencies, channels], for another span of its results.
+// forward returns the convolution of a span of rows, x of [rows, frequencies, channels], for another span of its results.
 func (d depthwise) forward(ws *transformer.Workspace, x []float32, c SubsamplingConfig, have, want span, frequencies int) []float32 {
 	channels, fewer := c.Channels, c.next(frequencies)
 	dst, product := ws.Alloc((want.to-want.from)*fewer*channels), ws.Alloc(channels)

@@ -9,7 +9,7 @@ import (
 // Two towers: an encoder of texts and one of images, trained so that vectors of what
 // belongs together are close. CLIP and SigLIP have them.
 
-// TowerConfigs are the configurations of the encoders of texts and of images.
+// TowerConfigs returns the configurations of the encoders of texts and of images.
 func TowerConfigs(d configuration.Document) (texts, images configuration.Document, err error) {
 	if texts, err = d.Sub("text_config"); err == nil {
 		images, err = d.Sub("vision_config")
@@ -19,7 +19,7 @@ func TowerConfigs(d configuration.Document) (texts, images configuration.Documen
 	return texts, images, err
 }
 
-// LogScale is the factor whose logarithm a checkpoint has.
+// LogScale returns the factor whose logarithm a checkpoint has.
 func LogScale(l *transformer.Loader, shape ...int) float32 {
 	if x := l.Tensor("logit_scale", shape...); len(x) == 1 {
 		return float32(elementary.Exp(float64(x[0])))
@@ -68,7 +68,7 @@ func DecodeAll(d configuration.Document, into ...any) error {
 	return nil
 }
 
-// Stack is the layers of a tower.
+// Stack returns the layers of a tower.
 func (config *TowerConfig) Stack(d configuration.Document, l *transformer.Loader) (*transformer.Stack, error) {
 	if config.Dim%config.Heads != 0 {
 		return nil, d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
@@ -83,7 +83,7 @@ func (config *TowerConfig) Stack(d configuration.Document, l *transformer.Loader
 	}}, towerLayers), nil
 }
 
-// Feed is the feed-forward network of a layer.
+// Feed returns the feed-forward network of a layer.
 func (config *TowerConfig) Feed(d configuration.Document) (transformer.FeedForwardConfig, error) {
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Bias: true}
 	var err error
@@ -95,7 +95,7 @@ func (config *TowerConfig) Norm() transformer.NormConfig {
 	return transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 }
 
-// Side is the number of patches in a row.
+// Side returns the number of patches in a row.
 func (config *ImageTowerConfig) Side(d configuration.Document) (int, error) {
 	side := config.Image / config.Patch
 	if side < 1 || side > 1<<15 {
@@ -104,7 +104,7 @@ func (config *ImageTowerConfig) Side(d configuration.Document) (int, error) {
 	return side, nil
 }
 
-// LoadTextTower is the encoder of texts.
+// LoadTextTower returns the encoder of texts.
 func LoadTextTower(config TowerConfig, text TextTowerConfig, d configuration.Document, l *transformer.Loader) (*TextEncoder, error) {
 	layers, err := config.Stack(d, l)
 	if err != nil {

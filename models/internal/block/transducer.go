@@ -72,7 +72,7 @@ type Emission struct {
 	Row, Rows int // the hidden state, from the beginning of the sound on, and how many the token is about
 }
 
-// Begin is the state before sound of a number of hidden states, of which at most MaxSymbols times as many tokens are
+// Begin returns the state before sound of a number of hidden states, of which at most MaxSymbols times as many tokens are
 // written, less one: transformers counts the first token that the prediction network sees.
 func (t *Transducer) Begin(rows int) *Transduction {
 	s := &Transduction{left: t.MaxSymbols*rows - 1}
@@ -86,7 +86,7 @@ func (t *Transducer) Begin(rows int) *Transduction {
 // prediction.
 const jointRows = 8
 
-// Hear is the tokens of the hidden states x, [rows, In], that follow those of s.
+// Hear returns the tokens of the hidden states x, [rows, In], that follow those of s.
 func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float32) (all []Emission, err error) {
 	rows := len(x) / t.In
 	if s == nil || len(s.hidden) != len(t.layers) || len(x) != rows*t.In {
@@ -120,7 +120,7 @@ func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float3
 	return all, nil
 }
 
-// say is the first token other than a blank that is said at the hidden states x, [n, Dim], from that of s on; a blank if there is none.
+// say returns the first token other than a blank that is said at the hidden states x, [n, Dim], from that of s on; a blank if there is none.
 func (t *Transducer) say(ws *transformer.Workspace, s *Transduction, x []float32) (Emission, error) {
 	defer ws.Release(ws.Mark())
 	n, width, first := len(x)/t.Dim, t.joint.Out, s.row
@@ -153,7 +153,7 @@ func (t *Transducer) say(ws *transformer.Workspace, s *Transduction, x []float32
 	return Emission{Token: t.Blank}, nil
 }
 
-// largest is the index of the largest element, the first of several.
+// largest returns the index of the largest element, the first of several.
 func largest(x []float32) int {
 	best := 0
 	for i, v := range x {

@@ -87,7 +87,7 @@ func (d Document) AccountFor(modelType string) (Document, error) {
 	return d.accounted(cmp.Or(Classes[modelType], HandMade[modelType]), new(ledger))
 }
 
-// Hidden is a document with the value that a field has besides that of an alias, if it has
+// Hidden returns a document with the value that a field has besides that of an alias, if it has
 // an alias.
 func (d Document) Hidden(name string) (Document, bool) {
 	if d.account == nil {
@@ -97,13 +97,13 @@ func (d Document) Hidden(name string) (Document, bool) {
 	return own, ok
 }
 
-// Tracked is a file beside config.json with an account of its own, which [Document.settleBy] ends.
+// Tracked returns a file beside config.json with an account of its own, which [Document.settleBy] ends.
 func (d Document) Tracked() Document {
 	d.account = &account{read: map[string]bool{}, ledger: new(ledger)}
 	return d
 }
 
-// SettleBy is the account of a file that a class of a Python library reads: an error for a field that was not read, is not in
+// SettleBy returns the account of a file that a class of a Python library reads: an error for a field that was not read, is not in
 // idle, and says something else than the class's default. Fields that the class does not have go to warnings.
 func (d Document) SettleBy(class string, warnings *[]string, idle ...string) error {
 	more, err := beside.Settle(beside.Classes[class], d.Fields, d.account.read, idle)
@@ -151,7 +151,7 @@ func (d Document) Settle(idle func(part Document, field string) bool) (warnings 
 	return d.account.ledger.warnings, nil
 }
 
-// Field is the default of a field.
+// Field returns the default of a field.
 func (c *class) Field(name string) (initial string, known bool) {
 	if c != nil {
 		if initial, known = c.Fields[name]; known {
@@ -162,7 +162,7 @@ func (c *class) Field(name string) (initial string, known bool) {
 	return initial, known
 }
 
-// Initial is the value that transformers gives a field that is absent, if its class has it.
+// Initial returns the value that transformers gives a field that is absent, if its class has it.
 func (d Document) Initial(name string) (string, bool) {
 	if d.account == nil {
 		return "", false
@@ -186,10 +186,10 @@ func (d Document) AsClass(name string) {
 	}
 }
 
-// Unaccounted is the same object, of which nobody notes what is read.
+// Unaccounted returns the same object, of which nobody notes what is read.
 func (d Document) Unaccounted() Document { return Document{Name: d.Name, Fields: d.Fields} }
 
-// Bare is an object without fields, which counts as d's.
+// Bare returns an object without fields, which counts as d's.
 func (d Document) Bare() Document { return Document{Name: d.Name, account: d.account} }
 
 // With is d with another value of a field.
@@ -208,7 +208,7 @@ func (d Document) Without(names ...string) Document {
 	return d
 }
 
-// Raw is the JSON of a field, and false if it is absent.
+// Raw returns the JSON of a field, and false if it is absent.
 func (d Document) Raw(field string) (json.RawMessage, bool) {
 	v, ok := d.Fields[field]
 	return v, ok

@@ -50,7 +50,7 @@ func (d Document) IsNull(field string) bool {
 	return ok && !d.Has(field)
 }
 
-// Sub is the object that is the value of a field.
+// Sub returns the object that is the value of a field.
 func (d Document) Sub(field string) (Document, error) {
 	if !d.Has(field) {
 		return Document{}, d.ErrorWith(field, "", "missing")
@@ -74,12 +74,12 @@ func (d Document) Note(field string) {
 	}
 }
 
-// Errorf is an error about the value of a field, which it names.
+// Errorf returns an error about the value of a field, which it names.
 func (d Document) Errorf(field, format string, args ...any) error {
 	return d.ErrorWith(field, d.Value(field), format, args...)
 }
 
-// ErrorWith is an error about a field with a value, of which there may be none.
+// ErrorWith returns an error about a field with a value, of which there may be none.
 func (d Document) ErrorWith(field, value, format string, args ...any) error {
 	file, object, _ := strings.Cut(d.Name, ": ")
 	if file == GGUFMetadata {
@@ -89,7 +89,7 @@ func (d Document) ErrorWith(field, value, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}
 }
 
-// Value is the text of a field's value, shortened.
+// Value returns the text of a field's value, shortened.
 func (d Document) Value(field string) string {
 	v, ok := d.Fields[field]
 	if !ok {
@@ -171,7 +171,7 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	return 0, d.ErrorWith(field, strconv.Quote(name), "unknown activation")
 }
 
-// FeedActivation is the activation of a feed-forward network that is named by a field, and its sharpness.
+// FeedActivation returns the activation of a feed-forward network that is named by a field, and its sharpness.
 func (d Document) FeedActivation(field, name string) (a kernels.Activation, sharpness float32, err error) {
 	if name == "quick_gelu" { // x*sigmoid(1.702x)
 		return kernels.ActSiLU, 1.702, nil
@@ -236,7 +236,7 @@ func LabelNames(n int) []string {
 	return names
 }
 
-// KeyError is an error about a key of a GGUF file.
+// KeyError returns an error about a key of a GGUF file.
 func KeyError(key string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }

@@ -47,7 +47,7 @@ func Empty(x any) bool {
 	return false
 }
 
-// Integer is a field that is an integer for Python: true is 1, and those beyond an int32 become the
+// Integer returns a field that is an integer for Python: true is 1, and those beyond an int32 become the
 // largest and the smallest of it.
 func (d Document) Integer(field string) (int, error) {
 	d.Note(field)
@@ -65,7 +65,7 @@ func (d Document) Integer(field string) (int, error) {
 	}
 }
 
-// TokenCount is a field that is a number of tokens, 0 if it is absent or null.
+// TokenCount returns a field that is a number of tokens, 0 if it is absent or null.
 func (d Document) TokenCount(field string) (int, error) {
 	if !d.Has(field) {
 		return 0, nil

@@ -46,7 +46,7 @@ func Rope(theta float64) RopeFields { return RopeFields{RopeTheta: theta, Part: 
 // ropeTypes are what rope_type may say.
 const ropeTypes = "default, linear, proportional, dynamic, yarn, llama3 or longrope"
 
-// Rotary is the rotary positions for heads of the given size. maxPositions is the length that
+// Rotary returns the rotary positions for heads of the given size. maxPositions is the length that
 // the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
 // empty, and a theta in either goes before rope_theta.
 func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
@@ -71,7 +71,7 @@ func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.
 	return d.RotaryOf(object, f, headDim, maxPositions)
 }
 
-// Theta is the base of the frequencies: what rope_theta says, or else otherwise.
+// Theta returns the base of the frequencies: what rope_theta says, or else otherwise.
 func (d Document) Theta(otherwise float64) (float64, error) {
 	said := struct {
 		Theta float64 `json:"rope_theta" min:"1"` // below, frequencies grow beyond what float32 tells apart
@@ -80,7 +80,7 @@ func (d Document) Theta(otherwise float64) (float64, error) {
 	return said.Theta, err
 }
 
-// rotatedPart is the part of each head that is rotated.
+// rotatedPart returns the part of each head that is rotated.
 func (d Document) rotatedPart(object Document, f RopeFields, kind string) (float64, error) {
 	const field = "partial_rotary_factor"
 	from := object
@@ -111,7 +111,7 @@ func (d Document) SaysPart(part float64) bool {
 	return d.Has(field) && (d.Field(field, &said) != nil || said != part)
 }
 
-// trained is the length that the model was trained on, which some types of scaling ask for.
+// trained returns the length that the model was trained on, which some types of scaling ask for.
 func (d Document) trained(object Document, f RopeFields, kind string, maxPositions int) (int, error) {
 	const field = "original_max_position_embeddings"
 	if !slices.Contains([]string{"yarn", "llama3", "longrope", "su"}, kind) {
@@ -136,7 +136,7 @@ func (d Document) trained(object Document, f RopeFields, kind string, maxPositio
 	return said.Original, err
 }
 
-// RotaryOf is the rotary positions that object describes, which is d's.
+// RotaryOf returns the rotary positions that object describes, which is d's.
 func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	s := ropeScaling{BetaFast: 32, BetaSlow: 1, Truncate: true}
 	if err := object.Decode(&s); err != nil {
@@ -232,7 +232,7 @@ func (d Document) queryScale(original int) (func(position int) float32, error) {
 	}, nil
 }
 
-// RotaryOfKind is the rotary positions in layers of a kind of layer_types, where rope_parameters
+// RotaryOfKind returns the rotary positions in layers of a kind of layer_types, where rope_parameters
 // has an object for each kind. Where it has not, theta holds. If scaled, what rope_scaling says
 // goes before that.
 func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim, maxPositions int) (*transformer.RotaryConfig, error) {

@@ -4,7 +4,7 @@ import "github.com/avoformer/avoformer/transformer"
 
 // Rotary positions that differ between the kinds of layer_types.
 
-// RotaryOfEach is the rotary positions in layers of a kind of layer_types, where rope_parameters must have an object for
+// RotaryOfEach returns the rotary positions in layers of a kind of layer_types, where rope_parameters must have an object for
 // each kind that layers are of. Where there is no rope_parameters, otherwise is that object. rope_scaling does not count.
 func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	const field = "rope_parameters"

@@ -23,7 +23,7 @@ func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func
 	}
 }
 
-// stretched is the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
+// stretched returns the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
 func stretched(theta, alpha float64, dim int) float64 {
 	if dim <= 2 {
 		return theta

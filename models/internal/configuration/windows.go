@@ -16,7 +16,7 @@ const (
 	SlidingAttention = "sliding_attention"
 )
 
-// Windows is the window of each layer, 0 where it has none. slides says which have one
+// Windows returns the window of each layer, 0 where it has none. slides says which have one
 // where layer_types does not; without a size of the window none has.
 func (d Document) Windows(f WindowFields, layers int, slides func(layer int) bool) (func(layer int) int, error) {
 	if f.LayerTypes != nil {

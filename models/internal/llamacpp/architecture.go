@@ -32,7 +32,7 @@ type Architecture struct {
 	Read func(r *Reader)
 }
 
-// Experts are the names of a mixture's tensors after those of its router, gate, up and down.
+// Experts returns the names of a mixture's tensors after those of its router, gate, up and down.
 func Experts(router, gate, up, down string) map[string]string {
 	return map[string]string{router: "ffn_gate_inp", gate: "ffn_gate_exps", up: "ffn_up_exps", down: "ffn_down_exps"}
 }
@@ -53,7 +53,7 @@ func Merged(a, b map[string]string) map[string]string {
 	return all
 }
 
-// names gives llama.cpp's names of the tensors that Hugging Face's have.
+// names returns llama.cpp's names of the tensors that Hugging Face's have.
 func (a Architecture) names() func(name string) string {
 	parts := map[string]string{
 		"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
@@ -67,7 +67,7 @@ func (a Architecture) names() func(name string) string {
 	return Names("layers.", parts, whole)
 }
 
-// Names gives the names of tensors of which parts are those of a layer, after the given prefix and its number, and
+// Names returns the names of tensors of which parts are those of a layer, after the given prefix and its number, and
 // whole are others.
 func Names(layers string, parts, whole map[string]string) func(name string) string {
 	return func(name string) string {

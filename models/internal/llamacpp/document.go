@@ -161,7 +161,7 @@ var ggufNeutral = []string{
 	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
 }
 
-// Unread is a warning for each key of the architecture that was not read.
+// Unread returns a warning for each key of the architecture that was not read.
 func (r *Reader) Unread() (warnings []string) {
 	for _, key := range r.File.Keys() {
 		name, own := strings.CutPrefix(key, r.Architecture+".")
@@ -172,7 +172,7 @@ func (r *Reader) Unread() (warnings []string) {
 	return warnings
 }
 
-// Guessed is a warning for each thing about texts that the file leaves open. endless says that no token ends a text.
+// Guessed returns a warning for each thing about texts that the file leaves open. endless says that no token ends a text.
 func (r *Reader) Guessed(endless bool) (warnings []string) {
 	if model, _ := r.File.Text("tokenizer.ggml.model"); model == "gpt2" {
 		if pre, _ := r.File.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
@@ -185,7 +185,7 @@ func (r *Reader) Guessed(endless bool) (warnings []string) {
 	return warnings
 }
 
-// Widened is a warning if weights take more memory than in the file, since they become float32 for want of a format
+// Widened returns a warning if weights take more memory than in the file, since they become float32 for want of a format
 // for the blocks that it has them in.
 func (r *Reader) Widened(held []transformer.Holding) []string {
 	var types []string

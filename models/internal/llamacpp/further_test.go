@@ -47,7 +47,7 @@ func TestFurtherLayers(t *testing.T) {
 	}
 }
 
-// withFurther is a copy of a file with n more layers, whose tensors are those of the first, and of which the metadata claim some
+// withFurther returns a copy of a file with n more layers, whose tensors are those of the first, and of which the metadata claim some
 // number.
 func withFurther(t *testing.T, path string, n, claimed uint32) string {
 	file := tftest.Must(gguf.Open(path))(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// retype is a GGUF file in which the named tensors, matrices, have another type, whose blocks are as long as theirs and no larger.
+// retype returns a GGUF file in which the named tensors, matrices, have another type, whose blocks are as long as theirs and no larger.
 func retype(t *testing.T, file []byte, to gguf.Type, names ...string) []byte {
 	t.Helper()
 	file = bytes.Clone(file)

@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// ggufPair is a key and its value as a GGUF file has them.
+// ggufPair returns a key and its value as a GGUF file has them.
 func ggufPair(key string, value any) []byte {
 	text := func(s string) []byte { return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...) }
 	b := text(key)

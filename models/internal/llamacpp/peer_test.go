@@ -60,7 +60,7 @@ func TestLlamaCpp(t *testing.T) {
 	}
 }
 
-// spelled is a copy of a file with a token for each character, and the number of tokens.
+// spelled returns a copy of a file with a token for each character, and the number of tokens.
 func spelled(t *testing.T, file *gguf.File) (path string, vocab int) {
 	vocab = len(tftest.Must(file.Texts("tokenizer.ggml.tokens"))(t))
 	letters := []string{"<unk>", "<s>", "</s>"}

@@ -29,7 +29,7 @@ var fallbacks = map[kernels.Format]kernels.Format{
 	kernels.FormatQ3_K: kernels.FormatQ4_0, kernels.FormatIQ4_XS: kernels.FormatIQ4_NL,
 }
 
-// typeOf is a format's type of GGUF.
+// typeOf returns a format's type of GGUF.
 func typeOf(f kernels.Format) (gguf.Type, bool) {
 	for t := range fileTypes {
 		if strings.EqualFold(t.String(), f.String()) {
@@ -120,7 +120,7 @@ func (q *Quantizer) warnOfFallbacks() {
 	}
 }
 
-// format is the format that a tensor of two dimensions gets.
+// format returns the format that a tensor of two dimensions gets.
 func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
 	// llama.cpp leaves these alone too: routers, and the small matrices of Gemma 3n's streams.

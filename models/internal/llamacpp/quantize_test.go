@@ -114,7 +114,7 @@ func TestQuantizeGGUFFallback(t *testing.T) {
 	}
 }
 
-// outputs is the logits or hidden states for some tokens.
+// outputs returns the logits or hidden states for some tokens.
 func outputs(t *testing.T, m *models.Model) []float32 {
 	ids := []int{5, 17, 3, 42, 8}
 	ws, batch := new(models.Workspace), models.Tokens{IDs: ids, Batch: transformer.Ragged(len(ids))}

@@ -34,7 +34,7 @@ func NewReader(file *gguf.File, known map[string]Architecture) *Reader {
 	return &Reader{File: file, Weights: transformer.FromGGUF(file), Fields: map[string]any{}, known: known, read: map[string]bool{}}
 }
 
-// Names gives llama.cpp's names of the tensors that Hugging Face's have.
+// Names returns llama.cpp's names of the tensors that Hugging Face's have.
 func (r *Reader) Names() func(name string) string {
 	if r.own.Names != nil {
 		return r.own.Names(r)
@@ -45,7 +45,7 @@ func (r *Reader) Names() func(name string) string {
 // Neighbours says that the rotary pairs of queries and keys are neighbours where they are half a head apart.
 func (r *Reader) Neighbours() bool { return r.own.Neighbours }
 
-// Key is the architecture's key of a name, which is read.
+// Key returns the architecture's key of a name, which is read.
 func (r *Reader) Key(name string) string {
 	key := r.Architecture + "." + name
 	r.read[key] = true
@@ -64,12 +64,12 @@ func (r *Reader) Note(err error) {
 // furtherLayers is the key of how many of the last layers predict further tokens.
 const furtherLayers = "nextn_predict_layers"
 
-// Layers is the number of layers without those that predict further tokens.
+// Layers returns the number of layers without those that predict further tokens.
 func (r *Reader) Layers() int64 {
 	return r.IntegerOf("block_count") - max(r.IntegerOf(furtherLayers), 0)
 }
 
-// each is a list with a value for each layer, without those for layers that predict further tokens.
+// each returns a list with a value for each layer, without those for layers that predict further tokens.
 func each[T any](r *Reader, list []T) []T {
 	if n := r.Layers(); int64(len(list)) == r.IntegerOf("block_count") && n > 0 {
 		return list[:n]
@@ -97,7 +97,7 @@ func (r *Reader) Integer(field, key string, wanted bool) {
 	}
 }
 
-// Integers is the architecture's list of integers, one for each layer; an integer counts as that of all.
+// Integers returns the architecture's list of integers, one for each layer; an integer counts as that of all.
 func (r *Reader) Integers(key string) []int64 {
 	layers := r.IntegerOf("block_count")
 	const most = 1 << 16 // of what files merely claim
@@ -131,13 +131,13 @@ func (r *Reader) Number(field, key string, wanted bool) {
 	}
 }
 
-// Shortest is the decimal number that a float32 was written for: 1e-6, not 9.99999997e-07.
+// Shortest returns the decimal number that a float32 was written for: 1e-6, not 9.99999997e-07.
 func Shortest(x float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
 	return short
 }
 
-// IntegerOf is the architecture's integer, 0 if there is none.
+// IntegerOf returns the architecture's integer, 0 if there is none.
 func (r *Reader) IntegerOf(key string) int64 {
 	n, err := r.File.Int(r.Key(key))
 	if err != nil && !errors.Is(err, fault.ErrAbsent) {
@@ -146,7 +146,7 @@ func (r *Reader) IntegerOf(key string) int64 {
 	return n
 }
 
-// NumberOf is the architecture's number, or what holds without one.
+// NumberOf returns the architecture's number, or what holds without one.
 func (r *Reader) NumberOf(key string, without float64) float64 {
 	x, err := r.File.Float(r.Key(key))
 	if errors.Is(err, fault.ErrAbsent) {
@@ -235,7 +235,7 @@ func (r *Reader) Types() {
 	}
 }
 
-// Flag is the architecture's bool, or what holds without one.
+// Flag returns the architecture's bool, or what holds without one.
 func (r *Reader) Flag(name string, without bool) bool {
 	key := r.Key(name)
 	if _, ok := r.File.Value(key); !ok {

@@ -127,7 +127,7 @@ func (r *Reader) RopeByKind(headDim int64) {
 	r.Fields["rope_parameters"] = map[string]any{configuration.FullAttention: global, configuration.SlidingAttention: local}
 }
 
-// floats is the elements of a small tensor.
+// floats returns the elements of a small tensor.
 func (r *Reader) floats(name string) []float32 {
 	const most = 1 << 16
 	if info, _ := r.File.Info(name); info.Len() > most {

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// baseOf is the folder of the model that an adapter is for.
+// baseOf returns the folder of the model that an adapter is for.
 func baseOf(t *testing.T, dir string) string {
 	t.Helper()
 	file := tftest.Must(safetensors.Open(filepath.Join(dir, "expected.safetensors")))(t)

@@ -24,7 +24,7 @@ func besideOf(t *testing.T, base string, o models.Options, names ...string) *mod
 	return tftest.Must(models.Open(base, o))(t)
 }
 
-// withAdapters is the logits of sequences that have modelstest.Adapters, by their numbers, in one pass.
+// withAdapters returns the logits of sequences that have modelstest.Adapters, by their numbers, in one pass.
 func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens []int, lengths []int, numbers []int) []float32 {
 	t.Helper()
 	pages := m.LM.NewPages(0)

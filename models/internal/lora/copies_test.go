@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// lora is the folder of an adapter with fields beside those that every adapter has, and tensors whose elements are all equal.
+// lora returns the folder of an adapter with fields beside those that every adapter has, and tensors whose elements are all equal.
 func lora(t *testing.T, fields map[string]any, tensors map[string][]int) string {
 	t.Helper()
 	config := map[string]any{"peft_type": "LORA", "r": 1, "lora_alpha": 1}

@@ -70,7 +70,7 @@ func turned(x []float32, rows, cols int) []float32 {
 	return y
 }
 
-// merged is the model's file in which the adapter's products, times scale, are in the weights.
+// merged returns the model's file in which the adapter's products, times scale, are in the weights.
 func merged(t *testing.T, scale float32) string {
 	t.Helper()
 	data := tftest.Must(os.ReadFile(ggufModel))(t)

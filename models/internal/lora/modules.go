@@ -65,7 +65,7 @@ func (p patterns) compile(doc configuration.Document, field string) (err error) 
 	return nil
 }
 
-// of is the number of a module.
+// of returns the number of a module.
 func (p patterns) of(module string, otherwise float64) float64 {
 	for _, one := range p {
 		if one.module.MatchString(module) {
@@ -170,7 +170,7 @@ func (r *moduleRules) copies(tensor string) bool {
 	return false
 }
 
-// layerOf is the number of the layer that a module is in, -1 without one.
+// layerOf returns the number of the layer that a module is in, -1 without one.
 func (r *moduleRules) layerOf(module string) int {
 	for _, e := range r.layer {
 		if found := e.FindStringSubmatch(module); found != nil {
@@ -183,7 +183,7 @@ func (r *moduleRules) layerOf(module string) int {
 	return -1
 }
 
-// without is a warning if modules that the adapter is for are missing from it. Peft then continues with
+// without returns a warning if modules that the adapter is for are missing from it. Peft then continues with
 // what it draws for them, zeros mostly.
 func (r *moduleRules) without(a *adapter, b Base) []string {
 	if !r.listed {

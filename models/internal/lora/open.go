@@ -53,7 +53,7 @@ func Open(wanted []Wanted, b Base) (*Adapters, error) {
 	return a, nil
 }
 
-// inAdapter is an error about an adapter or a file of it.
+// inAdapter returns an error about an adapter or a file of it.
 func inAdapter(path string, err error) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.File != "" || errors.Is(err, fault.ErrOption) {
@@ -100,7 +100,7 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	return opened, nil
 }
 
-// whole is a tensor of the model that the adapter does more to than add, "" if there is none.
+// whole returns a tensor of the model that the adapter does more to than add, "" if there is none.
 func (a *adapter) whole() string {
 	if len(a.replaced) > 0 {
 		return least(a.replaced)
@@ -116,7 +116,7 @@ func (a *adapter) whole() string {
 	return ""
 }
 
-// least is the first key in alphabetical order.
+// least returns the first key in alphabetical order.
 func least[V any](m map[string]V) string {
 	first := ""
 	for k := range m {

@@ -70,7 +70,7 @@ func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b Base) error {
 // the model's body in front: "bert.", "model.".
 type baseNames []string
 
-// find is the tensor that a module of transformers calls name, "" if there is none.
+// find returns the tensor that a module of transformers calls name, "" if there is none.
 func (n baseNames) find(name string) (string, error) {
 	if slices.Contains(n, name) {
 		return name, nil

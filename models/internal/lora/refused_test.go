@@ -22,7 +22,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// edited is a copy of the project's adapter llama-linear, whose factors are of rank 3, after edits of its fields and
+// edited returns a copy of the project's adapter llama-linear, whose factors are of rank 3, after edits of its fields and
 // tensors.
 func edited(t *testing.T, edit func(fields map[string]any, tensors map[string]safetensors.Tensor)) string {
 	t.Helper()
@@ -42,7 +42,7 @@ func edited(t *testing.T, edit func(fields map[string]any, tensors map[string]sa
 	return written(t, tftest.Must(json.Marshal(fields))(t), b.Bytes())
 }
 
-// written is a folder with an adapter's two files.
+// written returns a folder with an adapter's two files.
 func written(t *testing.T, config, weights []byte) string {
 	dir := t.TempDir()
 	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), config, 0o600))

@@ -147,7 +147,7 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	return nil
 }
 
-// weight is the checkpoint's name for the weight of a module that the adapter is for. The weight of a projection that is tied to
+// weight returns the checkpoint's name for the weight of a module that the adapter is for. The weight of a projection that is tied to
 // a table has none: the loader knows the module's.
 func (p *peftFile) weight(module, name string) (string, error) {
 	if err := p.modules.chooses(module); err != nil {
@@ -165,7 +165,7 @@ func (p *peftFile) weight(module, name string) (string, error) {
 	return module + ".weight", nil
 }
 
-// scale is the rank of a module's factors, and what their product is multiplied by.
+// scale returns the rank of a module's factors, and what their product is multiplied by.
 func (p *peftFile) scale(module string) (rank, scale float64) {
 	rank, alpha := p.modules.ranks.of(module, float64(p.fields.Rank)), p.modules.alphas.of(module, p.fields.Alpha)
 	if p.fields.Stabilized {

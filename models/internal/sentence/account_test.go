@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// withModules is the folder bert with modules of each kind after the encoder.
+// withModules returns the folder bert with modules of each kind after the encoder.
 func withModules(t *testing.T) fstest.MapFS {
 	f := modelstest.Folder(t, "bert")
 	tensor := func(shape ...int) safetensors.Tensor {

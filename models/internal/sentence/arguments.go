@@ -32,7 +32,7 @@ var arguments = []struct{ field, what string }{
 	{"model_args", "model"}, {"model_kwargs", "model"},
 }
 
-// argumentsFor are the arguments for one of anyValue, except those without effect.
+// argumentsFor returns the arguments for one of anyValue, except those without effect.
 func argumentsFor(d configuration.Document, what string) (configuration.Document, error) {
 	for _, a := range arguments {
 		if _, ok := d.Fields[a.field]; !ok || a.what != what {
@@ -140,7 +140,7 @@ var callParameters = []string{
 	"return_length", "split_special_tokens", "tokenizer_kwargs", "max_target_length", "use_source_tokenizer", "sanitize_control_tokens", "add_prefix_space",
 }
 
-// callArguments are the arguments of the call of the tokenizer: those of sentence-transformers, in
+// callArguments returns the arguments of the call of the tokenizer: those of sentence-transformers, in
 // the place of which go those for texts, and then those for everything.
 func callArguments(d configuration.Document) (configuration.Document, error) {
 	call := configuration.Document{Name: d.Name + ": processing_kwargs", Fields: map[string]json.RawMessage{}}

@@ -69,7 +69,7 @@ func (s *Embedder) Normalized() bool {
 // PoolsMean is whether a text's vector is made of the mean of its hidden states, as that of a part of it can be too.
 func (s *Embedder) PoolsMean() bool { return s.means }
 
-// Raw is the same without a normalization at the end, if there is one.
+// Raw returns the same without a normalization at the end, if there is one.
 func (s *Embedder) Raw() *Embedder {
 	raw := *s
 	if n := len(s.rest); n > 0 && s.rest[n-1].scales() {
@@ -89,7 +89,7 @@ type layer struct {
 // scales reports whether the module scales vectors to length 1.
 func (m *layer) scales() bool { return m.dense == nil && m.norm == nil }
 
-// Dim is the width of a vector.
+// Dim returns the width of a vector.
 func (s *Embedder) Dim() int { return s.dim }
 
 // Embed sets dst, [sequences, Dim], to the vectors of texts.
@@ -141,7 +141,7 @@ func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in tr
 	return nil
 }
 
-// Pooled is the embedder of an encoder alone, with a mode of sentence-transformers' Pooling.
+// Pooled returns the embedder of an encoder alone, with a mode of sentence-transformers' Pooling.
 func Pooled(encoder Encoder, mode string) (*Embedder, error) {
 	pool, ok := block.Poolings[mode]
 	if !ok {
@@ -151,7 +151,7 @@ func Pooled(encoder Encoder, mode string) (*Embedder, error) {
 	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
 }
 
-// PooledAndNormalized is the embedder of a GGUF file with a pooling and the dense layers after it. Such files do not say whether
+// PooledAndNormalized returns the embedder of a GGUF file with a pooling and the dense layers after it. Such files do not say whether
 // vectors have length 1; every program that reads them normalizes the vectors.
 func PooledAndNormalized(encoder Encoder, pool block.Pooling, dense ...*transformer.Linear) *Embedder {
 	s := &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, out: encoder.Dim()}

@@ -37,7 +37,7 @@ type TokenWeight struct {
 // A SparseVector is the elements of a vector of the vocabulary that are not 0, by their index.
 type SparseVector []TokenWeight
 
-// Dot is the inner product of two vectors: how well two texts match.
+// Dot returns the inner product of two vectors: how well two texts match.
 func (v SparseVector) Dot(w SparseVector) float32 {
 	sum, j := 0.0, 0
 	for _, x := range v {

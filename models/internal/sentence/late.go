@@ -17,7 +17,7 @@ import (
 // Effective Passage Search via Contextualized Late Interaction over BERT"), as MultiVectorEncoder of
 // sentence-transformers, PyLate and the authors' own code publish it; and the vectors of BGE-M3.
 
-// Dim is the width of a vector.
+// Dim returns the width of a vector.
 func (t *TokenEmbedder) Dim() int { return t.dim }
 
 // Project sets dst, [rows, Dim], to the vectors of tokens whose hidden states are x, [rows, width].
@@ -214,7 +214,7 @@ func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder) erro
 // punctuation is Python's string.punctuation.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// lateInteraction is the task of the module Transformer, whose query_expansion it reads into t.
+// lateInteraction returns the task of the module Transformer, whose query_expansion it reads into t.
 func lateInteraction(t *TokenEmbedder) task {
 	late := extraction
 	late.expansion = func(doc configuration.Document) error {
@@ -273,7 +273,7 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 	return nil
 }
 
-// openLinear is the linear layer in a file that torch.save wrote, whose outputs are as many as its weight has rows.
+// openLinear returns the linear layer in a file that torch.save wrote, whose outputs are as many as its weight has rows.
 func openLinear(fsys fs.FS, name string, in int) (*transformer.Linear, error) {
 	weights, err := weightfile.OpenFiles(fsys, "", name, name+".index.json")
 	if err != nil {

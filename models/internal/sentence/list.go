@@ -48,7 +48,7 @@ func (m module) kind() string {
 	return ""
 }
 
-// modulesFor is the list in modules.json, nil if there is no such file, or if
+// modulesFor returns the list in modules.json, nil if there is no such file, or if
 // config_sentence_transformers.json says that it is for another class than the one that opens the
 // folder: sentence-transformers then asks for no file of its own.
 func modulesFor(fsys fs.FS, class string) ([]module, error) {
@@ -82,18 +82,18 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// modulesError is an error about modules.json.
+// modulesError returns an error about modules.json.
 func modulesError(kind error, format string, args ...any) error {
 	return check.InFile("modules.json", kind, check.Errorf(kind, format, args...))
 }
 
-// moduleError is an error about a field of a module, whose number is i.
+// moduleError returns an error about a field of a module, whose number is i.
 func moduleError(i int, field string, value any, want string) error {
 	text, _ := json.Marshal(value)
 	return &fault.Error{Kind: fault.ErrConfig, File: "modules.json", Field: fmt.Sprintf("%d.%s", i, field), Value: check.Short(string(text)), Err: errors.New(want)}
 }
 
-// readModules is the list in modules.json, nil if there is no such file.
+// readModules returns the list in modules.json, nil if there is no such file.
 func readModules(fsys fs.FS) ([]module, error) {
 	text, err := configuration.ReadFile(fsys, "modules.json")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -73,7 +73,7 @@ func (s *Embedder) addPooling(fsys fs.FS, dir string) error {
 	return doc.SettleBy("Pooling", &s.warnings, idle...)
 }
 
-// poolingModes are the names of the modes, at least one.
+// poolingModes returns the names of the modes, at least one.
 func poolingModes(d configuration.Document) (modes pyjson.OneOr[string], err error) {
 	d.Note("pooling_mode")
 	if _, ok := d.Fields["pooling_mode"]; ok {
@@ -105,7 +105,7 @@ const (
 
 var inputs = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids", "modality", "prompt_length", "all_layer_embeddings"}
 
-// ports are the names of what a module takes and gives.
+// ports returns the names of what a module takes and gives.
 func ports(d configuration.Document) (in, out string, err error) { return portsOr(d, vector) }
 
 // portsOr is ports of a module that takes otherwise unless it says something else.
@@ -116,7 +116,7 @@ func portsOr(d configuration.Document, otherwise string) (in, out string, err er
 	return in, out, err
 }
 
-// port is the name that a field gives; one that is not a string is its text, which no other is.
+// port returns the name that a field gives; one that is not a string is its text, which no other is.
 func port(d configuration.Document, field, otherwise string) (string, error) {
 	d.Note(field)
 	v, ok := d.Fields[field]
@@ -185,7 +185,7 @@ func (s *Embedder) addDense(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// readDense is the dense module in a folder, with the names of what it takes, otherwise unless it says so, and gives.
+// readDense returns the dense module in a folder, with the names of what it takes, otherwise unless it says so, and gives.
 func (s *Embedder) readDense(fsys fs.FS, doc configuration.Document, dir, otherwise string) (module layer, in, out string, err error) {
 	raw := struct {
 		In  int `json:"in_features"`
@@ -226,7 +226,7 @@ func (s *Embedder) readDense(fsys fs.FS, doc configuration.Document, dir, otherw
 	return layer{dense: dense, act: act, residual: doc.Truth("use_residual", false)}, in, out, nil
 }
 
-// denseActivation is the activation that a dense module names. Those that are not PyTorch's are code
+// denseActivation returns the activation that a dense module names. Those that are not PyTorch's are code
 // of the folder, in whose place sentence-transformers takes Tanh.
 func (s *Embedder) denseActivation(doc configuration.Document) (func(t kernels.Threads, x []float32), error) {
 	name := "torch.nn.Tanh"

@@ -92,7 +92,7 @@ func (s *splade) weight(logit float32) float32 {
 	return float32(w)
 }
 
-// sparse is the elements that are not 0.
+// sparse returns the elements that are not 0.
 func sparse(dense []float32) SparseVector {
 	v := SparseVector{}
 	for t, w := range dense {

@@ -11,13 +11,13 @@ import (
 
 // Folders of static embeddings, by sentence-transformers or without its files.
 
-// TokenizerFolder is the folder in fsys that has the tokenizer: ".", or that of a module StaticEmbedding.
+// TokenizerFolder returns the folder in fsys that has the tokenizer: ".", or that of a module StaticEmbedding.
 func TokenizerFolder(fsys fs.FS) (string, error) {
 	dir, err := StaticFolder(fsys)
 	return path.Clean(dir), err
 }
 
-// StaticFolder is the folder of the module StaticEmbedding with which modules.json begins, "" if it does not.
+// StaticFolder returns the folder of the module StaticEmbedding with which modules.json begins, "" if it does not.
 func StaticFolder(fsys fs.FS) (string, error) {
 	modules, err := readModules(fsys)
 	if err != nil || len(modules) == 0 || modules[0].kind() != "StaticEmbedding" {
@@ -49,7 +49,7 @@ func (s *Embedder) takeMeans() {
 	s.pools, s.out, s.NoSpecial, s.IncludePrompt = []block.Pooling{block.PoolMean}, s.encoder.Dim(), true, true
 }
 
-// bareStatic is the SentenceEmbedder of model2vec's own files, whose config.json says whether vectors are normalized.
+// bareStatic returns the SentenceEmbedder of model2vec's own files, whose config.json says whether vectors are normalized.
 func bareStatic(encoder Encoder, doc configuration.Document) (*Embedder, error) {
 	s := &Embedder{encoder: encoder}
 	s.takeMeans()

@@ -24,7 +24,7 @@ var transformerFiles = []string{
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
 }
 
-// transformerConfig is the configuration of the module Transformer, empty if there is none.
+// transformerConfig returns the configuration of the module Transformer, empty if there is none.
 func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 	for _, name := range transformerFiles {
 		text, err := configuration.ReadFile(fsys, name)

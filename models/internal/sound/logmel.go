@@ -20,7 +20,7 @@ const (
 	MostBins = spectrogramWindow / 2
 )
 
-// LogMel is the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
+// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
 // frame for each SpectrogramHop samples: the power in bins bands that are equally wide
 // on Slaney's mel scale, as log10, no further than 8 below the loudest, plus 4, divided
 // by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
@@ -63,7 +63,7 @@ func LogMel(samples []float32, bins int) ([]float32, error) {
 	return mel, nil
 }
 
-// checkBins is an error unless a spectrogram can have that many bins.
+// checkBins returns an error unless a spectrogram can have that many bins.
 func checkBins(bins int) error {
 	if bins < 1 || bins > MostBins {
 		return check.Errorf(fault.ErrConfig, "log-mel spectrogram of %d bins, want 1 to %d", bins, MostBins)

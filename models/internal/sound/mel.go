@@ -22,7 +22,7 @@ func newBands(bins, size int, window []float64) *bands {
 	return &bands{window, melFilters(bins, size), newFFT(size), make([]complex128, size), make([]complex128, size), make([]float64, bins)}
 }
 
-// hann is the raised cosine of n weights, one period of which has a given length: n, or n-1 where the last weight is 0 too.
+// hann returns the raised cosine of n weights, one period of which has a given length: n, or n-1 where the last weight is 0 too.
 func hann(n, period int) []float64 {
 	w := make([]float64, n)
 	for i := range w {
@@ -31,7 +31,7 @@ func hann(n, period int) []float64 {
 	return w
 }
 
-// powers is the power in each band of the frame that begins with a sample, until the next call.
+// powers returns the power in each band of the frame that begins with a sample, until the next call.
 func (b *bands) powers(at func(sample int) float64, first int) []float64 {
 	for i, w := range b.window {
 		b.wave[i] = complex(w*at(first+i), 0)

@@ -17,7 +17,7 @@ const (
 	normalizedEps  = 1e-5            // is added to the standard deviation
 )
 
-// NormalizedLogMel is the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one frame for each
+// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one frame for each
 // SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1. Of each sample 0.97 times the one before
 // is subtracted first. Frames see 400 samples around their middle, with zeros before the first and after the last.
 // There must be at least two frames.

@@ -101,7 +101,7 @@ func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 	return w, nil
 }
 
-// noWeights is the error of a folder without weights that can be read.
+// noWeights returns the error of a folder without weights that can be read.
 func noWeights(fsys fs.FS, dir string) error {
 	for _, name := range []string{"tf_model.h5", "flax_model.msgpack"} {
 		if name := path.Join(dir, name); configuration.Exists(fsys, name) {
@@ -111,7 +111,7 @@ func noWeights(fsys fs.FS, dir string) error {
 	return check.Errorf(fault.ErrFolder, "neither %s nor %s.index.json, and nothing of that form for %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
 }
 
-// indexed is the shards that an index names, in the same folder. It notes the tensors.
+// indexed returns the shards that an index names, in the same folder. It notes the tensors.
 func (w *files) indexed(doc configuration.Document, dir string) ([]string, error) {
 	raw := struct {
 		Map map[string]string `json:"weight_map"`
@@ -171,7 +171,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 	return nil
 }
 
-// tensorsOf is the tensors of a file in the format that its name tells.
+// tensorsOf returns the tensors of a file in the format that its name tells.
 func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, error) {
 	if ext := path.Ext(name); ext == ".bin" || ext == ".pt" {
 		f, err := pytorch.NewFile(r, size)
@@ -229,7 +229,7 @@ func (w *files) Read(dst []float32, name string, from int) error {
 	return w.of[name].Read(dst, name, from)
 }
 
-// Integers is a method that a transformer.Reader may have.
+// Integers returns a method that a transformer.Reader may have.
 func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
 
 // hasIntegers reports whether r says that a tensor has integers.

@@ -33,7 +33,7 @@ var fp8Fields = map[string][]string{
 		"quantization_status", "global_compression_ratio", "version"},
 }
 
-// fp8Of is the scheme of a configuration; nil: weights are in no FP8.
+// fp8Of returns the scheme of a configuration; nil: weights are in no FP8.
 func fp8Of(doc configuration.Document) (*fp8Scheme, error) {
 	const field = "quantization_config"
 	if doc.Empty(field) {
@@ -94,7 +94,7 @@ func fp8Of(doc configuration.Document) (*fp8Scheme, error) {
 	return &fp8Scheme{scale: "_scale", perRow: true}, nil
 }
 
-// fp8Group is an error about a group of config_groups whose weights are not in FP8 with scales as above.
+// fp8Group returns an error about a group of config_groups whose weights are not in FP8 with scales as above.
 func fp8Group(d configuration.Document, name string) error {
 	group, err := d.Sub(name)
 	if err != nil {
@@ -169,7 +169,7 @@ func isFP8(r transformer.Reader, name string) bool {
 	return ok && (d.DType(name) == safetensors.F8E4M3 || d.DType(name) == safetensors.F8E5M2)
 }
 
-// join is a matrix with its scales.
+// join returns a matrix with its scales.
 func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tensor, error) {
 	shape, _ := r.Shape(name)
 	if len(shape) != 2 {

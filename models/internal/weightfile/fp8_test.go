@@ -73,7 +73,7 @@ func TestFP8WithoutScheme(t *testing.T) {
 	}
 }
 
-// fp8Folder is a folder with another configuration.
+// fp8Folder returns a folder with another configuration.
 func fp8Folder(t *testing.T, folder string, config map[string]json.RawMessage) fstest.MapFS {
 	return fstest.MapFS{
 		"config.json":       {Data: tftest.Must(json.Marshal(config))(t)},

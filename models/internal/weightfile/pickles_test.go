@@ -36,7 +36,7 @@ func TestSafetensorsFirst(t *testing.T) {
 	modelstest.Compare(t, dir)
 }
 
-// pickledFolder is a folder with the weights in testdata/pickles/name.
+// pickledFolder returns a folder with the weights in testdata/pickles/name.
 func pickledFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -154,7 +154,7 @@ func (i *Instruction) address(code []byte, x, b byte) error {
 	return nil
 }
 
-// Of is the address without its index, registers holding what reg says, and next being where the next instruction is.
+// Of returns the address without its index, registers holding what reg says, and next being where the next instruction is.
 func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	at := uint64(m.Disp)
 	if m.Base >= 0 {
@@ -166,7 +166,7 @@ func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	return at
 }
 
-// Stride is the index, scaled: 0 if there is none.
+// Stride returns the index, scaled: 0 if there is none.
 func (m Address) Stride(reg func(n int) uint64) uint64 {
 	if m.Index < 0 {
 		return 0
@@ -177,7 +177,7 @@ func (m Address) Stride(reg func(n int) uint64) uint64 {
 // Registers are the names of the general registers by the numbers that instructions have for them.
 var Registers = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
-// String is the instruction for the GNU assembler.
+// String returns the instruction for the GNU assembler.
 func (i Instruction) String() string {
 	name := strings.ToLower(i.Op.String())
 	switch i.Op {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// product is the instruction C += A times B. A row of A holds groups of 4 bytes, with which rows of B go; each of C's elements
+// product returns the instruction C += A times B. A row of A holds groups of 4 bytes, with which rows of B go; each of C's elements
 // takes a group of a row of A, and the group of its column in each row of B.
 func (m *Machine) product(i Instruction) error {
 	if err := m.suits(i); err != nil {

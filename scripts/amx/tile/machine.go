@@ -62,7 +62,7 @@ func refuse(e Exception, format string, args ...any) error {
 // InUse reports whether tiles are configured, as XGETBV with ECX = 1 reports bits 17 and 18.
 func (m *Machine) InUse() bool { return m.config[atPalette] != 0 }
 
-// shape is the rows of tile t and the bytes of one.
+// shape returns the rows of tile t and the bytes of one.
 func (m *Machine) shape(t int) (rows, bytes int) {
 	return int(m.config[atRows+t]), int(binary.LittleEndian.Uint16(m.config[atColumns+2*t:]))
 }
@@ -103,7 +103,7 @@ func (m *Machine) Run(i Instruction, reg func(n int) uint64, next uint64, mem Me
 	return m.product(i)
 }
 
-// full is the address with its index.
+// full returns the address with its index.
 func (m Address) full(reg func(n int) uint64, next uint64) uint64 {
 	return m.Of(reg, next) + m.Stride(reg)
 }

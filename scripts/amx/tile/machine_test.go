@@ -44,7 +44,7 @@ func (f flat) Write(at []uint64, rows [][]byte) error {
 	return nil
 }
 
-// config is a configuration of tiles of some rows and bytes.
+// config returns a configuration of tiles of some rows and bytes.
 func config(shapes ...[2]int) (c [ConfigBytes]byte) {
 	c[atPalette] = 1
 	for t, s := range shapes {

@@ -102,7 +102,7 @@ func (n *nativeTest) product(op Op) {
 	n.run(Instruction{Op: STTILECFG}, 8000, 0)
 }
 
-// encodingOf is an instruction as GNU as made it of the sample with other tiles, which are in certain bits.
+// encodingOf returns an instruction as GNU as made it of the sample with other tiles, which are in certain bits.
 func encodingOf(t *testing.T, i Instruction) []byte {
 	t.Helper()
 	for n, s := range samples() {

@@ -108,7 +108,7 @@ func isMessage(call *ast.CallExpr) bool {
 	return false
 }
 
-// parent is the i-th node from the end of the path: 0 is the node at hand itself once
+// parent returns the i-th node from the end of the path: 0 is the node at hand itself once
 // the path has it, and what it is in before.
 func (f *finder) parent(i int) ast.Node {
 	if i >= len(f.path) {
@@ -140,7 +140,7 @@ func (f *finder) replace(kind string, n ast.Node, with string) {
 	f.add(kind, n.Pos(), n.End(), with, fmt.Sprintf("`%s` to `%s`", f.source(n), with))
 }
 
-// source is the node as it is written, on one line.
+// source returns the node as it is written, on one line.
 func (f *finder) source(n ast.Node) string {
 	return strings.Join(strings.Fields(string(f.src[f.fset.Position(n.Pos()).Offset:f.fset.Position(n.End()).Offset])), " ")
 }

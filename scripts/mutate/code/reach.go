@@ -39,7 +39,7 @@ type block struct {
 	reached  bool
 }
 
-// goCommand is the go command in the copy, all modules of the workspace at hand.
+// goCommand returns the go command in the copy, all modules of the workspace at hand.
 func (m *mutator) goCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = m.root
@@ -155,7 +155,7 @@ func (m *mutator) draw() ([]mutant, error) {
 	return drawn, nil
 }
 
-// rank is the mutant's place among its kind.
+// rank returns the mutant's place among its kind.
 func (m *mutator) rank(u mutant) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, m.seed, "\t", u.key())

@@ -14,7 +14,7 @@ import (
 
 const reasonsFile = "doc/mutants.md"
 
-// row is the mutant's line in the list: place, the line of code, what is done to it,
+// row returns the mutant's line in the list: place, the line of code, what is done to it,
 // why that changes nothing.
 func row(u mutant, reason string) string {
 	var cells []string

@@ -16,7 +16,7 @@ type edit struct {
 	data  []string // lines added to the file
 }
 
-// replace is an edit of one line.
+// replace returns an edit of one line.
 func replace(line int, what, with string) edit {
 	return edit{line: line, what: what, apply: func(i int, old string) string {
 		if i == line {
@@ -200,7 +200,7 @@ func constants(lines []string, start, stop int) (list []edit) {
 	return list
 }
 
-// armConstant gives the function a table of its own, which differs at offset.
+// armConstant returns the function a table of its own, which differs at offset.
 func armConstant(lines []string, line, offset int) edit {
 	e := edit{line: line, apply: func(_ int, line string) string {
 		return strings.ReplaceAll(line, "constants<>", mutantData)

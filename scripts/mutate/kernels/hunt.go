@@ -185,7 +185,7 @@ func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (str
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// firstFailure is the name of the innermost test of those that failed first.
+// firstFailure returns the name of the innermost test of those that failed first.
 func firstFailure(out string) string {
 	name := ""
 	for _, f := range failure.FindAllStringSubmatch(out, -1) {

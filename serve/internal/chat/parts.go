@@ -51,7 +51,7 @@ func readParts(raw json.RawMessage) (parts []part, images [][]byte, err error) {
 	return parts, images, nil
 }
 
-// WithImages is a message with a text as content that has images in front of it, in the base64 of their files.
+// WithImages returns a message with a text as content that has images in front of it, in the base64 of their files.
 func WithImages(m text.Message, images []string) text.Message {
 	var parts []map[string]string
 	for _, data := range images {
@@ -67,7 +67,7 @@ func WithImages(m text.Message, images []string) text.Message {
 	return m
 }
 
-// readImage is the file in an image_url: {"url": "data:image/png;base64,..."} with a detail that changes nothing, or the URL itself.
+// readImage returns the file in an image_url: {"url": "data:image/png;base64,..."} with a detail that changes nothing, or the URL itself.
 func readImage(raw json.RawMessage) ([]byte, error) {
 	var url string
 	if json.Unmarshal(raw, &url) != nil {
@@ -82,7 +82,7 @@ func readImage(raw json.RawMessage) ([]byte, error) {
 	return wire.ImageFile(url)
 }
 
-// joined is the texts of parts, one below the other.
+// joined returns the texts of parts, one below the other.
 func joined(parts []part) string {
 	texts := make([]string, len(parts))
 	for i, p := range parts {

@@ -40,7 +40,7 @@ func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error
 // MostTokens returns the most tokens that a request may have generated for a text; 0: no limit.
 func (g *Generator) MostTokens() int { return g.engine.config.NewTokens }
 
-// MostImages is the most images of a prompt.
+// MostImages returns the most images of a prompt.
 func (g *Generator) MostImages() int { return g.engine.config.Batch }
 
 // Pieces yields the text after a prompt, which has its special tokens already if it is one that Prompt made. Errors

@@ -63,7 +63,7 @@ func newIndex(ctx context.Context, e *text.Embedder, documents []string) (*searc
 	return index, index.Add(nil, vectors.Outputs)
 }
 
-// find is the n documents that are closest to a question, by the cosines of their vectors, which have length 1.
+// find returns the n documents that are closest to a question, by the cosines of their vectors, which have length 1.
 func find(ctx context.Context, e *text.Embedder, index *search.Index, question string, n int) ([]search.Hit, error) {
 	vectors, err := e.Embed(ctx, text.Texts(question), text.EmbedOptions{Prompt: "query"})
 	if err != nil {

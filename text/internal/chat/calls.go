@@ -42,7 +42,7 @@ func (f callForm) write(messages any) (any, error) {
 	return out, nil
 }
 
-// call is a call as templates get it.
+// call returns a call as templates get it.
 func (f callForm) call(c answer.Call) any {
 	type function struct {
 		Name      string `json:"name"`

@@ -120,7 +120,7 @@ func markEnd(raw json.RawMessage) (whole string, marked json.RawMessage, err err
 	return "", nil, errors.New("no part of it has a text")
 }
 
-// cut is the prompt up to the mark.
+// cut returns the prompt up to the mark.
 func (c *continued) cut(prompt string) (string, error) {
 	mark := strings.TrimSpace(openEnd)
 	at := strings.LastIndex(prompt, mark)

@@ -79,7 +79,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// objects is the array of objects that v's JSON is; nil if it is null.
+// objects returns the array of objects that v's JSON is; nil if it is null.
 func objects(v any) ([]*object, error) {
 	raw, err := encode(v)
 	if err != nil {
@@ -103,7 +103,7 @@ func objects(v any) ([]*object, error) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// text is the string that raw is, if it is one.
+// text returns the string that raw is, if it is one.
 func text(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false

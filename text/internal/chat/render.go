@@ -26,7 +26,7 @@ func newTemplate(source string) *chatTemplate {
 	return t
 }
 
-// render is the prompt that a template makes of messages.
+// render returns the prompt that a template makes of messages.
 func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
 	messages, err := calls.write(messages)
 	if err != nil {

@@ -51,7 +51,7 @@ func New(c tokenizer.Config) *Templates {
 	return r
 }
 
-// template is the one that the options ask for.
+// template returns the one that the options ask for.
 func (c *Templates) template(o *Options) (*chatTemplate, error) {
 	t := c.named[o.Template]
 	switch {

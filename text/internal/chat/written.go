@@ -45,7 +45,7 @@ func toolText(tools []*object) (string, error) {
 	return b.String(), nil
 }
 
-// renderWritten is the prompt that a template without tools makes of messages, with the tools in the system's message.
+// renderWritten returns the prompt that a template without tools makes of messages, with the tools in the system's message.
 // Templates that have no system's message, or ignore it, get them in the first message of the user.
 func (t *chatTemplate) renderWritten(messages any, variables map[string]any, open string) (string, error) {
 	tools, _ := variables["tools"].([]*object)
@@ -102,7 +102,7 @@ func (c conversation) tell(told, role string) (conversation, error) {
 	return c, nil
 }
 
-// written is the messages with calls as texts of the assistant, and results as texts of the user.
+// written returns the messages with calls as texts of the assistant, and results as texts of the user.
 func (c conversation) written() (conversation, error) {
 	var out conversation
 	result := false // the last message has results
@@ -147,7 +147,7 @@ func (m *object) without(names ...string) *object {
 	return out
 }
 
-// writtenCalls is a message with its calls as text.
+// writtenCalls returns a message with its calls as text.
 func (m *object) writtenCalls() (*object, error) {
 	raw, ok := m.fields["tool_calls"]
 	if !ok {
@@ -178,7 +178,7 @@ func (m *object) writtenCalls() (*object, error) {
 	return m, err
 }
 
-// writtenResult is a tool's message as one of the user.
+// writtenResult returns a tool's message as one of the user.
 func (m *object) writtenResult() (*object, error) {
 	said, err := plainText(m.fields["content"])
 	if err != nil {
@@ -191,7 +191,7 @@ func (m *object) writtenResult() (*object, error) {
 	return m, err
 }
 
-// followedBy is a message with the content of a second one.
+// followedBy returns a message with the content of a second one.
 func followedBy(first, second *object) (*object, error) {
 	said, err := plainText(second.fields["content"])
 	if err != nil {
@@ -204,7 +204,7 @@ func followedBy(first, second *object) (*object, error) {
 
 var errContent = errors.New("content: want a string, or an array of parts of type text")
 
-// textParts are the parts of a content that is an array.
+// textParts returns the parts of a content that is an array.
 func textParts(content json.RawMessage) ([]*object, error) {
 	parts, err := objects(content)
 	if err != nil {
@@ -213,7 +213,7 @@ func textParts(content json.RawMessage) ([]*object, error) {
 	return parts, nil
 }
 
-// plainText is the text of a content, of parts one below the other.
+// plainText returns the text of a content, of parts one below the other.
 func plainText(content json.RawMessage) (string, error) {
 	if s, ok := text(content); ok || len(content) == 0 {
 		return s, nil
@@ -233,7 +233,7 @@ func plainText(content json.RawMessage) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// withText is a content with a text after it, or before it, and an empty line in between.
+// withText returns a content with a text after it, or before it, and an empty line in between.
 func withText(content json.RawMessage, added string, before bool) (json.RawMessage, error) {
 	s, ok := text(content)
 	switch {

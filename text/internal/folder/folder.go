@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// FS is the file system of a folder, or of the snapshot that refs/main of a
+// FS returns the file system of a folder, or of the snapshot that refs/main of a
 // folder in the hub's cache names. That of a GGUF file is a [GGUF].
 func FS(dir string) (fs.FS, error) {
 	dir = hub.Folder(dir)
@@ -87,17 +87,17 @@ func ReadJSON(fsys fs.FS, name string, into any) error {
 	return nil
 }
 
-// Errorf is an error about a folder.
+// Errorf returns an error about a folder.
 func Errorf(format string, args ...any) error {
 	return check.Errorf(fault.ErrFolder, format, args...)
 }
 
-// FileError is an error about a field of a file, or about the file itself without a field.
+// FileError returns an error about a field of a file, or about the file itself without a field.
 func FileError(file, field, value, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: file, Field: field, Value: check.Short(value), Err: fmt.Errorf(format, args...)}
 }
 
-// JSONError is an error of reading a file of JSON.
+// JSONError returns an error of reading a file of JSON.
 func JSONError(file string, err error) error {
 	var wrong *pyjson.TypeError
 	if errors.As(err, &wrong) {

@@ -59,7 +59,7 @@ func (a *arguments) more(e *env, out *args) error {
 	return nil
 }
 
-// take is the argument at place i, or by name; -1 has no place. A named
+// take returns the argument at place i, or by name; -1 has no place. A named
 // argument is taken once: rest returns what nobody took.
 func (a *args) take(i int, name string) (any, bool) {
 	if i >= 0 && i < len(a.plain) {
@@ -80,7 +80,7 @@ func (a *args) take(i int, name string) (any, bool) {
 
 func (a *args) rest(n int) ([]any, *dict) { return a.plain[min(n, len(a.plain)):], a.named }
 
-// bind gives the arguments in the order of the parameters' names; where one is
+// bind returns the arguments in the order of the parameters' names; where one is
 // missing, its default. A parameter without default has the value required.
 func (a *args) bind(what string, params ...any) ([]any, error) {
 	out := make([]any, 0, len(params)/2)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// fromGo is a Go value as the template sees it: what its JSON says. The keys
+// fromGo returns a Go value as the template sees it: what its JSON says. The keys
 // of a json.RawMessage keep their order; those of a map are sorted.
 func fromGo(v any) (any, error) {
 	var b bytes.Buffer

@@ -178,7 +178,7 @@ func (x *compareExpr) eval(e *env) (any, error) {
 	return true, nil
 }
 
-// compare is a op b for the operators of comparisons.
+// compare returns a op b for the operators of comparisons.
 func compare(op string, a, b any) (bool, error) {
 	switch op {
 	case "==":

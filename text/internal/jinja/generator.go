@@ -4,7 +4,7 @@ package jinja
 
 func noElement() (any, bool, error) { return nil, false, nil }
 
-// elements is the elements of items.
+// elements returns the elements of items.
 func elements(items []any) pull {
 	return func() (any, bool, error) {
 		if len(items) == 0 {
@@ -40,7 +40,7 @@ func (next pull) where(keep func(v any) (bool, error)) pull {
 	}
 }
 
-// deferred is a generator that is made when its first element is asked for, and
+// deferred returns a generator that is made when its first element is asked for, and
 // that has errors only then.
 func deferred(e *env, start func() (pull, error)) *generator {
 	var next pull

@@ -62,7 +62,7 @@ func bigFloat(b *big.Int) (float64, error) {
 	return f, nil
 }
 
-// integers is a op b.
+// integers returns a op b.
 func integers(op string, a, b *big.Int) (any, error) {
 	r := new(big.Int)
 	switch op {
@@ -202,7 +202,7 @@ func floats(op string, a, b float64) (any, error) {
 	return m, nil
 }
 
-// floorQuotient is a // b as Python computes it, for b that is not 0.
+// floorQuotient returns a // b as Python computes it, for b that is not 0.
 func floorQuotient(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

@@ -113,7 +113,7 @@ func (l *lexer) data(s string) {
 	}
 }
 
-// stripBefore is the text before a tag without the whitespace that the tag's
+// stripBefore returns the text before a tag without the whitespace that the tag's
 // mark, or lstrip_blocks, takes away.
 func (l *lexer) stripBefore(text, open string, mark byte) string {
 	switch {

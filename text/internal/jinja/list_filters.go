@@ -49,7 +49,7 @@ func lastFilter(v any, _ *args) (any, error) {
 	return alike(v, items[len(items)-1]), nil // the end of a text is made by its subscript
 }
 
-// getter is the function that takes attribute from an element: names and
+// getter returns the function that takes attribute from an element: names and
 // places with points between them. Without attribute it is the element.
 func getter(attr any) func(v any) (any, error) { return getterOr(attr, nil) }
 
@@ -193,7 +193,7 @@ func sumFilter(v any, a *args) (any, error) {
 	return total, nil
 }
 
-// extreme is the first of the elements that no other is op.
+// extreme returns the first of the elements that no other is op.
 func extreme(op string) filter {
 	return func(v any, a *args) (any, error) {
 		p, err := a.bind("min or max", "case_sensitive", false, "attribute", nil)

@@ -52,7 +52,7 @@ func arithmetic(op string, a, b any) (any, error) {
 	return nil, failf("unsupported operand types for %s: %s and %s", op, typeName(a), typeName(b))
 }
 
-// sequence is a sum of strings or lists, or one of them some times.
+// sequence returns a sum of strings or lists, or one of them some times.
 func sequence(op string, a, b any) (v any, ok bool, err error) {
 	if op == "*" {
 		if _, ok := asBig(a); ok {
@@ -204,7 +204,7 @@ func concat(s, t string) (any, error) {
 	return s + t, nil
 }
 
-// addMarkup is a sum of two texts one of which, at least, is marked; ok is false for other values.
+// addMarkup returns a sum of two texts one of which, at least, is marked; ok is false for other values.
 func addMarkup(a, b any) (sum any, ok bool, err error) {
 	_, markedA := a.(markup)
 	_, markedB := b.(markup)

@@ -154,7 +154,7 @@ func (p *parser) primary() (expr, error) {
 	return nil, syntaxError(t.line, "unexpected %q", t.text)
 }
 
-// number is the value of a token tInt.
+// number returns the value of a token tInt.
 func number(t token) (any, error) {
 	v, ok := parseInteger(t.text, 0)
 	if !ok {

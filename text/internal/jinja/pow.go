@@ -39,7 +39,7 @@ func floatPower(a, b float64) (float64, error) {
 
 func bigF(x float64) *big.Float { return new(big.Float).SetPrec(powBits).SetFloat64(x) }
 
-// log is the natural logarithm of x > 0: 2 atanh((f-1)/(f+1)) + n ln 2 for x = f * 2**n.
+// log returns the natural logarithm of x > 0: 2 atanh((f-1)/(f+1)) + n ln 2 for x = f * 2**n.
 func log(x *big.Float) *big.Float {
 	f := new(big.Float)
 	n := x.MantExp(f) // f is from 0.5 to 1

@@ -74,7 +74,7 @@ func (s *ifStmt) exec(e *env, out *output) (flow, error) {
 	return execAll(s.otherwise, e, out)
 }
 
-// assign gives the targets their values, unpacking v if there are several.
+// assign returns the targets their values, unpacking v if there are several.
 func assign(e *env, targets []string, single bool, v any) error {
 	if single {
 		e.set(targets[0], v)
@@ -184,7 +184,7 @@ func (s *macroStmt) exec(e *env, _ *output) (flow, error) {
 	return flowOn, nil
 }
 
-// value is the macro as a function that sees the names of e.
+// value returns the macro as a function that sees the names of e.
 func (s *macroStmt) value(e *env) function {
 	return func(a *args) (any, error) {
 		scope := e.inner()
@@ -195,7 +195,7 @@ func (s *macroStmt) value(e *env) function {
 	}
 }
 
-// bind gives the parameters their values in scope.
+// bind returns the parameters their values in scope.
 func (s *macroStmt) bind(scope *env, a *args) error {
 	for i, p := range s.params {
 		v, given := a.take(i, p)

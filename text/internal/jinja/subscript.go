@@ -56,7 +56,7 @@ func item(v, key any) (any, error) {
 	return undefined{s}, err
 }
 
-// index is a place in n elements, which may be counted from the end.
+// index returns a place in n elements, which may be counted from the end.
 func index(key any, n int) (int, bool) {
 	i, ok := asInt(key)
 	if i < 0 {

@@ -42,7 +42,7 @@ type (
 	bigKey   string
 )
 
-// hashable is the key under which equal values meet.
+// hashable returns the key under which equal values meet.
 func hashable(k any) (any, error) {
 	switch v := k.(type) {
 	case nil, string, int64:
@@ -211,7 +211,7 @@ func truth(v any) bool {
 	return true
 }
 
-// iterate is the elements of v, all that a generator has left.
+// iterate returns the elements of v, all that a generator has left.
 func iterate(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *generator:
@@ -254,7 +254,7 @@ func length(v any) (int64, error) {
 // markup is Python's Markup, which is a str.
 type markup string
 
-// asText is a string, marked or not.
+// asText returns a string, marked or not.
 func asText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -284,7 +284,7 @@ type pull func() (v any, ok bool, err error)
 // template that uses one twice finds it empty the second time, as in Python.
 type generator struct{ next pull }
 
-// drain is the elements that are left.
+// drain returns the elements that are left.
 func (next pull) drain() ([]any, error) {
 	var items []any
 	for {

@@ -16,7 +16,7 @@ type Lane struct {
 	had    int       // prompts so far; the oldest of recent is at their number
 }
 
-// common is the most tokens that a prompt begins with as an earlier one does.
+// common returns the most tokens that a prompt begins with as an earlier one does.
 func (l *Lane) common(prompt []int) (most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *Lane) prompts() int {
 // Lanes are all replicas of a decoder.
 type Lanes []*Lane
 
-// For is the lane for a prompt: the one with the fewest texts, and of several such lanes the one that had the fewest prompts. A lane
+// For returns the lane for a prompt: the one with the fewest texts, and of several such lanes the one that had the fewest prompts. A lane
 // that had a prompt with the same beginning is preferred if it may keep keys and values for more than half of this prompt, and has
 // at most twice as many texts plus one.
 func (all Lanes) For(prompt []int) *Lane {
@@ -76,7 +76,7 @@ func (all Lanes) For(prompt []int) *Lane {
 	return best
 }
 
-// Stats are the counts of all schedulers together.
+// Stats returns the counts of all schedulers together.
 func (all Lanes) Stats() (s generation.Stats) {
 	for _, l := range all {
 		s = added(s, l.Scheduler.Stats())
@@ -84,7 +84,7 @@ func (all Lanes) Stats() (s generation.Stats) {
 	return s
 }
 
-// added are the counts of two schedulers together.
+// added returns the counts of two schedulers together.
 func added(a, b generation.Stats) generation.Stats {
 	return generation.Stats{
 		Waiting: a.Waiting + b.Waiting, Running: a.Running + b.Running, Prefixes: a.Prefixes + b.Prefixes, PageBytes: a.PageBytes + b.PageBytes,

@@ -27,7 +27,7 @@ type page struct {
 	err      error
 }
 
-// wanting is the call to tokenise texts of, or nil: the one that is due first, as long as the
+// wanting returns the call to tokenise texts of, or nil: the one that is due first, as long as the
 // next batch has room for more of it, or if too few tokens wait.
 func (q *Queue) wanting() *Call {
 	var idle, any *Call // due first, with texts left: of which none are being tokenised, of all

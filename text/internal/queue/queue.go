@@ -76,7 +76,7 @@ func (q *Queue) threads() (n int) {
 	return n
 }
 
-// used are the threads that are busy.
+// used returns the threads that are busy.
 func (q *Queue) used() (n int) {
 	for _, r := range q.Replicas {
 		n += r.used
@@ -84,7 +84,7 @@ func (q *Queue) used() (n int) {
 	return n
 }
 
-// idlest is the replica with the most free threads, the first of several; nil if no thread is free.
+// idlest returns the replica with the most free threads, the first of several; nil if no thread is free.
 func (q *Queue) idlest() (best *Replica) {
 	free := 0
 	for _, r := range q.Replicas {

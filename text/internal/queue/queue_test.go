@@ -55,7 +55,7 @@ func (g *gate) idle(t *testing.T) {
 	t.Error("threads are busy without calls")
 }
 
-// wordText is a text of n words, each a token.
+// wordText returns a text of n words, each a token.
 func wordText(n int) string { return strings.Repeat("the ", n) }
 
 func (g *gate) compute(_ *models.Workspace, in models.Tokens, result func(int, []float32)) error {

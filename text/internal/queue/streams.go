@@ -35,7 +35,7 @@ func (q *Queue) waits() waiting {
 	return w
 }
 
-// most is the most tokens of a batch of one call.
+// most returns the most tokens of a batch of one call.
 func (w waiting) most() int { return replica.StreamTokens(w.threads, w.batchTokens) }
 
 // single is on how many of the free threads the next batch is computed while there is one call, and its most tokens. The call

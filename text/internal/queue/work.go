@@ -105,7 +105,7 @@ func (q *Queue) work(r *Replica, j job) {
 // shortTexts is for how many bytes of texts that are being tokenised a batch waits: milliseconds.
 const shortTexts = 1 << 17
 
-// take is the next job of a replica, or nil: an item, or a page where tokens are wanted, or a batch.
+// take returns the next job of a replica, or nil: an item, or a page where tokens are wanted, or a batch.
 func (q *Queue) take(r *Replica) job {
 	if r.used == r.Threads {
 		return nil

@@ -153,7 +153,7 @@ func (s *Settings) account(fields map[string]json.RawMessage, warn func(warning 
 	return nil
 }
 
-// Errorf is an error about a field of the file.
+// Errorf returns an error about a field of the file.
 func (s *Settings) Errorf(field string, value any, format string, args ...any) error {
 	return folder.FileError(s.File, field, fmt.Sprint(value), format, args...)
 }
@@ -236,7 +236,7 @@ func (s *Settings) check(vocab int) error {
 	return token("forced_eos_token_id", s.ForcedEOS...)
 }
 
-// ForcedAt is the token that old configurations of speech have at a place of the prompt, or
+// ForcedAt returns the token that old configurations of speech have at a place of the prompt, or
 // -1; the newer fields go before them.
 func (s *Settings) ForcedAt(place int) int {
 	for _, f := range s.Forced {
@@ -255,7 +255,7 @@ func (s *Settings) biased() [][]int {
 	return words
 }
 
-// Or is a setting, or what holds without one.
+// Or returns a setting, or what holds without one.
 func Or[T any](p *T, without T) T {
 	if p == nil {
 		return without

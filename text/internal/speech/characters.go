@@ -148,7 +148,7 @@ func (h *heardCharacters) End() {}
 
 func (h *heardCharacters) All() []Segment { return h.all }
 
-// Write is the text of characters.
+// Write returns the text of characters.
 func (c *Characters) Write(all []Segment) string {
 	text := joined(all)
 	if c.lower {
@@ -160,7 +160,7 @@ func (c *Characters) Write(all []Segment) string {
 	return text
 }
 
-// Complete is the characters of words that end before the last space, whose text is the same whatever comes next. With cleanUp
+// Complete returns the characters of words that end before the last space, whose text is the same whatever comes next. With cleanUp
 // there are none, since Write then changes words by what follows them.
 func (c *Characters) Complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0 && !c.cleanUp; i-- {
@@ -188,7 +188,7 @@ func (c *Characters) Words(characters []Segment) []Segment {
 	return all
 }
 
-// joined is the text of characters.
+// joined returns the text of characters.
 func joined(characters []Segment) string {
 	var b strings.Builder
 	for _, c := range characters {

@@ -59,7 +59,7 @@ type normalized struct {
 	PreEmphasis float64 `json:"preemphasis"`
 }
 
-// check is the error of a field that says something else than what models.NormalizedLogMel computes, for a model that takes so many bins.
+// check returns the error of a field that says something else than what models.NormalizedLogMel computes, for a model that takes so many bins.
 func (s *normalized) check(bins int) error {
 	if err := wants([]size{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 512}, {"win_length", s.Window, 400}, {"feature_size", s.Bins, bins}}); err != nil {
 		return err
@@ -76,7 +76,7 @@ type size struct {
 	have, want int
 }
 
-// wants is the error of the first field that does not say what the model takes.
+// wants returns the error of the first field that does not say what the model takes.
 func wants(sizes []size) error {
 	for _, x := range sizes {
 		if x.have != x.want {

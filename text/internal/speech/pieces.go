@@ -46,7 +46,7 @@ func (f Folder) Pieces(audio models.AudioEncoder, t *tokenizer.Tokenizer, blank 
 	return p, nil
 }
 
-// Features is the spectrogram of samples that the model takes, [bins, frames], and the number of its frames.
+// Features returns the spectrogram of samples that the model takes, [bins, frames], and the number of its frames.
 func (p *Pieces) Features(samples []float32) ([]float32, int, error) {
 	features, err := models.NormalizedLogMel(samples, p.bins)
 	return features, len(features) / p.bins, err
@@ -98,7 +98,7 @@ func (h *HeardPieces) End() {
 
 func (h *HeardPieces) All() []Segment { return h.all }
 
-// Write is the text of pieces.
+// Write returns the text of pieces.
 func (p *Pieces) Write(all []Segment) string {
 	var b strings.Builder
 	for _, s := range all {
@@ -107,7 +107,7 @@ func (p *Pieces) Write(all []Segment) string {
 	return b.String()
 }
 
-// Complete is the pieces of words that end before the last space, whose text is the same whatever comes next.
+// Complete returns the pieces of words that end before the last space, whose text is the same whatever comes next.
 func (p *Pieces) Complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0; i-- {
 		if strings.HasPrefix(all[i].Text, " ") {

@@ -20,7 +20,7 @@ const (
 	framesPerTime   = 2 // from one timestamp to the next
 )
 
-// Split is the segments of tokens, and how many of n frames they are about. Tokens from r.First on are timestamps; said is the
+// Split returns the segments of tokens, and how many of n frames they are about. Tokens from r.First on are timestamps; said is the
 // text of tokens. A segment ends where two timestamps follow each other.
 func (r *Timestamps) Split(tokens []int, n int, said func(tokens []int) string) ([]Segment, int) {
 	first := r.First

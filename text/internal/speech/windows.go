@@ -20,7 +20,7 @@ type windows struct {
 	stride int                   // samples at each end of a window whose hidden states are dropped
 }
 
-// windowsOf is the windows of a length in samples of a model with a hidden state every step samples, and as many of samples as rows says.
+// windowsOf returns the windows of a length in samples of a model with a hidden state every step samples, and as many of samples as rows says.
 func windowsOf(step, length int, rows func(samples int) int) windows {
 	w := windows{rows: rows, step: step}
 	if step > 0 {
@@ -30,7 +30,7 @@ func windowsOf(step, length int, rows func(samples int) int) windows {
 	return w
 }
 
-// whole is the multiple of step that is next to a number of samples.
+// whole returns the multiple of step that is next to a number of samples.
 func whole(samples, step int) int { return (samples + step/2) / step * step }
 
 // fit reports whether windows leave hidden states, and miss none: the last ones of a window hear beyond its end, which must be no

@@ -19,7 +19,7 @@ type Stream struct {
 	stopped string
 }
 
-// New is a stream whose text ends before the first of the stop strings. Of special tokens, the text has only the markers.
+// New returns a stream whose text ends before the first of the stop strings. Of special tokens, the text has only the markers.
 func New(t *tokenizer.Tokenizer, stop, markers []string) *Stream {
 	if len(markers) == 0 {
 		return &Stream{decoded: t.Stream(true), stop: stop}
@@ -47,7 +47,7 @@ func (s *Stream) Add(token int) (text string, stopped bool) {
 	return text[:n], false
 }
 
-// Stopped is the stop string that ended the text, "" if none did.
+// Stopped returns the stop string that ended the text, "" if none did.
 func (s *Stream) Stopped() string { return s.stopped }
 
 // Rest is what was held back when there are no more tokens, up to a stop string.
@@ -56,7 +56,7 @@ func (s *Stream) Rest() string {
 	return text
 }
 
-// next is the text that has not gone out, with a piece, or what of it comes before a stop string.
+// next returns the text that has not gone out, with a piece, or what of it comes before a stop string.
 func (s *Stream) next(piece string) (text string, stopped bool) {
 	text = s.held + piece
 	first := len(text)
@@ -68,7 +68,7 @@ func (s *Stream) next(piece string) (text string, stopped bool) {
 	return text[:first], stopped
 }
 
-// certain is the length of text without an end that may begin a stop string.
+// certain returns the length of text without an end that may begin a stop string.
 func (s *Stream) certain(text string) int {
 	n := len(text)
 	for _, stop := range s.stop {

@@ -65,7 +65,7 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 	return f.image(data)
 }
 
-// formatOf is the format of a file of at most maxPixels pixels, and their number, as its header says.
+// formatOf returns the format of a file of at most maxPixels pixels, and their number, as its header says.
 func formatOf(data []byte, maxPixels int) (f *format, pixels int, err error) {
 	for i := range formats {
 		f := &formats[i]
@@ -97,7 +97,7 @@ func (f *format) image(data []byte) (*RGB, error) {
 	return oriented(m, exif, xmp), nil
 }
 
-// sizeBy is the size that a header says, read by a function of the form that those of package
+// sizeBy returns the size that a header says, read by a function of the form that those of package
 // image have.
 func sizeBy(config func(r io.Reader) (image.Config, error)) func(data []byte) (w, h int, err error) {
 	return func(data []byte) (w, h int, err error) {
@@ -160,7 +160,7 @@ func eachPixel(img image.Image, rgb func(c color.Color) (r, g, b uint8)) *RGB {
 	return out
 }
 
-// opaque is a colour without its transparency; of 16 bits the high byte counts.
+// opaque returns a colour without its transparency; of 16 bits the high byte counts.
 func opaque(c color.Color) (r, g, b uint8) {
 	switch c := c.(type) {
 	case color.NRGBA:

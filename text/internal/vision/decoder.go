@@ -13,7 +13,7 @@ type Decoder struct {
 	left   sync.Cond // an image has left; its lock is mu
 }
 
-// NewDecoder is a decoder for images of at most some pixels.
+// NewDecoder returns a decoder for images of at most some pixels.
 func NewDecoder(maxPixels int) *Decoder {
 	d := &Decoder{MaxPixels: maxPixels}
 	d.left.L = &d.mu

@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// greyPNG is the file of an image.
+// greyPNG returns the file of an image.
 func greyPNG(t *testing.T, w, h int) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -41,7 +41,7 @@ func gifFrame(data []byte) (flags, transparent int, err error) {
 	return flags, transparent, nil
 }
 
-// gifSize is the size of the canvas.
+// gifSize returns the size of the canvas.
 func gifSize(data []byte) (w, h int, err error) {
 	if _, _, err := gifFrame(data); err != nil {
 		return 0, 0, err

@@ -85,7 +85,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	}
 }
 
-// jpegSize is the size that a frame's header says.
+// jpegSize returns the size that a frame's header says.
 func jpegSize(data []byte) (w, h int, err error) {
 	j := &jpegFile{data: data[2:]}
 	for {
@@ -101,7 +101,7 @@ func jpegSize(data []byte) (w, h int, err error) {
 	}
 }
 
-// next is the next marker and what belongs to it. An image that is cut off
+// next returns the next marker and what belongs to it. An image that is cut off
 // ends where it does, as libjpeg has it.
 func (j *jpegFile) next() (byte, []byte, error) {
 	for len(j.data) >= 2 && (j.data[0] != 0xff || j.data[1] == 0 || j.data[1] == 0xff) {

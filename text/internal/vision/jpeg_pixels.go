@@ -43,7 +43,7 @@ func transform(x []int32, stride int, shift uint) {
 	}
 }
 
-// plane is the samples of a component, [h8*8, w*8].
+// plane returns the samples of a component, [h8*8, w*8].
 func (c *component) plane(quant *[64]int32) []uint8 {
 	stride := c.w * 8
 	out := make([]uint8, stride*c.h8*8)
@@ -114,7 +114,7 @@ type coarse struct {
 	row          []int32 // of the image
 }
 
-// coarse is a component's samples.
+// coarse returns a component's samples.
 func (j *jpegFile) coarse(c *component) (coarse, error) {
 	p := coarse{stride: c.w * 8, across: j.hMax / c.h, down: j.vMax / c.v}
 	if p.across*c.h != j.hMax || p.down*c.v != j.vMax || p.across > 2 || p.down > 2 {

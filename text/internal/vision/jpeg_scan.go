@@ -29,7 +29,7 @@ func (b *bits) read(n int) int32 {
 	return int32(b.acc>>b.n) & (1<<n - 1)
 }
 
-// code is the value of the next code.
+// code returns the value of the next code.
 func (b *bits) code(t *huffman) (uint8, error) {
 	code := int32(0)
 	for length := 1; length <= 16; length++ {
@@ -41,7 +41,7 @@ func (b *bits) code(t *huffman) (uint8, error) {
 	return 0, jpegError("a code that no table has")
 }
 
-// signed is a number of n bits, the lower half of which are negative.
+// signed returns a number of n bits, the lower half of which are negative.
 func (b *bits) signed(n int) int32 {
 	if n == 0 {
 		return 0

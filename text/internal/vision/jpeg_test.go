@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// flatJPEG is a JPEG file of one colour, whose three components, Y, Cb and Cr, have the given
+// flatJPEG returns a JPEG file of one colour, whose three components, Y, Cb and Cr, have the given
 // sampling factors, across and down.
 func flatJPEG(w, h int, factors [3][2]int) []byte {
 	segment := func(marker byte, body ...byte) []byte {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// oriented is the image as one should see it: turned by the orientation in its Exif data
+// oriented returns the image as one should see it: turned by the orientation in its Exif data
 // or, without one there, in XMP.
 func oriented(m *RGB, exif, xmp []byte) *RGB {
 	o := exifOrientation(exif)
@@ -90,7 +90,7 @@ func exifOrientation(data []byte) int {
 	return -1
 }
 
-// jpegNotes are the Exif data and the XMP before a JPEG file's first scan.
+// jpegNotes returns the Exif data and the XMP before a JPEG file's first scan.
 func jpegNotes(data []byte) (exif, xmp []byte) {
 	for at := 2; at+4 <= len(data) && data[at] == 0xff; {
 		marker := data[at+1]
@@ -115,7 +115,7 @@ func jpegNotes(data []byte) (exif, xmp []byte) {
 	return exif, xmp
 }
 
-// pngNotes are the same of a PNG file; XMP that is compressed counts for nothing.
+// pngNotes returns the same of a PNG file; XMP that is compressed counts for nothing.
 func pngNotes(data []byte) (exif, xmp []byte) {
 	for data = data[8:]; len(data) >= 12; {
 		n := int64(binary.BigEndian.Uint32(data))
@@ -136,5 +136,5 @@ func pngNotes(data []byte) (exif, xmp []byte) {
 	return exif, xmp
 }
 
-// tiffNotes is a TIFF file itself, which Exif data are in the form of.
+// tiffNotes returns a TIFF file itself, which Exif data are in the form of.
 func tiffNotes(data []byte) (exif, xmp []byte) { return data, nil }

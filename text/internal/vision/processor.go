@@ -220,7 +220,7 @@ func truthy(text json.RawMessage) bool {
 	return len(text) > 0 && !slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(text))
 }
 
-// Size is the width and height of what Pixels makes, if all images get the
+// Size returns the width and height of what Pixels makes, if all images get the
 // same; else 0.
 func (p *Processor) Size() (w, h int) {
 	if p.crop {
@@ -232,7 +232,7 @@ func (p *Processor) Size() (w, h int) {
 	return 0, 0
 }
 
-// flexibleSize is the size of an image of w times h, enlarged or reduced to whole patches, as many as are allowed.
+// flexibleSize returns the size of an image of w times h, enlarged or reduced to whole patches, as many as are allowed.
 func (p *Processor) flexibleSize(w, h int) (int, int) {
 	scaled := func(scale float64, size int) int {
 		return max(int(math.Ceil(float64(size)*scale/float64(p.patch)))*p.patch, p.patch)
@@ -250,10 +250,10 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 	return scaled(least, w), scaled(least, h)
 }
 
-// Square is the number of pixels on each side of what becomes a token, 0 where images become no tokens.
+// Square returns the number of pixels on each side of what becomes a token, 0 where images become no tokens.
 func (p *Processor) Square() int { return p.patch * p.pool }
 
-// squaresSize is the size of an image of w times h in whole squares, of about the same shape and of no more patches than are allowed.
+// squaresSize returns the size of an image of w times h in whole squares, of about the same shape and of no more patches than are allowed.
 func (p *Processor) squaresSize(w, h int) (int, int) {
 	side := p.Square()
 	factor := math.Sqrt(float64(p.patches*p.patch*p.patch) / (float64(w) * float64(h)))
@@ -268,7 +268,7 @@ func (p *Processor) squaresSize(w, h int) (int, int) {
 	return across * side, down * side
 }
 
-// Pixels is the pixel_values of an image, [3, h, w].
+// Pixels returns the pixel_values of an image, [3, h, w].
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	if p.unrounded && p.resize {
 		return p.unroundedPixels(m)

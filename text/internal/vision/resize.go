@@ -58,7 +58,7 @@ type window[T int32 | float64] struct {
 	weights []T
 }
 
-// fractions are the windows of out pixels of in ones, whose weights add up to 1.
+// fractions returns the windows of out pixels of in ones, whose weights add up to 1.
 func fractions(f Filter, in, out int) []window[float64] {
 	k := kernels[f]
 	scale := float64(in) / float64(out)
@@ -171,7 +171,7 @@ func (m *RGB) nearest(w, h int) *RGB {
 	return out
 }
 
-// places are the nearest of in pixels for each of out; sums of float64, since
+// places returns the nearest of in pixels for each of out; sums of float64, since
 // where two are as near it is their rounding that decides.
 func places(in, out int) []int {
 	step := float64(in) / float64(out)
@@ -183,7 +183,7 @@ func places(in, out int) []int {
 	return all
 }
 
-// CenterCrop is the w by h pixels in the middle of m, which is black outside.
+// CenterCrop returns the w by h pixels in the middle of m, which is black outside.
 func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, w, h)

@@ -60,7 +60,7 @@ func (s sides) usable() bool {
 	return s.shortest > 0 || s.height > 0 && s.width > 0 || s.maxHeight > 0 && s.maxWidth > 0
 }
 
-// of is the size of an image of w times h pixels, as transformers rounds it.
+// of returns the size of an image of w times h pixels, as transformers rounds it.
 func (s sides) of(w, h int) (width, height int) {
 	switch {
 	case s.shortest > 0 && s.longest > 0:
@@ -76,7 +76,7 @@ func (s sides) of(w, h int) (width, height int) {
 	return s.width, s.height
 }
 
-// bounded is the size whose shorter side is as wanted, unless the longer one would be too long.
+// bounded returns the size whose shorter side is as wanted, unless the longer one would be too long.
 func (s sides) bounded(w, h int) (width, height int) {
 	short, exact := s.shortest, float64(s.shortest)
 	if least, most := float64(min(w, h)), float64(max(w, h)); most/least*exact > float64(s.longest) {

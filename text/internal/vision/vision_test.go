@@ -32,7 +32,7 @@ func decodeFile(t testing.TB, name string) *RGB {
 	return m
 }
 
-// difference is the largest of two images' samples.
+// difference returns the largest of two images' samples.
 func difference(a, b []uint8) (most int) {
 	for i, v := range a {
 		most = max(most, int(v)-int(b[i]), int(b[i])-int(v))

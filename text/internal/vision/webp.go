@@ -68,13 +68,13 @@ func spread(dst []int32, near, far []uint8, n int) {
 	put(2*n-1, (3*int32(near[n-1])+int32(far[n-1])+2)>>2)
 }
 
-// studio is the conversion of ITU-R BT.601 with brightness from 16 to 235, in fixed point.
+// studio returns the conversion of ITU-R BT.601 with brightness from 16 to 235, in fixed point.
 func studio(y, u, v int32) (r, g, b uint8) {
 	l := y * 19077 >> 8
 	return clip8((l + v*26149>>8 - 14234) >> 6), clip8((l - u*6419>>8 - v*13320>>8 + 8708) >> 6), clip8((l + u*33050>>8 - 17685) >> 6)
 }
 
-// webpNotes are the chunks of a WebP file that may note an orientation.
+// webpNotes returns the chunks of a WebP file that may note an orientation.
 func webpNotes(data []byte) (exif, xmp []byte) {
 	for at := 12; at+8 <= len(data); {
 		size := int(binary.LittleEndian.Uint32(data[at+4:]))

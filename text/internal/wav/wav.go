@@ -184,7 +184,7 @@ func wavSample(format, bits uint16) func(b []byte) float64 {
 	return nil
 }
 
-// aLaw is a sample of G.711's A-law as one of 16 bits.
+// aLaw returns a sample of G.711's A-law as one of 16 bits.
 func aLaw(b byte) float64 {
 	b ^= 0x55
 	size := int(b&15)<<4 + 8
@@ -197,7 +197,7 @@ func aLaw(b byte) float64 {
 	return float64(size)
 }
 
-// muLaw is a sample of G.711's mu-law as one of 16 bits.
+// muLaw returns a sample of G.711's mu-law as one of 16 bits.
 func muLaw(b byte) float64 {
 	const bias = 0x84
 	b = ^b

@@ -101,7 +101,7 @@ func encodeSample(b []byte, format, bits uint16, x float64) []byte {
 	return append(b, all[4-bits/8:]...)
 }
 
-// tone is a second channel's half of a tone and the other half, whose mean is the tone.
+// tone returns a second channel's half of a tone and the other half, whose mean is the tone.
 func tone(i int) (left, right, mean float64) {
 	mean = 0.4 * math.Sin(float64(i)/9)
 	return mean + 0.1, mean - 0.1, mean

@@ -65,7 +65,7 @@ func (h How) Splitter() Splitter {
 	return s
 }
 
-// Longest is the most bytes of a text that matter, 0 for all: what is cut off is not tokenised far beyond the limit.
+// Longest returns the most bytes of a text that matter, 0 for all: what is cut off is not tokenised far beyond the limit.
 func (s *Splitter) Longest() int {
 	if s.limit == 0 || s.refuse || s.options.Overflow {
 		return 0
@@ -73,7 +73,7 @@ func (s *Splitter) Longest() int {
 	return 8 * s.limit
 }
 
-// Split gives the windows of a text. Errors name it by its number.
+// Split returns the windows of a text. Errors name it by its number.
 func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	if text.IDs != nil {
 		return []*tokenizer.Encoding{OfIDs(text.IDs)}, nil
@@ -97,13 +97,13 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }
 
-// Counting is a tokenizer that says which texts have more tokens than limit, by Cut. It stops early in those that are far
+// Counting returns a tokenizer that says which texts have more tokens than limit, by Cut. It stops early in those that are far
 // longer.
 func Counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
 	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
 }
 
-// Count is the number of tokens of a text of which some were cut off, in words.
+// Count returns the number of tokens of a text of which some were cut off, in words.
 func Count(e *tokenizer.Encoding) string {
 	if e.CutMore {
 		return fmt.Sprintf("over %d", len(e.IDs)+e.Cut)
@@ -111,7 +111,7 @@ func Count(e *tokenizer.Encoding) string {
 	return fmt.Sprint(len(e.IDs) + e.Cut)
 }
 
-// OfIDs is the window of tokens that a caller gives by their ids.
+// OfIDs returns the window of tokens that a caller gives by their ids.
 func OfIDs(ids []int) *tokenizer.Encoding {
 	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
 	for i := range e.Attention {
@@ -120,7 +120,7 @@ func OfIDs(ids []int) *tokenizer.Encoding {
 	return e
 }
 
-// Tokens is a batch of windows as models take it, without padding.
+// Tokens returns a batch of windows as models take it, without padding.
 func Tokens(batch []*tokenizer.Encoding) models.Tokens {
 	lengths := make([]int, len(batch))
 	types, hidden := false, false

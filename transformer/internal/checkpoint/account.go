@@ -67,7 +67,7 @@ func New(w Weights) Scope {
 	return Scope{account: a}
 }
 
-// At is the scope within s of the names that begin with prefix.
+// At returns the scope within s of the names that begin with prefix.
 func (s Scope) At(prefix string) Scope {
 	s.Prefix += prefix
 	return s
@@ -84,7 +84,7 @@ func (s Scope) PackMany(choose func(name string, held kernels.Format, table bool
 	s.many = choose
 }
 
-// packed is the format to hold a weight in. A table of 16 bits to which something was added counts as
+// packed returns the format to hold a weight in. A table of 16 bits to which something was added counts as
 // one of float32: its vectors are what a model with the adapter beside it computes.
 func (s Scope) packed(name string, table bool) kernels.Format {
 	stored := s.format(name)
@@ -114,10 +114,10 @@ func (s Scope) Ignore(patterns ...string) {
 // Cut notes that parts of the model were not made, which did not ask for their tensors.
 func (s Scope) Cut() { s.cut = true }
 
-// Name is the scope's prefix, without the dot that joins it to its tensors.
+// Name returns the scope's prefix, without the dot that joins it to its tensors.
 func (s Scope) Name() string { return strings.TrimRight(s.Prefix, ".") }
 
-// lookup is the checkpoint's name for one of the model. BERT's first checkpoints
+// lookup returns the checkpoint's name for one of the model. BERT's first checkpoints
 // call weight and bias of a normalization gamma and beta.
 func (s Scope) lookup(name string) string {
 	name = s.Prefix + name
@@ -157,7 +157,7 @@ func (s Scope) Fail(err error) bool {
 	return err != nil
 }
 
-// Errors is the number of things that were wrong, each of which means that there will be no
+// Errors returns the number of things that were wrong, each of which means that there will be no
 // model.
 func (s Scope) Errors() int { return s.err.count() }
 
@@ -200,7 +200,7 @@ func (s Scope) find(name string, shape ...int) (data []float32, ok bool) {
 	return nil, err == nil
 }
 
-// elements is the data that find gives for a tensor that is known to be there.
+// elements returns the data that find gives for a tensor that is known to be there.
 func (s Scope) elements(name string, shape ...int) []float32 {
 	src, stored := s.source(name)
 	if _, piecewise := src.(Reader); piecewise {
@@ -253,7 +253,7 @@ func (s Scope) format(name string) kernels.Format {
 	return kernels.FormatF32
 }
 
-// Tensor is the elements of the named tensor, in row-major order. They belong to
+// Tensor returns the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a Map.
 func (s Scope) Tensor(name string, shape ...int) []float32 {
 	s.noneBeside(name)

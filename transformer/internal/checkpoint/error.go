@@ -65,7 +65,7 @@ func (e *LoadError) Unwrap() []error {
 	return errs
 }
 
-// count is the number of things wrong.
+// count returns the number of things wrong.
 func (e *LoadError) count() int {
 	return len(e.Missing) + len(e.Misshapen) + len(e.LeftOver) + len(e.other)
 }

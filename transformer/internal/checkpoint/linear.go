@@ -25,7 +25,7 @@ type Part struct {
 	Step             int
 }
 
-// row is the place of one of the part's rows among all of its tensor; a part that is not complete has a Step of 0 for 1.
+// row returns the place of one of the part's rows among all of its tensor; a part that is not complete has a Step of 0 for 1.
 func (p *Part) row(i int) int { return p.Item*p.Of + p.From + i*max(p.Step, 1) }
 
 // complete fills in what 0 stands for. It returns whether the rows are there.
@@ -78,7 +78,7 @@ type Matrix struct {
 // are generated at a time mostly, and few enough for prompts.
 const ManyRows = 64
 
-// For is the copy for products of some rows.
+// For returns the copy for products of some rows.
 func (m *Matrix) For(rows int) *kernels.PackedB {
 	if m.many != nil && rows >= ManyRows {
 		return m.many.PackedB
@@ -91,7 +91,7 @@ func (m *Matrix) Is(in, out int) bool {
 	return m != nil && m.PackedB != nil && m.K() == in && m.N() == out
 }
 
-// Stacked is the weight, [rows of all parts, in], and the bias of the linear layer whose
+// Stacked returns the weight, [rows of all parts, in], and the bias of the linear layer whose
 // output is that of several side by side; nil if something is wrong.
 func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []float32) {
 	out, complete := 0, true
@@ -367,7 +367,7 @@ func (s Scope) readRows(dst []float32, in, from int, parts []Part, data [][]floa
 	})
 }
 
-// columns is a function that sets dst to one row of the parts after the other, where weights are stored transposed,
+// columns returns a function that sets dst to one row of the parts after the other, where weights are stored transposed,
 // [in, out].
 func (s Scope) columns(in int, parts []Part, data [][]float32) func(dst []float32) {
 	var whole []float32

@@ -186,7 +186,7 @@ func (s Scope) addTransposed(dst []float32, name string, from int) {
 	}
 }
 
-// unused are the names of what was added to tensors that no part of the model asked for.
+// unused returns the names of what was added to tensors that no part of the model asked for.
 func (a *account) unused() (names []string) {
 	for tensor, list := range a.added {
 		for _, d := range list {

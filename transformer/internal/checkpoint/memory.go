@@ -57,7 +57,7 @@ func (s Scope) packs(in int, parts []Part, weight *Matrix) {
 	}
 }
 
-// Bytes is the memory of all that the checkpoint's scopes handed out: once Finish has returned, and the most while it
+// Bytes returns the memory of all that the checkpoint's scopes handed out: once Finish has returned, and the most while it
 // reads. choose is in the place of what Pack was given; nil: what that was.
 func (s Scope) Bytes(choose Choice) (held, peak int64) {
 	if choose != nil {
@@ -83,7 +83,7 @@ func (s Scope) Bytes(choose Choice) (held, peak int64) {
 	return held, held + int64(runtime.GOMAXPROCS(0))*s.memory.buffer
 }
 
-// bytes is the memory of a table.
+// bytes returns the memory of a table.
 func (u *unread) bytes() int64 {
 	n := int64(u.rows) * int64(u.dim)
 	switch format := u.format(); {

@@ -78,7 +78,7 @@ func (f file) Read(dst []float32, name string, from int) error {
 	return f.ReadFloat32(dst, name, from)
 }
 
-// FromSafetensors is the tensors of a safetensors file.
+// FromSafetensors returns the tensors of a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader {
 	formats := map[safetensors.DType]kernels.Format{safetensors.BF16: kernels.FormatBF16, safetensors.F16: kernels.FormatF16}
 	return byteFile{file{f, func(name string) ([]int, kernels.Format, bool) {
@@ -98,7 +98,7 @@ func (f byteFile) Integers(name string) bool {
 	return info.DType == safetensors.I8 || info.DType == safetensors.I64
 }
 
-// DType is the type of a tensor's elements in the file.
+// DType returns the type of a tensor's elements in the file.
 func (f byteFile) DType(name string) safetensors.DType {
 	info, _ := f.safetensors.Info(name)
 	return info.DType
@@ -115,7 +115,7 @@ func (f byteFile) ReadBlocks(dst []byte, name string, from int) error {
 	return f.safetensors.ReadData(dst, name, from)
 }
 
-// FromPyTorch is the tensors of a file that torch.save wrote.
+// FromPyTorch returns the tensors of a file that torch.save wrote.
 func FromPyTorch(f *pytorch.File) Reader {
 	formats := map[pytorch.DType]kernels.Format{"bfloat16": kernels.FormatBF16, "float16": kernels.FormatF16}
 	return blockFile{file{f, func(name string) ([]int, kernels.Format, bool) {
@@ -134,7 +134,7 @@ var ggufFormats = map[gguf.Type]kernels.Format{
 	gguf.MXFP4: kernels.FormatMXFP4, gguf.IQ4_NL: kernels.FormatIQ4_NL, gguf.IQ4_XS: kernels.FormatIQ4_XS, gguf.Q3_K: kernels.FormatQ3_K,
 }
 
-// FromGGUF is the tensors of a GGUF file, also in their blocks.
+// FromGGUF returns the tensors of a GGUF file, also in their blocks.
 func FromGGUF(f *gguf.File) Reader {
 	return blockFile{file{f, func(name string) ([]int, kernels.Format, bool) {
 		info, ok := f.Info(name)
@@ -177,7 +177,7 @@ func (m Map) Tensor(name string, shape ...int) ([]float32, error) {
 	return t.Data, nil
 }
 
-// Random is a source of made-up weights of any name and shape, for trying out
+// Random returns a source of made-up weights of any name and shape, for trying out
 // and timing models: uniform within 1/sqrt(n) of 0 for rows of length n, as
 // torch.nn.Linear starts, and within 0.1 of 1 for one-dimensional tensors that
 // are not biases. The same seed and name give the same numbers.

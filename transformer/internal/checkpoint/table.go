@@ -24,12 +24,12 @@ type Table struct {
 	packed    Matrix // or as the columns of this
 }
 
-// NewTable is the table with vectors, [rows, dim], which it keeps.
+// NewTable returns the table with vectors, [rows, dim], which it keeps.
 func NewTable(rows, dim int, vectors []float32) *Table {
 	return &Table{rows: rows, dim: dim, wide: vectors}
 }
 
-// Table is the tensor weight, [rows, dim]. Its vectors are there once Finish has returned. A tensor that the checkpoint lacks
+// Table returns the tensor weight, [rows, dim]. Its vectors are there once Finish has returned. A tensor that the checkpoint lacks
 // is missing unless a projection that is tied to the table has it.
 func (s Scope) Table(rows, dim int) *Table {
 	t := &Table{rows: rows, dim: dim}
@@ -74,7 +74,7 @@ type unread struct {
 	absent bool      // the checkpoint has no such tensor
 }
 
-// Tied is the weight of the projection to the vocabulary that the configuration ties to t. The two are one matrix in memory
+// Tied returns the weight of the projection to the vocabulary that the configuration ties to t. The two are one matrix in memory
 // unless something tells them apart: a tensor weight with other elements, as transformers 5 takes it, or what an adapter does
 // to one of them. Where the checkpoint has the tensor weight alone, t is that.
 func (s Scope) Tied(t *Table) *Matrix {
@@ -91,7 +91,7 @@ func (s Scope) Tied(t *Table) *Matrix {
 	return &t.packed
 }
 
-// TiedTable is the table that the configuration ties to t: t, or another one as with Tied.
+// TiedTable returns the table that the configuration ties to t: t, or another one as with Tied.
 func (s Scope) TiedTable(t *Table) *Table {
 	switch _, apart, ok := s.tie(t); {
 	case !ok:

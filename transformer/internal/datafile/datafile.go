@@ -43,7 +43,7 @@ type Reader struct {
 	Malformed error  // that those match which say that the data ends early
 }
 
-// Between is the bytes from begin to end, which are of the named tensor.
+// Between returns the bytes from begin to end, which are of the named tensor.
 func (r Reader) Between(begin, end int64, name string) ([]byte, error) {
 	if end-begin > math.MaxInt {
 		return nil, fmt.Errorf("%s: %q has %d bytes, too many for this machine", r.Format, name, end-begin)

@@ -37,7 +37,7 @@ var eights = func() (all [2][256]float32) {
 	return all
 }()
 
-// Size is the number of bytes of one element.
+// Size returns the number of bytes of one element.
 func (e Element) Size() int {
 	switch e {
 	case F16, BF16:

@@ -141,7 +141,7 @@ func idsOf(t *tokenizer.Tokenizer, s string) ([]int, error) {
 	return e.IDs, nil
 }
 
-// opened is the perplexity of a text with a model that is opened for it.
+// opened returns the perplexity of a text with a model that is opened for it.
 func opened(path string, o models.Options, ids []int) (float64, error) {
 	m, err := models.Open(path, o)
 	if err != nil {
