@@ -106,7 +106,7 @@ func TestNormalizedLogMel(t *testing.T) {
 			t.Errorf("%d samples: %v", n, err)
 		}
 	}
-	for _, bins := range []int{-1, 0, 1 << 40} {
+	for _, bins := range []int{-1, 0, math.MaxInt} {
 		if _, err := NormalizedLogMel(make([]float32, 400), bins); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%d bins: %v", bins, err)
 		}
