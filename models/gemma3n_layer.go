@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
@@ -162,7 +163,7 @@ func loadSparseFeed(l *transformer.Loader, c transformer.FeedForwardConfig, spar
 	names := llamaLayer.Feed
 	return &sparseFeed{
 		gate: l.At(names.Gate).Linear(c.Dim, c.Hidden, false), up: l.At(names.Up).Linear(c.Dim, c.Hidden, false), down: l.At(names.Down).Linear(c.Hidden, c.Dim, false),
-		deviations: float32(math.Sqrt2 * math.Erfinv(2*sparsity-1)), // the quantile of the normal distribution
+		deviations: float32(math.Sqrt2 * elementary.Erfinv(2*sparsity-1)), // the quantile of the normal distribution
 		act:        block.Activate(c.Activation),
 	}
 }

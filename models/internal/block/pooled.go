@@ -120,7 +120,7 @@ func (t *PooledTower) pool(dst, x []float32, across int) {
 	}
 	for ; len(dst) > 0; dst = dst[dim:] {
 		for i := range dst[:dim] {
-			v := dst[i] * t.Scale
+			v := float32(dst[i] * t.Scale)
 			if t.Bias != nil {
 				v = (v - t.Bias[i]) * t.Factor[i]
 			}

@@ -3,6 +3,7 @@ package block
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -37,7 +38,7 @@ func DistanceVectors(dst []float32, length, dim int) {
 	for i := range 2*length - 1 {
 		row, distance := dst[i*dim:(i+1)*dim], float64(length-1-i)
 		for f, w := range frequencies {
-			sin, cos := math.Sincos(distance * w)
+			sin, cos := elementary.Sincos(float64(distance * w))
 			row[2*f], row[2*f+1] = float32(sin), float32(cos)
 		}
 	}
