@@ -71,13 +71,12 @@ func TestInt8IsPlausible(t *testing.T) {
 // Two threads on two processors pass a line to each other, in well under 10 µs, unless the system
 // keeps both on one.
 func TestTransferIsPlausible(t *testing.T) {
-	got := 0.0
-	for range 20 {
-		if got = Transfer(); got > 0 {
-			break
-		}
+	several := runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > 1
+	got := Transfer()
+	for begin := time.Now(); several && got == 0 && time.Since(begin) < 20*time.Second; { // other programs keep a processor busy
+		got = Transfer()
 	}
-	if several := runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > 1; several && (got < 2 || got > 1e4) {
+	if several && (got < 2 || got > 1e4) {
 		t.Errorf("a cache line takes %g ns from one thread to another", got)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
