@@ -41,6 +41,7 @@ var attentionSetups = []attentionSetup{
 	{name: "sinks", lenQ: 30, lenK: 280, dim: 32, causal: true, sinks: true},
 	{name: "stretches", lenQ: 45, lenK: 2300, dim: 8, causal: true},
 	{name: "splits", lenQ: 3, lenK: 3100, dim: 16, kvHeads: 1, keep: true},
+	{name: "wide heads", lenQ: 13, lenK: 14, dim: 4100, valueDim: 3},
 	{name: "pages", lenQ: 30, lenK: 1100, dim: 32, causal: true, pages: true, kvHeads: 1},
 	{name: "pages float16", lenQ: 6, lenK: 1150, dim: 32, causal: true, pages: true, format: FormatF16, kvHeads: 1},
 	{name: "pages bfloat16", lenQ: 1, lenK: 2100, dim: 20, causal: true, pages: true, format: FormatBF16, kvHeads: 1},
@@ -212,7 +213,7 @@ func TestOrderOfAttention(t *testing.T) {
 					}
 					for _, i := range queries {
 						if i >= from && i < to {
-							sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[order.ScoresAreDots(to-from, keys)][i])
+							sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[order.ScoresAreDots(to-from, keys, s.dim)][i])
 						}
 					}
 				}

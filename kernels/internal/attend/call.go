@@ -16,7 +16,6 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/kv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
-	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
@@ -113,6 +112,7 @@ type group struct {
 	split   int  // keys of a split
 	perPart int  // pieces in one part of the parallel loop
 	ints    bool // products are of integers
+	dots    bool // scores are dot products
 	joins   bool // neighbouring units are computed as one if the same thread has them
 
 	part    int // the first part
@@ -121,9 +121,6 @@ type group struct {
 
 // interleaved reports whether the rows of a unit are several queries of several heads, which are brought together.
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
-
-// dots reports whether scores are dot products.
-func (g *group) dots() bool { return order.ScoresAreDots(g.lenQ, g.lenK) }
 
 // partsEnd returns the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }

@@ -80,6 +80,7 @@ func (c *Call) plan() {
 // add plans a group of sequences.
 func (c *Call) add(g group, sequences int) {
 	c.planUnits(&g, sequences)
+	g.dots = order.ScoresAreDots(g.lenQ, g.lenK, c.P.HeadDim)
 	g.way = c.chooseStrategy(&g)
 	c.planSplits(&g)
 	g.ints = c.byIntegers(&g)

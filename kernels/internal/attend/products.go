@@ -57,7 +57,7 @@ func (u *unit) spread() {
 // products take them in place.
 func (u *unit) packKeys(j, n int) bool {
 	c, p, w := u.c, &u.c.P, u.w
-	packs := !u.g.dots()
+	packs := !u.g.dots
 	u.k.load(c.isa, &w.wideKeys, j, n, packs || p.Relative != nil, u.v.address(j))
 	if !packs {
 		return false
@@ -74,6 +74,10 @@ func (u *unit) packKeys(j, n int) bool {
 	return true
 }
 
+// One call of the assembly takes at most callSteps multiply-adds, and callElements elements of keys or values: no goroutine can be
+// preempted in it.
+const callSteps, callElements = 1 << 22, 1 << 20
+
 // scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
 // element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
 // packKeys returned, for n keys or more.
@@ -85,6 +89,7 @@ func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
 	}
 	for at := 0; at < n && !packed; {
 		keys, some := u.k.piece(j+at, n-at)
+		some = min(some, max(1, min(callSteps/(rb-ra), callElements)/max(p.HeadDim, 1)))
 		w.inPlace(c, true, rb-ra, some, q, u.ldq, keys, u.k.ld, s[at:], lds)
 		at += some
 	}
@@ -120,11 +125,10 @@ func (w *scratch) inPlace(c *Call, dots bool, rows, n int, a []float32, lda int,
 // panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches what
 // is queued.
 func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
-	const most = 1 << 22 // multiply-adds of a call
 	c, ahead, at := u.c, &u.w.ahead, 0
 	if simd.KernelAttnPanels.InAssembly(c.isa) && k > 0 {
 		for whole := n / c.nr * c.nr; at < whole; {
-			some := min(max(1, most/(m*k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
+			some := min(max(1, min(callSteps/m, callElements)/(k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
 			some = min(some, whole-at)
 			first := b[at/c.nr*panel:]
 			next, pace, count := ahead.take(first)

@@ -33,10 +33,13 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 }
 
 // ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], and not chains: they are for so few queries, or
-// queries and keys, that to transpose the keys does not pay.
-func ScoresAreDots(queries, keys int) bool {
-	return queries <= 4 || queries <= FewRows && keys <= 32
+// queries and keys, that to transpose the keys does not pay, or for wide heads.
+func ScoresAreDots(queries, keys, dim int) bool {
+	return queries <= 4 || queries <= FewRows && keys <= 32 || dim > wideHead
 }
+
+// wideHead is the most features of a head whose scores are chains. A chain cannot be interrupted, and of wider heads it would take long.
+const wideHead = 1 << 12
 
 // Score returns the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.
 func Score(query, key []float32, scale float32, dots bool) float32 {
