@@ -111,7 +111,7 @@ func (c ConformerConfig) loadConvolution(l *transformer.Loader) *gatedConvolutio
 		biasOf = [2][]float32{biases[:dim], biases[dim:]}
 	}
 	g.value, g.gate = first.LinearOf(dim, dim, both[:dim*dim], biasOf[0]), first.LinearOf(dim, dim, both[dim*dim:], biasOf[1])
-	g.weight = ChannelsLast(weight, c.Steps)
+	g.weight = StepsFirst(weight, dim, c.Steps)
 	for d := range dim {
 		by, before := float64(factor[d])/math.Sqrt(float64(variance[d])+batchNormEps), 0.0
 		if bias != nil {

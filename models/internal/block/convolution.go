@@ -20,7 +20,7 @@ func LoadConvolution(l *transformer.Loader, in, out, steps, stride, pad int, bia
 	return &Convolution{in, steps, stride, pad, l.LinearOf(steps*in, out, StepsFirst(w, in, steps), b)}
 }
 
-// StepsFirst is w, [out, in, steps], as [out, steps, in].
+// StepsFirst returns w, [out, in, steps], as [out, steps, in].
 func StepsFirst(w []float32, in, steps int) []float32 {
 	first := make([]float32, len(w))
 	for i, v := range w {

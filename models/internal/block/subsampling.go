@@ -42,7 +42,7 @@ func LoadSubsampling(c SubsamplingConfig, l *transformer.Loader) *Subsampling {
 	s.first = first.LinearOf(area, c.Channels, first.Tensor("weight", c.Channels, 1, c.Steps, c.Steps), first.Tensor("bias", c.Channels))
 	for i := 1; i < c.Layers && !l.Stopped(); i++ {
 		at, next := l.At("layers.%d.", 3*i-1), l.At("layers.%d.", 3*i) // between ReLUs
-		s.depthwise = append(s.depthwise, depthwise{ChannelsLast(at.Tensor("weight", c.Channels, 1, c.Steps, c.Steps), area), at.Tensor("bias", c.Channels)})
+		s.depthwise = append(s.depthwise, depthwise{StepsFirst(at.Tensor("weight", c.Channels, 1, c.Steps, c.Steps), c.Channels, area), at.Tensor("bias", c.Channels)})
 		s.pointwise = append(s.pointwise, next.LinearOf(c.Channels, c.Channels, next.Tensor("weight", c.Channels, c.Channels, 1, 1), next.Tensor("bias", c.Channels)))
 	}
 	frequencies := c.Frequencies()
@@ -50,15 +50,6 @@ func LoadSubsampling(c SubsamplingConfig, l *transformer.Loader) *Subsampling {
 	weight := out.Tensor("weight", c.Dim, c.Channels*frequencies) // of a frame's frequencies channel by channel
 	s.out = out.LinearOf(frequencies*c.Channels, c.Dim, StepsFirst(weight, c.Channels, frequencies), out.Tensor("bias", c.Dim))
 	return s
-}
-
-// ChannelsLast is w, [channels, n], as [n, channels].
-func ChannelsLast(w []float32, n int) []float32 {
-	last, channels := make([]float32, len(w)), len(w)/max(n, 1)
-	for i, v := range w {
-		last[i%n*channels+i/n] = v
-	}
-	return last
 }
 
 // next returns the length that a convolution makes of a length.
