@@ -63,13 +63,16 @@ func gemma4Vision(d configuration.Document, l *transformer.Loader) (*block.Poole
 	if err != nil {
 		return nil, err
 	}
+	const most = 1 << 10 // of what configurations merely claim
 	switch {
 	case config.HeadDim%4 != 0:
 		return nil, d.Errorf("head_dim", "want a multiple of 4")
 	case config.Heads%config.KVHeads != 0:
 		return nil, d.Errorf("num_key_value_heads", "does not divide num_attention_heads = %d", config.Heads)
-	case config.Patch > 1<<10 || config.Pool > 1<<10:
-		return nil, d.Errorf("patch_size", "want at most %d, also of pooling_kernel_size", 1<<10)
+	case config.Patch > most:
+		return nil, d.Errorf("patch_size", "want at most %d", most)
+	case config.Pool > most:
+		return nil, d.Errorf("pooling_kernel_size", "want at most %d", most)
 	}
 	const channels = 3
 	area := config.Patch * config.Patch

@@ -40,6 +40,7 @@ func TestImages(t *testing.T) {
 			c["vision_config"].(map[string]any)["rope_parameters"] = map[string]any{"rope_type": "yarn"}
 		},
 		"patch": func(c map[string]any) { c["vision_config"].(map[string]any)["patch_size"] = 1 << 20 },
+		"pool":  func(c map[string]any) { c["vision_config"].(map[string]any)["pooling_kernel_size"] = 1 << 20 },
 	} {
 		var config map[string]any
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(reading, "config.json")))(t), &config))
@@ -47,6 +48,8 @@ func TestImages(t *testing.T) {
 		text := tftest.Must(json.Marshal(config))(t)
 		if _, err := models.New(text, transformer.Random(1), models.Options{Images: true}); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: %v, want an ErrConfig", name, err)
+		} else if of := new(fault.Error); name == "pool" && (!errors.As(err, &of) || of.Field != "vision_config.pooling_kernel_size") {
+			t.Errorf("%s: %v, want an error of this field", name, err)
 		}
 	}
 }
