@@ -143,9 +143,10 @@ type AudioEncoder interface {
 
 // A Transducer writes tokens of hidden states of sound, each of which says how many hidden states it is about.
 type Transducer interface {
-	// Begin is the state before sound that has a number of hidden states, by which the number of tokens is limited.
+	// Begin returns the state before sound that has a number of hidden states, which limits the number of tokens.
 	Begin(rows int) *Transduction
-	// Hear is the tokens, without blanks, of the hidden states x, [rows, width of Audio], that follow those which s has heard.
+	// Hear returns the tokens, without blanks, of the hidden states x, [rows, width of Audio], that follow those which s has
+	// heard. Errors match fault.ErrShape for sizes that do not fit, and fault.ErrNotFinite for logits that are not numbers.
 	Hear(ws *Workspace, s *Transduction, x []float32) ([]Emission, error)
 }
 

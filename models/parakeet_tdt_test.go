@@ -2,12 +2,14 @@ package models_test
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/modelstest"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestTransducerConfigs refuses configurations that make no model.
@@ -36,12 +38,15 @@ func TestTransducerStates(t *testing.T) {
 		t.Fatalf("%d tokens are said", len(said))
 	}
 	last := said[len(said)-1].Token
-	ends := open(string(rune('0'+last/10)) + string(rune('0'+last%10)))
+	ends := open(strconv.Itoa(last))
 	until := tftest.Must(ends.Hear(ws, ends.Begin(50), x))(t)
 	if n := len(until); n == 0 || until[n-1].Token != last || n > 1 && until[n-2].Token == last {
 		t.Errorf("%v, want an end after the first %d", until, last)
 	}
-	for name, s := range map[string]*models.Transduction{"none": nil, "zero": {}} {
+	narrow := tftest.Must(models.New(modelstest.WithField(t, "parakeet_tdt", "decoder_hidden_size", "16")["config.json"].Data, transformer.Random(1), models.Options{}))(t).Transducer
+	other := narrow.Begin(50)
+	tftest.Must(narrow.Hear(ws, other, x[:32]))(t)
+	for name, s := range map[string]*models.Transduction{"none": nil, "zero": {}, "of another width": other} {
 		if _, err := whole.Hear(ws, s, x); !errors.Is(err, fault.ErrShape) {
 			t.Errorf("state %s: %v", name, err)
 		}

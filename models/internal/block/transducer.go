@@ -1,6 +1,7 @@
 package block
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/avoformer/avoformer/fault"
@@ -86,11 +87,15 @@ func (t *Transducer) Begin(rows int) *Transduction {
 // prediction.
 const jointRows = 8
 
-// Hear returns the tokens of the hidden states x, [rows, In], that follow those of s.
+// Hear returns the tokens of the hidden states x, [rows, In], that follow those of s. Errors match fault.ErrShape for sizes that do not
+// fit, and fault.ErrNotFinite for logits that are not numbers.
 func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float32) (all []Emission, err error) {
 	rows := len(x) / t.In
-	if s == nil || len(s.hidden) != len(t.layers) || len(x) != rows*t.In {
-		return nil, check.Errorf(fault.ErrShape, "%d hidden states of width %d, or a state of another transducer", len(x), t.In)
+	switch {
+	case len(x) != rows*t.In:
+		return nil, check.Errorf(fault.ErrShape, "x has %d elements, want rows of %d", len(x), t.In)
+	case s == nil || len(s.hidden) != len(t.layers) || slices.ContainsFunc(s.hidden, func(h []float32) bool { return len(h) != t.Dim }):
+		return nil, check.Errorf(fault.ErrShape, "the state is not one of this transducer, of %d layers of width %d", len(t.layers), t.Dim)
 	}
 	defer ws.Release(ws.Mark())
 	entered := ws.Alloc(rows * t.Dim) // [rows, Dim]
@@ -143,10 +148,8 @@ func (t *Transducer) say(ws *transformer.Workspace, s *Transduction, x []float32
 			continue
 		}
 		s.row, s.left = s.row+e.Rows, s.left-1
-		for _, end := range t.End {
-			if e.Token == end {
-				s.left = 0
-			}
+		if slices.Contains(t.End, e.Token) {
+			s.left = 0
 		}
 		return e, nil
 	}
