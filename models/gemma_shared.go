@@ -9,7 +9,8 @@ import (
 
 // Layers at the end of Gemma 3n and 4 attend to the keys and values of earlier layers.
 
-// keySources is, by kind, the layer whose keys and values the last layers take, of which there are shared.
+// keySources returns, for each kind of layer, the layer whose keys and values the last layers of the kind take. shared is the number of
+// layers that take them.
 func keySources(d configuration.Document, kinds []string, shared int) (map[string]int, error) {
 	const field = "num_kv_shared_layers"
 	own := len(kinds) - shared
@@ -28,7 +29,7 @@ func keySources(d configuration.Document, kinds []string, shared int) (map[strin
 	return sources, nil
 }
 
-// keptOf says which of LayerInput.Kept layer i leaves its keys and values in, or takes them from, counted from 1; 0: none.
+// keptOf returns which of LayerInput.Kept layer i leaves its keys and values in or takes them from, counted from 1; 0: none.
 func keptOf(kinds []string, i, shared int, sources map[string]int) int {
 	if shared == 0 || i < len(kinds)-shared && sources[kinds[i]] != i {
 		return 0

@@ -99,7 +99,7 @@ var nemotronIdle = []string{
 	"use_mamba_kernels", "mamba_ssm_cache_dtype", "chunk_size", "tie_word_embeddings",
 }
 
-// nemotronNames returns the tensors of the names that other decoders have.
+// nemotronNames returns the tensor's name for a name that other decoders have.
 func nemotronNames(name string) string {
 	rest, ok := strings.CutPrefix(name, "model.")
 	if !ok {

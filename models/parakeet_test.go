@@ -10,8 +10,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestSpectrogramLengths counts the hidden states of spectrograms, and refuses sizes that do not fit. Of sound of more rows than are computed at
-// once, the first hidden states of its convolutions are those of the part that is heard.
+// TestSpectrogramLengths counts the hidden states of spectrograms. Sizes that do not fit are errors.
 func TestSpectrogramLengths(t *testing.T) {
 	t.Parallel()
 	a := tftest.Must(models.Open("testdata/folders/parakeet_ctc", models.Options{}))(t).Audio

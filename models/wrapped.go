@@ -154,8 +154,8 @@ func (c *Config) inheritTokens(from Config) {
 	}
 }
 
-// wrappedNames returns the tensors of the names that a model of text has by itself. Transformers 4 puts the text with its head under
-// one prefix, transformers 5 the head beside; a model without a head has no further prefix.
+// wrappedNames returns a function from the names that a model of text has by itself to those of the tensors. Transformers 4 puts the
+// text with its head under one prefix, transformers 5 puts the head beside it; a model without a head has no further prefix.
 func wrappedNames(l *transformer.Loader) func(name string) string {
 	body, head := "model.language_model.", ""
 	switch {

@@ -87,7 +87,7 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 // their gradients, and the attention weights.
 type projections struct{ q, k, v, weights []float32 }
 
-// forward returns the forward pass; it keeps the values that are traced.
+// forward computes the forward pass, and returns the values that it traced.
 func forward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, in transformer.AttentionInput) (p projections, err error) {
 	traced := transformer.Workspace{Threads: ws.Threads, Trace: func(name string, values []float32, _ ...int) {
 		to := map[string]*[]float32{"query": &p.q, "key": &p.k, "value": &p.v, "weights": &p.weights}[name[strings.LastIndexByte(name, '.')+1:]]

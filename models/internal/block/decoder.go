@@ -113,7 +113,7 @@ func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []
 	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
 }
 
-// again returns a pass with a cache where frequencies depend on the length. With them the
+// again is Hidden with a cache where frequencies depend on the length. With them the
 // hidden states of all earlier tokens change, so that sequences whose frequencies are
 // no longer those of their cache are computed from their start.
 func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {

@@ -46,7 +46,7 @@ func (a *Axial) Turns(first, down, across int) []float32 {
 	return dst
 }
 
-// position is where patch i of n lies on its axis.
+// position returns where patch i of n lies on its axis.
 func (a *Axial) position(i, n int) float64 {
 	if a.Centered {
 		return 2*(float64(i)+0.5)/float64(n) - 1

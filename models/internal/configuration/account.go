@@ -103,8 +103,8 @@ func (d Document) Tracked() Document {
 	return d
 }
 
-// SettleBy returns the account of a file that a class of a Python library reads: an error for a field that was not read, is not in
-// idle, and says something else than the class's default. Fields that the class does not have go to warnings.
+// SettleBy ends the account of a file that a class of a Python library reads. It returns an error for a field that was not read, is not in
+// idle, and has another value than the class's default. Fields that the class does not have go to warnings.
 func (d Document) SettleBy(class string, warnings *[]string, idle ...string) error {
 	more, err := beside.Settle(beside.Classes[class], d.Fields, d.account.read, idle)
 	for _, w := range more {

@@ -18,7 +18,7 @@ func (r *Reader) further() {
 	r.Fields["num_hidden_layers"] = r.Layers()
 }
 
-// Further is patterns of the tensors of layers that predict further tokens, and a warning if there are such layers.
+// Further returns patterns of the tensors of layers that predict further tokens, and a warning if there are such layers.
 func (r *Reader) Further() (patterns, warnings []string) {
 	n := r.IntegerOf(furtherLayers)
 	for i := range n {

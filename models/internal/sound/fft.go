@@ -72,7 +72,7 @@ func (f *fft) transform(dst, x []complex128, stride int) {
 	}
 }
 
-// times is a*b, each product of which is rounded: compilers fuse it with the addition on some processors.
+// times returns a*b. Each product is rounded, since compilers fuse it with the addition on some processors.
 func times(a, b complex128) complex128 {
 	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
 }

@@ -17,7 +17,7 @@ type bands struct {
 	power          []float64 // [bins]
 }
 
-// newBands is for frames of as many samples as window has weights, followed by zeros up to the size of the transform.
+// newBands returns bands for frames of as many samples as window has weights, with zeros after them up to the size of the transform.
 func newBands(bins, size int, window []float64) *bands {
 	return &bands{window, melFilters(bins, size), newFFT(size), make([]complex128, size), make([]complex128, size), make([]float64, bins)}
 }

@@ -229,7 +229,7 @@ func (w *files) Read(dst []float32, name string, from int) error {
 	return w.of[name].Read(dst, name, from)
 }
 
-// Integers returns a method that a transformer.Reader may have.
+// Integers reports whether a tensor has integers: a method that a transformer.Reader may have.
 func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
 
 // hasIntegers reports whether r says that a tensor has integers.
