@@ -345,7 +345,7 @@ test-arm64: ## the NEON tier, and the same tests without assembly, under qemu
 .PHONY: test-arm64-go
 test-arm64-go: ## all short tests of the root module without assembly, under qemu
 	@scripts/install.sh arm64
-	AVOFORMER_EMULATED=1 GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) test $(NO_VET) -short -timeout 30m -exec "qemu-aarch64-static -cpu neoverse-n1" -tags purego ./...
+	scripts/arm64.sh all
 
 .PHONY: test-amx
 test-amx: ## the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
