@@ -118,7 +118,8 @@ type LanguageModel interface {
 type SoftReader interface {
 	LanguageModel
 	// HiddenSoft is Hidden for tokens of which some are placeholders: from row At of the batch on, the vectors of each Soft
-	// enter in the place of those of the tokens.
+	// enter in the place of those of the tokens. Soft tokens outside of the batch or of another width are an error that
+	// matches fault.ErrShape.
 	HiddenSoft(ws *Workspace, dst []float32, tokens []int, batch Batch, soft []Soft, cache *Cache) error
 }
 

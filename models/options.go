@@ -49,7 +49,8 @@ type Options struct {
 	// its parts return errors when they are asked to compute.
 	HeadersOnly bool
 	// Images also opens the encoder of images of a language model that reads images beside text: [Model].Images. Without it
-	// the encoder takes no memory, and the model reads text only.
+	// the encoder takes no memory, and the model reads text only. For a model whose images are not supported it is an error
+	// that matches fault.ErrOption.
 	Images bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
