@@ -43,8 +43,8 @@ func (h *History) Len() int {
 // any more.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
-// Adapt returns h, which must not have rows yet, an adapter that stays beside the weights, by its number; 0: no adapter.
-// A fork has the same adapter; Release takes it away.
+// Adapt sets the adapter of h, one that stays beside the weights, by its number; 0: no adapter. A fork has the same adapter; Release takes
+// it away. If h has rows already, or the number is negative, the error is a fault.ErrShape.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
 		return check.Errorf(fault.ErrShape, "adapter %d for a history of %d rows", adapter, h.length)

@@ -154,13 +154,13 @@ func reduceOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, identity vec.C
 	return lanes(acc[0])
 }
 
-// MaxVec returns the maximum of x.
+// MaxVec is the maximum of x.
 func MaxVec(m vec.Machine) {
 	n := m.SliceLen("x")
 	m.Return(maxOf(m, m.SlicePtr("x"), n, m.Tail(n)))
 }
 
-// SumExpVec returns the sum of exp(x-max).
+// SumExpVec is the sum of exp(x-max).
 func SumExpVec(m vec.Machine) {
 	x, n, max := m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
 	exp, sum := expDiff(m), zeroSums(m)

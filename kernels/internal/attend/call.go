@@ -72,8 +72,8 @@ type strategy uint8
 const (
 	attendTiles   strategy = iota // tile by tile of keys, with a running maximum and sum
 	attendWeights                 // the same in three passes, since the caller wants the weights
-	attendShort                   // a whole head in one call of the assembly, with vectors of queries
-	attendFew                     // a whole head in one call of the assembly, with vectors of keys
+	attendShort                   // a whole head: its scores, then one call of the assembly with vectors of queries
+	attendFew                     // a whole head: its scores, then one call of the assembly with vectors of keys
 )
 
 // Call is one call: checked, and with something to do.
@@ -83,7 +83,7 @@ const (
 // the first query of each, then the second. Where there
 // are few queries and few heads, each stretch of the keys is a split, and the results of the splits
 // are merged at the end. One split of one unit is a piece. How the work is cut does not show in results:
-// what they are, package order says.
+// package order says what they are.
 type Call struct {
 	P      Params
 	isa    simd.ISA

@@ -18,7 +18,7 @@ import (
 // scratch is the memory of one goroutine.
 type scratch struct {
 	scores               []float32 // strip: rows x tile keys
-	queries              []float32 // the unit's, times the scale
+	queries              []float32 // the unit's, if they are copied
 	output               []float32 // the unit's, if it is apart
 	chains               []float32 // the products of a strip with values
 	keys                 []float32 // the tile's keys: panels of NR, transposed
@@ -44,7 +44,7 @@ type stretches struct {
 	max, sum, factor []float32
 }
 
-// begin is for rows without any.
+// begin makes room for rows, without any stretches so far.
 func (s *stretches) begin(rows int) {
 	s.max, s.sum, s.factor = mem.Grow(s.max, rows), mem.Grow(s.sum, rows), mem.Grow(s.factor, rows)
 	mem.Fill(s.max[:rows], mem.NegInf)

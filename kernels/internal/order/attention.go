@@ -15,7 +15,7 @@ type AttentionSizes struct {
 	Stretch int
 }
 
-// Attention are the sizes of attention. Wide heads have smaller blocks: see [AttentionSizes.Of].
+// Attention has the sizes of attention. Wide heads have smaller blocks: see [AttentionSizes.Of].
 var Attention = AttentionSizes{Block: 256, WindowBlock: 128, RelativeBlock: 64, Stretch: 1024}
 
 // Of returns the number of keys in a block and in a stretch for heads of dim features.
@@ -72,7 +72,7 @@ type Attended struct {
 	Out      []float32
 }
 
-// NoKeys is what attends to nothing yet, with dim elements of the result.
+// NoKeys returns a query that attends to nothing yet, with dim elements of the result.
 func NoKeys(dim int) *Attended {
 	return &Attended{Max: float32(math.Inf(-1)), Out: make([]float32, dim)}
 }
@@ -109,7 +109,7 @@ func (a *Attended) Merge(b *Attended) {
 	}
 }
 
-// Merging are the factors of what attended to stretches before, and to the next one.
+// Merging has the factors of what attended to the stretches so far, and to the next one.
 type Merging struct{ Old, New float32 }
 
 // MergeFactors sets max to the greater of it and next, and returns the factors that go with it.
@@ -125,10 +125,10 @@ func MergeFactors(max *float32, next float32) Merging {
 	return Merging{ExpDifference(old, top), ExpDifference(next, top)}
 }
 
-// Factor is what the result is multiplied by: the head's weight, divided by the sum; 0 if no key was seen.
+// Factor returns what the result is multiplied by: the head's weight, divided by the sum; 0 if no key was seen.
 func (a *Attended) Factor(weight float32) float32 { return AttentionFactor(weight, a.Sum) }
 
-// AttentionFactor is [Attended.Factor] of a sum.
+// AttentionFactor returns [Attended.Factor] of a sum.
 func AttentionFactor(weight, sum float32) float32 {
 	if sum == 0 {
 		return 0
