@@ -1,5 +1,5 @@
-// Package elementary has functions of float64 with the same bits on every machine, off by two ULP at most. Those of package math
-// are assembly on some processors, and on others the compiler fuses their products and sums.
+// Package elementary has functions of float64 with the same bits on every machine, off by two ULP at most, except [Erfinv]. Those of
+// package math are assembly on some processors, and on others the compiler fuses their products and sums.
 package elementary
 
 import "math"
@@ -21,6 +21,17 @@ var inverseFactorials = func() (f [21]float64) {
 	return f
 }()
 
+// signedFactorials are inverseFactorials with the signs of the series of sine and cosine.
+var signedFactorials = func() [len(inverseFactorials)]float64 {
+	f := inverseFactorials
+	for n := range f {
+		if n%4 >= 2 {
+			f[n] = -f[n]
+		}
+	}
+	return f
+}()
+
 // series returns the sum of c[first], c[first+step]*x, c[first+2*step]*x^2 and so on.
 func series(c []float64, first, step int, x float64) float64 {
 	n := (len(c) - 1 - first) / step
@@ -31,7 +42,7 @@ func series(c []float64, first, step int, x float64) float64 {
 	return sum
 }
 
-// Exp is e^x.
+// Exp returns e^x.
 //
 // x = k*ln(2) + r with an integer k, and e^r is a series in r of at most 0.35.
 func Exp(x float64) float64 {
@@ -46,7 +57,7 @@ func Exp(x float64) float64 {
 	return math.Ldexp(series(inverseFactorials[:15], 0, 1, r), int(k))
 }
 
-// Pow is x^y. Where x is not above 0, or not finite, it is that of package math, which does no arithmetic for most of them.
+// Pow returns x^y. Where x is not above 0, or not finite, it is that of package math, which does no arithmetic for most of them.
 func Pow(x, y float64) float64 {
 	if !(x > 0) || x-x != 0 || y-y != 0 {
 		return math.Pow(x, y)
@@ -75,16 +86,8 @@ func Sincos(x float64) (sin, cos float64) {
 	k := math.RoundToEven(x * (1 / quarterTurn))
 	r := math.FMA(-k, turnLow, math.FMA(-k, turnMiddle, math.FMA(-k, turnHigh, x)))
 	square := float64(r * r)
-	var signed [len(inverseFactorials)]float64
-	copy(signed[:], inverseFactorials[:])
-	for n := 2; n < len(signed); n += 4 {
-		signed[n] = -signed[n]
-		if n+1 < len(signed) {
-			signed[n+1] = -signed[n+1]
-		}
-	}
-	sin = r + float64(float64(r*square)*series(signed[:], 3, 2, square))
-	cos = series(signed[:], 0, 2, square)
+	sin = r + float64(float64(r*square)*series(signedFactorials[:], 3, 2, square))
+	cos = series(signedFactorials[:], 0, 2, square)
 	switch int64(k) & 3 {
 	case 1:
 		return cos, -sin
