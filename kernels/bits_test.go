@@ -168,23 +168,27 @@ func rowCases(add func(function, name string, result func() []float32), kind str
 func longCases(add func(function, name string, result func() []float32)) {
 	for _, size := range [][2]int{{1, row.SoftmaxPiece - 3}, {2, row.SoftmaxPiece/2 + 7}, {1, row.SoftmaxPiece + 5}} {
 		rows, cols := size[0], size[1]
-		x, dst := drawn("plain", 7, rows*cols), make([]float32, rows*cols)
+		x := drawn("plain", 7, rows*cols)
 		name := fmt.Sprintf("plain %dx%d", rows, cols)
-		add("Softmax", name, func() []float32 { Softmax(dst, x, rows, cols); return dst })
-		add("LogSoftmax", name, func() []float32 { LogSoftmax(dst, x, rows, cols); return dst })
+		add("Softmax", name, func() []float32 { dst := make([]float32, len(x)); Softmax(dst, x, rows, cols); return dst })
+		add("LogSoftmax", name, func() []float32 { dst := make([]float32, len(x)); LogSoftmax(dst, x, rows, cols); return dst })
 	}
 	{
 		m, n, k := 1, 300, 1000 // from where on one row takes another kernel
-		a, b, c := drawn("plain", 1, m*k), drawn("plain", 2, k*n), make([]float32, m*n)
-		add("Gemm", "plain 1x300x1000 transposed", func() []float32 { Gemm(NoTrans, Trans, m, n, k, 1, a, k, b, k, 0, c, n); return c })
+		a, b := drawn("plain", 1, m*k), drawn("plain", 2, k*n)
+		add("Gemm", "plain 1x300x1000 transposed", func() []float32 {
+			c := make([]float32, m*n)
+			Gemm(NoTrans, Trans, m, n, k, 1, a, k, b, k, 0, c, n)
+			return c
+		})
 	}
 	n := row.NormElements + 5
-	x, dst := drawn("plain", 9, n), make([]float32, n)
-	add("LayerNormLong", "plain", func() []float32 { LayerNorm(dst, x, 1, n, nil, nil, 1e-5); return dst })
-	add("RMSNormLong", "plain", func() (all []float32) {
+	x := drawn("plain", 9, n)
+	add("LayerNormLong", "plain", func() []float32 { dst := make([]float32, n); LayerNorm(dst, x, 1, n, nil, nil, 1e-5); return dst })
+	add("RMSNormLong", "plain", func() []float32 {
+		all := make([]float32, 8*n)
 		for seed := range uint64(8) {
-			RMSNorm(dst, drawn("plain", seed, n), 1, n, nil, 1e-5)
-			all = append(all, dst...)
+			RMSNorm(all[int(seed)*n:][:n], drawn("plain", seed, n), 1, n, nil, 1e-5)
 		}
 		return all
 	})
