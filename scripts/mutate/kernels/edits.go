@@ -200,7 +200,7 @@ func constants(lines []string, start, stop int) (list []edit) {
 	return list
 }
 
-// armConstant returns the function a table of its own, which differs at offset.
+// armConstant gives the function a table of its own, which differs at offset.
 func armConstant(lines []string, line, offset int) edit {
 	e := edit{line: line, apply: func(_ int, line string) string {
 		return strings.ReplaceAll(line, "constants<>", mutantData)
