@@ -76,7 +76,7 @@ func (o *output) finish() error {
 	return o.file.Close()
 }
 
-// place returns the file its name.
+// place gives the file its name.
 func (o *output) place() error { return os.Rename(o.part, o.path) }
 
 // drop removes the file, unless it has its name.

@@ -103,7 +103,7 @@ func openImageClassifier(fsys fs.FS, o Options) (*ImageClassifier, error) {
 	return &ImageClassifier{m}, nil
 }
 
-// Classify returns each image file all labels with their probabilities, the best first. Files are JPEG,
+// Classify returns all labels of each image file with their probabilities, the best first. Files are JPEG,
 // PNG, WebP, BMP, TIFF or GIF; of a GIF the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))

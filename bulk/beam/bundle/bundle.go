@@ -27,7 +27,7 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[Dead]())
 }
 
-// Apply returns col, a PCollection<KV<key, text>> of texts that are string or []byte, to a kind of task, of which R is what
+// Apply gives col, a PCollection<KV<key, text>> of texts that are string or []byte, to a kind of task, of which R is what
 // its Value makes: a PCollection<KV<key, R>>, and a PCollection<KV<key, Dead>> of the texts that have none. It panics where
 // the pipeline cannot be, as Beam's transforms do.
 func Apply[R any](s beam.Scope, kind, argument string, m Model, col beam.PCollection) (results, dead beam.PCollection) {

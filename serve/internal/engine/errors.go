@@ -89,7 +89,7 @@ func (e *Error) At(param string) *Error {
 	return e
 }
 
-// AsError returns an error its kind: those of packages text and generation, and of contexts, have one.
+// AsError returns err with its kind: errors of packages text and generation, and of contexts, have one.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -246,7 +246,7 @@ func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, re
 	}
 }
 
-// wait returns up the lock until done is closed, some time is over or ctx ends.
+// wait gives up the lock until done is closed, some time is over or ctx ends.
 func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Duration) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()

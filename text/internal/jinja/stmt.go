@@ -74,7 +74,7 @@ func (s *ifStmt) exec(e *env, out *output) (flow, error) {
 	return execAll(s.otherwise, e, out)
 }
 
-// assign returns the targets their values, unpacking v if there are several.
+// assign gives the targets their values, unpacking v if there are several.
 func assign(e *env, targets []string, single bool, v any) error {
 	if single {
 		e.set(targets[0], v)
@@ -195,7 +195,7 @@ func (s *macroStmt) value(e *env) function {
 	}
 }
 
-// bind returns the parameters their values in scope.
+// bind gives the parameters their values in scope.
 func (s *macroStmt) bind(scope *env, a *args) error {
 	for i, p := range s.params {
 		v, given := a.take(i, p)
