@@ -13,8 +13,8 @@ type Sampling struct {
 	Temperature float64
 	// TopK keeps the K most likely tokens, and those as likely as the last of them; 0 keeps all.
 	TopK int
-	// TopP keeps the most likely tokens that together have this probability, at least one, and
-	// those as likely as the last of them; 0 and 1 keep all.
+	// TopP keeps the most likely tokens that together have this probability, at least one, and of
+	// equally likely tokens those with the highest ids; 0 and 1 keep all.
 	TopP float64
 	// MinP keeps the tokens that are at least this times as likely as the most likely
 	// one; 0 keeps all.
