@@ -209,33 +209,41 @@ type samples struct {
 	x    []float64
 }
 
-// resizeUnrounded is m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded.
+// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded. A row
+// of m is added to all rows that it is a part of before the next one is resized, so that high images take no more memory than others.
 func (m *RGB) resizeUnrounded(w, h int, f Filter) (samples, error) {
 	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
 		return samples{}, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
 	}
-	between := make([]float64, m.H*w*3)
-	for x, win := range fractions(f, m.W, w) {
-		for y := range m.H {
-			for c := range 3 {
-				sum := 0.0
-				for j, weight := range win.weights {
-					sum += float64(weight * float64(m.Pix[(y*m.W+win.first+j)*3+c]))
-				}
-				between[(y*w+x)*3+c] = sum
-			}
-		}
-	}
 	out := samples{w, h, make([]float64, h*w*3)}
-	for y, win := range fractions(f, m.H, h) {
-		to := out.x[y*w*3:][:w*3]
-		for j, weight := range win.weights {
-			for i, v := range between[(win.first+j)*w*3:][:w*3] {
-				to[i] += float64(weight * v)
+	across, down := fractions(f, m.W, w), fractions(f, m.H, h)
+	row, first := make([]float64, w*3), 0
+	for y := range m.H {
+		m.unroundedRow(row, y, across)
+		for first < h && down[first].first+len(down[first].weights) <= y {
+			first++
+		}
+		for to := first; to < h && down[to].first <= y; to++ {
+			weight, sums := down[to].weights[y-down[to].first], out.x[to*w*3:][:w*3]
+			for i, v := range row {
+				sums[i] += float64(weight * v)
 			}
 		}
 	}
 	return out, nil
+}
+
+// unroundedRow sets dst, [w, 3], to row y of m with a pixel for each of w windows.
+func (m *RGB) unroundedRow(dst []float64, y int, windows []window[float64]) {
+	for x, win := range windows {
+		for c := range 3 {
+			sum := 0.0
+			for j, weight := range win.weights {
+				sum += float64(weight * float64(m.Pix[(y*m.W+win.first+j)*3+c]))
+			}
+			dst[x*3+c] = sum
+		}
+	}
 }
 
 // floorHalf is n/2, rounded down below 0 too.

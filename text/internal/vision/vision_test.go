@@ -70,6 +70,20 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// TestUnroundedMemory: resizing without rounding takes no memory for the height of an image, of which a small file may have a lot.
+func TestUnroundedMemory(t *testing.T) {
+	m := newRGB(1, 20_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := m.resizeUnrounded(224, 224, Bilinear); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
+		t.Errorf("%d bytes", taken)
+	}
+}
+
 // TestProcessor compares pixel_values with those of transformers.
 func TestProcessor(t *testing.T) {
 	f, err := safetensors.Open("testdata/processed.safetensors")
