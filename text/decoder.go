@@ -68,10 +68,6 @@ func (d *decoder) decode(ctx context.Context, from source, prompt []int, rules *
 			return
 		}
 		if o.Beams > 1 {
-			if len(from.soft) > 0 {
-				yield(generation.Next{}, check.Option("Beams", o.Beams, "a search reads no images"))
-				return
-			}
 			d.search(ctx, from.memory, prompt, n, rules, o)(yield)
 			return
 		}

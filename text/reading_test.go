@@ -107,8 +107,12 @@ func TestImagesRefused(t *testing.T) {
 		t.Errorf("more tokens than MaxLength: %v, want an ErrTooLong", err)
 	}
 	prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)
-	if _, err := Collect(g.ContinuePrompt(t.Context(), prompt, GenerateOptions{Beams: 2, Images: [][]byte{good}})); !errors.Is(err, fault.ErrOption) {
+	if _, err := Collect(g.ContinuePrompt(t.Context(), prompt, GenerateOptions{Beams: 2, Images: [][]byte{nil}})); !errors.Is(err, fault.ErrOption) { // before images are read
 		t.Errorf("a search: %v, want an ErrOption", err)
+	}
+	translator := tftest.Must(OpenTranslator("testdata/translate", Options{}))(t)
+	if _, err := translator.Translate(t.Context(), []string{"hello"}, TranslateOptions{GenerateOptions: GenerateOptions{MaxTokens: 1, Images: [][]byte{good}}}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("a translator: %v, want an ErrOption", err)
 	}
 	plain := tftest.Must(OpenGenerator(readingFolder, Options{}))(t)
 	if _, err := answerTo(t, plain, c, [][]byte{good}); !errors.Is(err, fault.ErrOption) || plain.ReadsImages() {

@@ -103,9 +103,10 @@ func (o *GenerateOptions) checkSearch() error {
 		given bool
 	}{
 		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", !o.Greedy()},
+		{"Images", len(o.Images) > 0},
 	} {
 		if x.given {
-			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter or a grammar", x.name)
+			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter, a grammar or images", x.name)
 		}
 	}
 	return nil

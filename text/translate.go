@@ -130,6 +130,9 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if opts.LogProbs {
 		return check.Option("LogProbs", true, "a translation has none")
 	}
+	if len(opts.Images) > 0 {
+		return check.Option("Images", len(opts.Images), "a translator reads none")
+	}
 	before, behind, err := t.languageToken(opts.Language)
 	if err != nil {
 		return err
