@@ -57,8 +57,9 @@ type HeardPieces struct {
 	*Pieces
 	all    []Segment
 	stream *tokenizer.Stream
-	rows   int // hidden states that were heard
-	last   int // token of the last one
+	rows   int  // hidden states that were heard
+	last   int  // token of the last one
+	wrote  bool // the last token is the end of all
 }
 
 // Begin is what is heard before the first hidden state.
@@ -72,7 +73,7 @@ func (h *HeardPieces) Add(token int) {
 	h.rows, h.last = h.rows+1, token
 	if !again {
 		h.Say(token, h.rows-1, 1)
-	} else if token != h.blank && len(h.all) > 0 {
+	} else if h.wrote {
 		h.all[len(h.all)-1].End = float64(h.rows) * h.step
 	}
 }
@@ -80,11 +81,12 @@ func (h *HeardPieces) Add(token int) {
 // Say adds a token that is said from a hidden state on, for a number of them. A token without text of its own, such as the first byte
 // of a character, is part of the one after it.
 func (h *HeardPieces) Say(token, row, rows int) {
+	h.rows, h.wrote = row+rows, false
 	if token == h.blank {
 		return
 	}
 	if text := h.stream.Next(token); text != "" {
-		h.all = append(h.all, Segment{float64(row) * h.step, float64(row+rows) * h.step, text})
+		h.all, h.wrote = append(h.all, Segment{float64(row) * h.step, float64(row+rows) * h.step, text}), true
 	}
 }
 

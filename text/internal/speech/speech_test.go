@@ -4,6 +4,10 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/fstest"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // TestWindowsWithCleanUp: a text whose words are changed by their neighbours is the same in pieces.
@@ -66,6 +70,32 @@ func TestTimestampRules(t *testing.T) {
 	} {
 		if got := allowed(c.written...); !slices.Equal(got, c.want) {
 			t.Errorf("after %v: %v, want %v", c.written, got, c.want)
+		}
+	}
+}
+
+// TestPiecesEnd: what a stream of text holds at the end of the sound is said where the last token ended.
+func TestPiecesEnd(t *testing.T) {
+	t.Parallel()
+	half := `{"model": {"type": "BPE", "vocab": {"a": 0, "Ã": 1}, "merges": []}, "decoder": {"type": "ByteLevel"}}` // Ã is the first byte of a character
+	p := &Pieces{tokenizer: tftest.Must(tokenizer.OpenFS(fstest.MapFS{"tokenizer.json": {Data: []byte(half)}}))(t), blank: 2, step: 0.5}
+	for name, hear := range map[string]func(h *HeardPieces){ // a in one hidden state, the byte in two
+		"a transducer": func(h *HeardPieces) { h.Say(0, 2, 1); h.Say(1, 5, 2) },
+		"CTC": func(h *HeardPieces) {
+			h.Add(2)
+			h.Add(2)
+			h.Add(0)
+			h.Add(2)
+			h.Add(2)
+			h.Add(1)
+			h.Add(1)
+		},
+	} {
+		h := p.Begin().(*HeardPieces)
+		hear(h)
+		h.End()
+		if want := []Segment{{1, 1.5, "a"}, {3.5, 3.5, "\uFFFD"}}; !slices.Equal(h.All(), want) {
+			t.Errorf("%s: %v, want %v", name, h.All(), want)
 		}
 	}
 }
