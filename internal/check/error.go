@@ -34,7 +34,7 @@ func Between(name string, has, least, most float64) error {
 	switch {
 	case has >= least && has <= most:
 		return nil
-	case most >= math.MaxInt32:
+	case most >= math.MaxInt32 && !(has > most):
 		return Option(name, has, "want at least %g", least)
 	}
 	return Option(name, has, "want %g to %g", least, most)
