@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,12 @@ func TestChatImages(t *testing.T) {
 	_, answer, _ = ask(t, "POST", h.URL+"/api/chat", fmt.Sprintf(`{"model": "reads", "stream": false, "options": {"num_predict": 10, "temperature": 0}, "messages": [{"role": "system", "content": "Look."}, {"role": "user", "content": "What is this?", "images": [%q]}]}`, encoded))
 	if said := decode[struct{ Message struct{ Content string } }](t, answer); said.Message.Content != cases[0].Text {
 		t.Errorf("Ollama's protocol: %s, want %q", answer, cases[0].Text)
+	}
+	for model, reads := range map[string]bool{"reads": true, "text": false} { // clients ask before they send images
+		_, answer, _ = ask(t, "POST", h.URL+"/api/show", fmt.Sprintf(`{"model": %q}`, model))
+		if said := decode[struct{ Capabilities []string }](t, answer); slices.Contains(said.Capabilities, "vision") != reads || !slices.Contains(said.Capabilities, "completion") {
+			t.Errorf("%s: capabilities %q", model, said.Capabilities)
+		}
 	}
 	for name, x := range map[string]struct{ body, want string }{
 		"text":       {about("text", encoded), "the model takes text"},

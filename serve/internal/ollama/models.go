@@ -108,6 +108,9 @@ func (p protocol) show(c *wire.Call) error {
 				return err
 			}
 			defer g.Release()
+			if g.ReadsImages() {
+				capabilities = append(capabilities, "vision")
+			}
 			f := g.AnswerFormat(text.PromptOptions{})
 			if f.Calls != answer.None {
 				capabilities = append(capabilities, "tools")
