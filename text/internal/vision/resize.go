@@ -209,8 +209,8 @@ type samples struct {
 	x    []float64
 }
 
-// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded. A row
-// of m is added to all rows that it is a part of before the next one is resized, so that high images take no more memory than others.
+// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded. It
+// adds each resized row to the rows of the result before it resizes the next one, so that the height of m takes no memory.
 func (m *RGB) resizeUnrounded(w, h int, f Filter) (samples, error) {
 	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
 		return samples{}, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
