@@ -69,7 +69,7 @@ class Recipe:
     def pad(self, config):
         """Pads the texts with the token that the configuration names, as a tokenizer does: some
         classifiers tell the end of a text by it. Where that is not a token the padding is text."""
-        if "attention_mask" not in self.inputs:
+        if len(self.padded) < 2:  # images, sound
             return
         config, (ids, mask) = config.get_text_config(), (self.inputs[k] for k in ("input_ids", "attention_mask"))
         ids.copy_(self.padded[0]), mask.copy_(self.padded[1])
