@@ -74,10 +74,6 @@ func (u *unit) packKeys(j, n int) bool {
 	return true
 }
 
-// One call of the assembly takes at most callSteps multiply-adds, and callElements elements of keys or values: no goroutine can be
-// preempted in it.
-const callSteps, callElements = 1 << 22, 1 << 20
-
 // scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
 // element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
 // packKeys returned, for n keys or more.
@@ -89,7 +85,7 @@ func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
 	}
 	for at := 0; at < n && !packed; {
 		keys, some := u.k.piece(j+at, n-at)
-		some = min(some, max(1, min(callSteps/(rb-ra), callElements)/max(p.HeadDim, 1)))
+		some = min(some, perCall(rb-ra, p.HeadDim))
 		w.inPlace(c, true, rb-ra, some, q, u.ldq, keys, u.k.ld, s[at:], lds)
 		at += some
 	}
@@ -111,7 +107,7 @@ func (w *scratch) inPlace(c *Call, dots bool, rows, n int, a []float32, lda int,
 		simd.GemvDot(c.isa, scale, s[:n], a[:dim], b, ldb, fetchedKeys*ldb)
 		return
 	case dots:
-		simd.GemmDot(c.isa, rows, n, dim, scale, a, lda, b, ldb, s, lds)
+		gemmDot(c.isa, rows, n, dim, scale, a, lda, b, ldb, s, lds)
 		return
 	}
 	w.panel = mem.Grow(w.panel, c.nr*dim)
@@ -128,7 +124,7 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 	c, ahead, at := u.c, &u.w.ahead, 0
 	if simd.KernelAttnPanels.InAssembly(c.isa) && k > 0 {
 		for whole := n / c.nr * c.nr; at < whole; {
-			some := min(max(1, min(callSteps/m, callElements)/(k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
+			some := min(perCall(m, k*c.nr), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
 			some = min(some, whole-at)
 			first := b[at/c.nr*panel:]
 			next, pace, count := ahead.take(first)
@@ -182,16 +178,14 @@ func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		clear(sums[r*ld:][:dim])
 	}
 	for at := 0; at < n; {
-		data, some := v.data, n
-		if u.v.apart {
-			data, some = u.v.piece(v.first+at, n-at)
-		}
+		data, some := u.v.piece(v.first+at, n-at)
+		some = min(some, perCall(1, dim))
 		for r := range rows {
 			simd.AttnAccumulate(c.isa, sums[r*ld:][:dim], s[r*lds+at:][:some], data, v.ld)
 		}
 		at += some
 	}
 	if beta != 0 {
-		simd.AddRows(c.isa, o, sums, rows, dim, u.ldo, ld)
+		addRows(c.isa, o, sums, rows, dim, u.ldo, ld)
 	}
 }

@@ -2,7 +2,6 @@ package attend
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
-	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Stretches of the keys of a unit are brought together, in the order of the keys.
@@ -15,9 +14,9 @@ func (u *unit) add(o []float32, ldo int, max, sum []float32) {
 		all.sum[r] = float32(all.sum[r]*f.Old) + float32(sum[r]*f.New)
 		old[r], all.factor[r] = f.Old, f.New
 	}
-	simd.AttnScaleRows(isa, u.o, u.rows, dim, u.ldo, old[:u.rows])
-	simd.AttnScaleRows(isa, o, u.rows, dim, ldo, all.factor[:u.rows])
-	simd.AddRows(isa, u.o, o, u.rows, dim, u.ldo, ldo)
+	scaleRows(isa, u.o, u.rows, dim, u.ldo, old[:u.rows])
+	scaleRows(isa, o, u.rows, dim, ldo, all.factor[:u.rows])
+	addRows(isa, u.o, o, u.rows, dim, u.ldo, ldo)
 }
 
 // end finishes the output, to which all stretches are added.

@@ -111,7 +111,7 @@ func (u *unit) strip(ra, rb, j, n int, packed, first bool) {
 	beta := float32(0)
 	if !first {
 		beta = 1
-		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
+		scaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
 	}
 	if u.g.ints {
 		u.integerValues(s, lds, ra, rb, n, beta)

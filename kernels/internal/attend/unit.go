@@ -202,7 +202,7 @@ func (u *unit) finish(ra, rb int) {
 		}
 		factor[r] = order.AttentionFactor(weight, u.withSink(ra+r, sum))
 	}
-	simd.AttnScaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
+	scaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
 // withSink returns the sum of a row with what its sink adds to it, if it sees a key.

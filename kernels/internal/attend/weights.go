@@ -39,7 +39,7 @@ func (u *unit) withWeights() {
 		for r := range u.rows {
 			w.factor[r] = p.HeadMask[u.headOf(r)]
 		}
-		simd.AttnScaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
+		scaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
 	}
 	u.emptyRows()
 }
@@ -61,7 +61,7 @@ func (u *unit) softmaxWeights() {
 		for r := from; r < to; r++ {
 			w.factor[r] = order.AttentionFactor(1, u.withSink(r, w.sum[r]))
 		}
-		simd.AttnScaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
+		scaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
 		for r := from; r < to; r++ {
 			clear(u.weights[r*ld:][lo:u.lo])
 		}
