@@ -61,6 +61,9 @@ func openClassifier(fsys fs.FS, o Options) (*Classifier, error) {
 	return c, nil
 }
 
+// KindClassifier is the kind of a [Classifier].
+const KindClassifier Kind = "classifier"
+
 func classifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "Classifier", Task: "text-classification", Command: "classify", Options: forTexts},

@@ -32,6 +32,9 @@ type Embedder struct {
 	moreVectors
 }
 
+// KindEmbedder is the kind of an [Embedder].
+const KindEmbedder Kind = "embedder"
+
 func embedder() record {
 	return record{
 		KindInfo: KindInfo{Type: "Embedder", Task: "sentence-similarity", Command: "embed", Options: append(slices.Clone(forTexts), "LongSplit", "Dim", "Pooling")},

@@ -44,6 +44,9 @@ const (
 // TokenClassifier labels the words of texts: names, places, parts of speech.
 type TokenClassifier struct{ *base }
 
+// KindTokenClassifier is the kind of a [TokenClassifier].
+const KindTokenClassifier Kind = "token-classifier"
+
 func tokenClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "TokenClassifier", Task: "token-classification", Command: "classify", Options: forTexts},

@@ -63,30 +63,13 @@ func TestOptionsApply(t *testing.T) {
 			}
 		}
 	}
-	open := map[string]func() error{
-		"Embedder":   func() error { _, err := OpenEmbedder(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"Reranker":   func() error { _, err := OpenReranker(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"Classifier": func() error { _, err := OpenClassifier(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"TokenClassifier": func() error {
-			_, err := OpenTokenClassifier(".", Options{FS: fstest.MapFS{}, MaxPixels: 1})
-			return err
-		},
-		"MaskFiller":   func() error { _, err := OpenMaskFiller(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"NextSentence": func() error { _, err := OpenNextSentence(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"QuestionAnswerer": func() error {
-			_, err := OpenQuestionAnswerer(".", Options{FS: fstest.MapFS{}, MaxPixels: 1})
-			return err
-		},
-		"Generator":       func() error { _, err := OpenGenerator(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
-		"Translator":      func() error { _, err := OpenTranslator(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"Transcriber":     func() error { _, err := OpenTranscriber(".", Options{FS: fstest.MapFS{}, MaxPixels: 1}); return err },
-		"ImageClassifier": func() error { _, err := OpenImageClassifier(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
-		"ImageEmbedder":   func() error { _, err := OpenImageEmbedder(".", Options{FS: fstest.MapFS{}, Dim: 1}); return err },
-	}
 	for _, r := range records() {
-		pipeline := r.Type
-		if err := open[pipeline](); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "type "+pipeline+",") {
-			t.Errorf("%s: %v, want a fault.ErrOption that names it", pipeline, err)
+		o := Options{FS: fstest.MapFS{}, MaxPixels: 1}
+		if slices.Contains(r.Options, "MaxPixels") {
+			o.MaxPixels, o.Dim = 0, 1
+		}
+		if _, err := OpenKind(r.kind, ".", o); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "type "+r.Type+",") {
+			t.Errorf("%s: %v, want a fault.ErrOption that names it", r.Type, err)
 		}
 	}
 }

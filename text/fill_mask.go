@@ -34,6 +34,9 @@ type Filling struct {
 	Text string `json:"sequence"`
 }
 
+// KindMaskFiller is the kind of a [MaskFiller].
+const KindMaskFiller Kind = "mask-filler"
+
 func maskFiller() record {
 	return record{
 		KindInfo: KindInfo{Type: "MaskFiller", Task: "fill-mask", Options: forTexts},

@@ -30,6 +30,9 @@ type Generator struct {
 	reader *imageReader // nil: no images are read
 }
 
+// KindGenerator is the kind of a [Generator].
+const KindGenerator Kind = "generator"
+
 func generator() record {
 	return record{
 		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat", "Images", "MaxPixels")},

@@ -81,6 +81,9 @@ func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, ba
 // ImageClassifier gives images labels.
 type ImageClassifier struct{ images }
 
+// KindImageClassifier is the kind of an [ImageClassifier].
+const KindImageClassifier Kind = "image-classifier"
+
 func imageClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "ImageClassifier", Task: "image-classification", Command: "classify", Images: true, Options: []string{"MaxPixels"}},
@@ -148,6 +151,9 @@ func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i
 // ImageEmbedder turns images into vectors: the model's pooled output, such as
 // CLIP's projection, or else the hidden state of the first token.
 type ImageEmbedder struct{ images }
+
+// KindImageEmbedder is the kind of an [ImageEmbedder].
+const KindImageEmbedder Kind = "image-embedder"
 
 func imageEmbedder() record {
 	return record{

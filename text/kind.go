@@ -2,32 +2,14 @@
 
 package text
 
-// Kind is the kind of a pipeline.
+// Kind is the kind of a pipeline. [Kinds] returns all of them.
 type Kind string
 
-// The kinds, each with the pipeline that it stands for.
-const (
-	KindEmbedder         Kind = "embedder"
-	KindReranker         Kind = "reranker"
-	KindClassifier       Kind = "classifier"
-	KindTokenClassifier  Kind = "token-classifier"
-	KindMaskFiller       Kind = "mask-filler"
-	KindNextSentence     Kind = "next-sentence"
-	KindQuestionAnswerer Kind = "question-answerer"
-	KindGenerator        Kind = "generator"
-	KindTranslator       Kind = "translator"
-	KindTranscriber      Kind = "transcriber"
-	KindImageClassifier  Kind = "image-classifier"
-	KindImageEmbedder    Kind = "image-embedder"
-)
-
-// KindInfo is what is known of a kind.
+// KindInfo describes a kind.
 type KindInfo struct {
-	Type string // of its pipelines, such as "Embedder"
-	// Task is what the hub calls its models' task, such as "sentence-similarity".
-	Task string
-	// Command is avoformer's that uses it, such as "embed"; "": none.
-	Command string
-	Images  bool     // it takes images, and has no tokens
-	Options []string // that it takes, beside those that all take
+	Type    string   // the Go type of its pipelines, such as "Embedder"
+	Task    string   // the task of its models on the hub, such as "sentence-similarity"
+	Command string   // the subcommand of avoformer that uses it, such as "embed"; "" if there is none
+	Images  bool     // its pipelines take images, and have no tokens
+	Options []string // the options that it takes, in addition to those that all kinds take
 }

@@ -16,6 +16,9 @@ import (
 // NextSentence says how likely texts follow others, with a model of BERT's second task (Devlin et al., 2019).
 type NextSentence struct{ *base }
 
+// KindNextSentence is the kind of a [NextSentence].
+const KindNextSentence Kind = "next-sentence"
+
 func nextSentence() record {
 	return record{
 		KindInfo: KindInfo{Type: "NextSentence", Task: "text-classification", Options: forTexts},

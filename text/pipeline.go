@@ -46,21 +46,21 @@ type Totals struct {
 	Split  uint64 // inputs that were computed as several windows
 }
 
-// record is a kind with what opens its pipelines. Each kind's is in the file of its pipeline, as a function: a variable
-// would refer to itself.
+// record describes a kind and opens its pipelines. The file of each pipeline has the record of its kind. It is returned by a
+// function, because a variable would depend on its own initialisation.
 type record struct {
 	KindInfo
 	kind Kind
-	use  models.Use // of the models whose folders are of the kind
+	use  models.Use // KindOf returns the kind for folders with this use
 	open func(fsys fs.FS, o Options) (Pipeline, error)
-	// fits reports whether a model has what the kind needs, and lacks says what others have not.
+	// fits reports whether a model has what the kind needs. lacks completes the error for one that has not: "has no head for ...".
 	fits  func(m *models.Model) bool
 	lacks string
-	// wordless reports whether a model needs no tokenizer; nil: all need one.
+	// wordless reports whether a model needs no tokenizer. If it is nil, all models of the kind need one.
 	wordless func(m *models.Model) bool
 }
 
-// opening returns a function that opens a pipeline, as one for pipelines of any type.
+// opening returns open as a function that returns a Pipeline.
 func opening[P Pipeline](open func(fsys fs.FS, o Options) (P, error)) func(fs.FS, Options) (Pipeline, error) {
 	return func(fsys fs.FS, o Options) (Pipeline, error) {
 		p, err := open(fsys, o)

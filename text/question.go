@@ -41,6 +41,9 @@ type AnswerOptions struct {
 	MaxTokens int // of an answer; 0 is 15
 }
 
+// KindQuestionAnswerer is the kind of a [QuestionAnswerer].
+const KindQuestionAnswerer Kind = "question-answerer"
+
 func questionAnswerer() record {
 	return record{
 		KindInfo: KindInfo{Type: "QuestionAnswerer", Task: "question-answering", Options: []string{"BatchTokens", "OnBatch", "MaxLength", "LongRefuse", "LongSplit"}},

@@ -27,6 +27,9 @@ type Reranker struct {
 	judge   *judge // of a language model; nil: there is a classifier
 }
 
+// KindReranker is the kind of a [Reranker].
+const KindReranker Kind = "reranker"
+
 func reranker() record {
 	return record{
 		KindInfo: KindInfo{Type: "Reranker", Task: "text-ranking", Command: "rerank", Options: append(slices.Clone(forTexts), "Instruction")},

@@ -29,6 +29,9 @@ type Transcriber struct {
 	script  speech.Script // nil: there is a decoder
 }
 
+// KindTranscriber is the kind of a [Transcriber].
+const KindTranscriber Kind = "transcriber"
+
 func transcriber() record {
 	return record{
 		KindInfo: KindInfo{Type: "Transcriber", Task: "automatic-speech-recognition", Command: "transcribe", Options: forDecoder},

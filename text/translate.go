@@ -27,6 +27,9 @@ import (
 // translates, or summarises, as the model was trained. Calls from several goroutines share the decoder's passes.
 type Translator struct{ *decoder }
 
+// KindTranslator is the kind of a [Translator].
+const KindTranslator Kind = "translator"
+
 func translator() record {
 	return record{
 		KindInfo: KindInfo{Type: "Translator", Task: "translation", Command: "translate", Options: append(slices.Clone(forDecoder), "LongTruncate", "LongRefuse")},

@@ -1,4 +1,4 @@
-// Which kinds of pipelines requests can ask for something.
+// The kinds of pipelines that are served.
 
 package engine
 
@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// routes are the kinds that are served, each with a route that asks them. A kind is added with its route.
+// routes has the kinds that are served, and for each a route that uses it.
 var routes = map[text.Kind]string{
 	text.KindEmbedder:        "/v1/embeddings",
 	text.KindReranker:        "/rerank",
@@ -21,7 +21,7 @@ var routes = map[text.Kind]string{
 	text.KindImageEmbedder:   "/models/{id...}",
 }
 
-// RouteOf returns a route that asks models of a kind, "" if there is none.
+// RouteOf returns a route that uses models of a kind, "" if there is none.
 func RouteOf(kind text.Kind) string { return routes[kind] }
 
 // served returns the kinds that are served.
