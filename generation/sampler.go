@@ -110,7 +110,7 @@ func NewSampler(c SamplerConfig) (*Sampler, error) {
 }
 
 func (c *SamplerConfig) check() error {
-	if err := c.Sampling.Check(); err != nil {
+	if err := c.Sampling.check(); err != nil {
 		return err
 	}
 	for _, x := range []struct {

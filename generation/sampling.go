@@ -28,36 +28,18 @@ type Sampling struct {
 	Seed uint64
 }
 
-// Check returns an error that matches fault.ErrOption for a number out of its range.
-func (s *Sampling) Check() error {
-	for _, o := range s.options() {
+// check returns an error that matches fault.ErrOption for a number outside of its range.
+func (s *Sampling) check() error {
+	for _, o := range []struct {
+		name      string
+		has, most float64
+	}{
+		{"Temperature", s.Temperature, math.MaxFloat32}, {"TopK", float64(s.TopK), math.MaxInt32},
+		{"TopP", s.TopP, 1}, {"MinP", s.MinP, 1}, {"TypicalP", s.TypicalP, 1},
+	} {
 		if err := check.Between(o.name, o.has, 0, o.most); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Greedy reports whether the most likely token is taken, and no filter is set.
-func (s *Sampling) Greedy() bool {
-	for _, o := range s.options() {
-		if o.has != 0 && !(o.full && o.has == o.most) {
-			return false
-		}
-	}
-	return true
-}
-
-// samplingOption is a number from 0, which turns it off, to most. full: most does so too.
-type samplingOption struct {
-	name      string
-	has, most float64
-	full      bool
-}
-
-func (s *Sampling) options() [5]samplingOption {
-	return [...]samplingOption{
-		{"Temperature", s.Temperature, math.MaxFloat32, false}, {"TopK", float64(s.TopK), math.MaxInt32, false},
-		{"TopP", s.TopP, 1, true}, {"MinP", s.MinP, 1, false}, {"TypicalP", s.TypicalP, 1, true},
-	}
 }

@@ -329,6 +329,8 @@ func TestChatErrors(t *testing.T) {
 		{hello + `, "best": 1`, 400, `"param":"best"`},
 		{hello + `, "functions": []`, 400, "use tools"},
 		{hello + `, "temperature": 3`, 400, `"param":"temperature"`},
+		{hello + `, "min_p": 2`, 400, `"param":"min_p"`},
+		{hello + `, "top_p": 1.5`, 400, `top_p = 1.5: want 0 to 1`},
 		{hello + `, "logit_bias": {"100000": 1}`, 400, "vocabulary"},
 		{hello + `, "top_logprobs": 3`, 400, "without logprobs"},
 		{hello + `, "stream_options": {}`, 400, "without stream"},

@@ -128,6 +128,7 @@ func TestOllamaErrors(t *testing.T) {
 		{"show", `{}`, 400, "model is missing"},
 		{"chat", `{"model": "generate", "options": {"mirostat": 1}, ` + hi + `}`, 400, "mirostat"},
 		{"chat", `{"model": "generate", "options": {"num_ctx": 4}, ` + hi + `}`, 400, "num_ctx"},
+		{"chat", `{"model": "generate", "options": {"min_p": 2}, ` + hi + `}`, 400, "min_p = 2: want 0 to 1"},
 		{"chat", `{"model": "generate", "format": "xml", ` + hi + `}`, 400, "JSON schema"},
 		{"chat", `{"model": "generate", "think": true, ` + hi + `}`, 400, "does not think"},
 		{"chat", `{"model": "generate", "messages": [{"role": "user", "content": "a", "images": ["eA=="]}]}`, 400, "images"},

@@ -62,7 +62,7 @@ func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerCon
 const defaultNewTokens = 256
 
 func (o *GenerateOptions) check() error {
-	if err := o.Sampling.Check(); err != nil {
+	if _, err := generation.NewSampler(generation.SamplerConfig{Vocab: 1, Sampling: o.Sampling}); err != nil { // which checks the numbers
 		return err
 	}
 	for _, x := range []struct {
@@ -96,13 +96,24 @@ func (o *GenerateOptions) check() error {
 	return nil
 }
 
-// checkSearch refuses what only choosing token by token has.
+// samples reports whether an option is set that only sampling has. 1 turns off TopP and TypicalP.
+func samples(s generation.Sampling) bool {
+	s.Seed = 0
+	for _, p := range []*float64{&s.TopP, &s.TypicalP} {
+		if *p == 1 {
+			*p = 0
+		}
+	}
+	return s != generation.Sampling{}
+}
+
+// checkSearch returns an error for options that a search does not have.
 func (o *GenerateOptions) checkSearch() error {
 	for _, x := range []struct {
 		name  string
 		given bool
 	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", !o.Greedy()},
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", samples(o.Sampling)},
 		{"Images", len(o.Images) > 0},
 	} {
 		if x.given {

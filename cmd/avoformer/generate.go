@@ -116,6 +116,9 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	return f.decoder()
 }
 
+// filterFlags are the flags of sampling that apply only above a temperature of 0.
+var filterFlags = []string{"top-k", "top-p", "min-p"}
+
 func generate(a *app, args []string) error {
 	f := a.flags("generate")
 	chat := f.Bool("chat", false, "PROMPT is what a user says in a chat, and one answer follows; without PROMPT, each line of the standard input is said, one after another")
@@ -160,7 +163,7 @@ func generate(a *app, args []string) error {
 		return err
 	}
 	f.fill(&o, defaults)
-	if o.Temperature == 0 && f.given("top-k", "top-p", "min-p") {
+	if o.Temperature == 0 && f.given(filterFlags...) {
 		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
 	prompt := arg(rest, 1)
@@ -226,7 +229,7 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 		return
 	}
 	given := o.Sampling
-	if !f.given("top-k", "top-p", "min-p") {
+	if !f.given(filterFlags...) {
 		o.Sampling = defaults.Sampling
 		o.Seed = given.Seed
 	}

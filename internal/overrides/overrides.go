@@ -2,9 +2,16 @@
 // same names.
 package overrides
 
-import "github.com/avoformer/avoformer/generation"
+import (
+	"errors"
+	"reflect"
 
-// Sampling is the options that a file or a request states. nil leaves an option as it is.
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/generation"
+)
+
+// Sampling has the options that a file or a request states, under the names of the fields of generation.Sampling. nil leaves an option
+// as it is.
 type Sampling struct {
 	Temperature *float64 `json:"temperature"`
 	TopK        *int     `json:"top_k"`
@@ -20,6 +27,23 @@ func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.TopP, s.TopP)
 	set(&o.MinP, s.MinP)
 	set(&o.TypicalP, s.TypicalP)
+}
+
+// Check returns an error for a number outside of its range, nil if there is none. Its Field is the name that files and requests have for the
+// option. A negative number of tokens means all of them.
+func (s *Sampling) Check() *fault.Error {
+	var o generation.Sampling
+	s.Apply(&o)
+	o.TopK = max(o.TopK, 0)
+	_, err := generation.NewSampler(generation.SamplerConfig{Vocab: 1, Sampling: o})
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return nil
+	}
+	named := *e
+	field, _ := reflect.TypeFor[Sampling]().FieldByName(e.Field)
+	named.Field = field.Tag.Get("json")
+	return &named
 }
 
 // Any reports whether something is stated.

@@ -1,4 +1,4 @@
-// How tokens are chosen, from what requests say.
+// How tokens are chosen, as requests say.
 
 package chat
 
@@ -8,11 +8,11 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Choice is the options of sampling that protocols have under the same names, for the structs of their requests. What is
-// nil is as the folder's generation_config.json says.
+// Choice has the options of sampling that several protocols have under the same names, for the structs of their requests. A field that is
+// nil keeps the value of the folder's generation_config.json.
 type Choice struct {
 	overrides.Sampling
-	// The penalties are for what has been generated, as OpenAI documents them.
+	// The penalties count generated tokens, not those of the prompt, as OpenAI documents them.
 	FrequencyPenalty float64 `json:"frequency_penalty"`
 	PresencePenalty  float64 `json:"presence_penalty"`
 	Seed             *int64  `json:"seed"`
@@ -25,8 +25,8 @@ func (c *Choice) Apply(o *text.GenerateOptions) {
 	o.FrequencyPenalty, o.PresencePenalty = c.FrequencyPenalty, c.PresencePenalty
 }
 
-// Sampling is what requests may say about the choice of tokens. What is nil is as the folder's generation_config.json
-// says.
+// Sampling has all that requests may say about the choice of tokens. A field that is nil keeps the value of the folder's
+// generation_config.json.
 type Sampling struct {
 	Choice
 	MaxTokens   *int
@@ -37,7 +37,7 @@ type Sampling struct {
 	TopLogProbs int
 }
 
-// longest is the most tokens of a text where neither the request, nor the folder, nor the model has a limit.
+// longest is the most tokens of a text if the request, the folder and the model have no limit.
 const longest = 1 << 16
 
 // zeroSeed stands for the seed 0, which means no seed in package text.
@@ -45,6 +45,9 @@ const zeroSeed = 0x9e3779b97f4a7c15
 
 // Options returns a function that gives the options of each of several texts, for Conversation.Jobs.
 func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOptions, error) {
+	if e := s.Choice.Check(); e != nil {
+		return nil, engine.AsError(e).At(e.Field)
+	}
 	base, err := g.Defaults()
 	if err != nil {
 		return nil, err
@@ -64,7 +67,7 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 	most := or(g.MostTokens(), longest)
 	if s.MaxTokens != nil {
 		if base.MaxTokens = *s.MaxTokens; base.MaxTokens > most && g.MostTokens() > 0 {
-			return nil, engine.Errorf(engine.Invalid, "%d tokens at most, this server generates %d at most", base.MaxTokens, most).At("max_tokens")
+			return nil, engine.Errorf(engine.Invalid, "%d tokens, but this server generates at most %d", base.MaxTokens, most).At("max_tokens")
 		}
 	} else if base.MaxTokens == 0 || base.MaxTokens > most {
 		base.MaxTokens = most

@@ -64,8 +64,8 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 		has         *float64
 		least, most float64
 	}{
-		{"temperature", in.Temperature, 0, 2}, {"top_p", in.TopP, 0, 1}, {"frequency_penalty", &in.FrequencyPenalty, -2, 2}, {"presence_penalty", &in.PresencePenalty, -2, 2},
-		{"min_p", in.MinP, 0, 1}, {"typical_p", in.TypicalP, 0, 1}, {"repetition_penalty", in.Repetition, 0.01, 100}, {"repeat_penalty", in.Repeat, 0.01, 100},
+		{"temperature", in.Temperature, 0, 2}, {"frequency_penalty", &in.FrequencyPenalty, -2, 2}, {"presence_penalty", &in.PresencePenalty, -2, 2},
+		{"repetition_penalty", in.Repetition, 0.01, 100}, {"repeat_penalty", in.Repeat, 0.01, 100},
 	} {
 		if x.has != nil && !(*x.has >= x.least && *x.has <= x.most) {
 			return s, engine.Errorf(engine.Invalid, "%s %g, want %g to %g", x.name, *x.has, x.least, x.most).At(x.name)
