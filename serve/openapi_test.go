@@ -2,9 +2,11 @@ package serve
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/openapi"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
@@ -105,6 +107,9 @@ func TestOpenAPIFields(t *testing.T) {
 			continue
 		}
 		strict++
+		if path == "/v1/chat/completions" || path == "/v1/completions" {
+			hasSampling(t, path, x.Properties)
+		}
 		for name := range x.Properties {
 			if _, answer, _ := ask(t, "POST", h.URL+path, `{"`+name+`": null}`); strings.Contains(answer, "not supported here") {
 				t.Errorf("%s: %s", path, answer)
@@ -114,6 +119,7 @@ func TestOpenAPIFields(t *testing.T) {
 			t.Errorf("%s takes a field that the document refuses: %s", path, answer)
 		}
 	}
+	hasSampling(t, "OllamaOptions", decode[schema](t, string(doc.Components.Schemas["OllamaOptions"])).Properties)
 	s, err := New([]Model{{Dir: testdata + "embed"}}, Options{Lazy: true})
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +136,17 @@ func TestOpenAPIFields(t *testing.T) {
 	for _, name := range []string{"input_type", "prompt_name", "normalize", "cache_prompt", "structured_outputs", "thinking", "mirostat", "n_predict", "documents"} {
 		if !strings.Contains(answer, `"`+name+`":{`) {
 			t.Errorf("the document lacks the field %s", name)
+		}
+	}
+}
+
+// hasSampling checks that a schema has all options of sampling that requests may state.
+func hasSampling(t *testing.T, schema string, properties map[string]json.RawMessage) {
+	t.Helper()
+	options := reflect.TypeFor[overrides.Sampling]()
+	for i := range options.NumField() {
+		if name := options.Field(i).Tag.Get("json"); properties[name] == nil {
+			t.Errorf("%s lacks the option %s", schema, name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
@@ -108,7 +109,7 @@ func ExampleKindOf() {
 	}
 	p, err := text.OpenKind(text.KindEmbedder, "examples/models/embed", text.Options{})
 	must(err)
-	fmt.Println(p.(*text.Embedder).Dim())
+	fmt.Println(p.(*text.Embedder).Dim(), slices.Contains(text.Kinds(), p.Kind()))
 	// Output:
 	// embed embedder
 	// rerank reranker
@@ -118,7 +119,7 @@ func ExampleKindOf() {
 	// numbers translator
 	// dial transcriber
 	// shapes image-classifier
-	// 64
+	// 64 true
 }
 
 // Pipelines for models of other tasks; these have random weights, and show the shapes of results.

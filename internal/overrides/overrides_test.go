@@ -28,12 +28,15 @@ func TestSampling(t *testing.T) {
 			reflect.ValueOf(&s).Elem().FieldByName(name).Set(value)
 			return &s
 		}
-		s, applied := stated(1), generation.Sampling{Temperature: 3, TopK: 3, TopP: 3, MinP: 3, TypicalP: 3}
+		s, applied := stated(1), generation.Sampling{}
+		for j := range options.NumField() {
+			reflect.ValueOf(&applied).Elem().Field(j).Set(reflect.ValueOf(3).Convert(options.Field(j).Type))
+		}
 		s.Apply(&applied)
 		for j := range options.NumField() {
 			has, want := reflect.ValueOf(applied).Field(j), map[bool]float64{true: 1, false: 3}[i == j]
-			if other := options.Field(j).Name; other != "Seed" && has.Convert(reflect.TypeFor[float64]()).Float() != want {
-				t.Errorf("%s applied: %s is %v, want %v", name, other, has, want)
+			if has.Convert(reflect.TypeFor[float64]()).Float() != want {
+				t.Errorf("%s applied: %s is %v, want %v", name, options.Field(j).Name, has, want)
 			}
 		}
 		if e := s.Check(); e != nil || !s.Any() {
