@@ -16,6 +16,7 @@ func init() {
 	Register(newQwen3, "qwen3")
 	registerGGUF("qwen2", llamacpp.Architecture{})
 	registerGGUF("qwen3", llamacpp.Architecture{})
+	Describe(Traits{Judge: &mxbaiRerank}, "qwen2")
 	Describe(Traits{Judge: &qwen3Reranker}, "qwen3")
 }
 
@@ -25,11 +26,26 @@ var qwen3Reranker = Judge{
 	Name: "Qwen3-Reranker",
 	Begin: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
 		"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n",
-	Pair:        "<Instruct>: %s\n<Query>: %s\n<Document>: %s",
+	Pair:        "<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {text}",
 	End:         "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
 	Instruction: "Given a web search query, retrieve relevant passages that answer the query",
 	Yes:         "yes", No: "no",
 	Told:  "Judge whether the Document meets the requirements based on the Query and the Instruct provided",
+	Limit: 8192,
+}
+
+// mxbaiRerank is how mxbai-rerank-base-v2 and mxbai-rerank-large-v2 are asked by their authors' package mxbai-rerank 0.1.
+var mxbaiRerank = Judge{
+	Name:       "mxbai-rerank-v2",
+	Begin:      "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n",
+	Query:      "query: {query}",
+	Instructed: "instruction: {instruction}\nquery: {query}",
+	Separator:  "\n",
+	Pair:       "document: {text}",
+	End: "\nYou are a search relevance expert who evaluates how well documents match search queries. For each query-document pair, carefully analyze the semantic " +
+		"relationship between them, then provide your binary relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:<|im_end|>\n<|im_start|>assistant\n",
+	Yes: "1", No: "0",
+	Told:  "You are a search relevance expert who evaluates how well documents match search queries",
 	Limit: 8192,
 }
 

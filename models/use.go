@@ -60,15 +60,18 @@ type Traits struct {
 	Judge *Judge
 }
 
-// A Judge is the prompt with which a language model says how well a text answers a query: by the logits of two words
-// that may follow.
+// A Judge is the prompt with which a language model says how well a text answers a query, by the logits of two words
+// that may follow. {instruction}, {query} and {text} stand for what is asked.
 type Judge struct {
 	Begin, End  string // around the pair
-	Pair        string // with %s for the instruction, the query and the text
+	Pair        string // the pair, or the text alone where Query is not empty
+	Query       string // the query, which becomes tokens by itself, as Separator after it does; "": Pair has the query
+	Instructed  string // Query if there is an instruction
+	Separator   string
 	Instruction string // the usual one
 	Yes, No     string // tokens
-	Told        string // what a chat template says that asks so
-	Limit       int    // most tokens
+	Told        string // a part of the chat template of folders that ask so
+	Limit       int    // most tokens: of everything or, if there is a Query, of what Begin and End are around
 	Name        string // of the models that were trained with it
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
-// Reranker scores texts for a query with a cross-encoder, a classifier of one
-// label, or with a language model of the kind of Qwen3-Reranker, of which the score is the probability of yes
-// against no; the logit of it if raw scores are asked for.
+// Reranker scores texts for a query with a cross-encoder, which is a classifier of one label, or with a language model of the
+// kind of Qwen3-Reranker and mxbai-rerank-v2: its score is the probability of yes against no, and its raw score the difference of
+// their logits.
 type Reranker struct {
 	*base
 	sigmoid bool

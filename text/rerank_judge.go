@@ -5,7 +5,6 @@ package text
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -23,8 +22,10 @@ import (
 type judge struct {
 	asked       *models.Judge
 	begin, end  []int // tokens around the pair
+	separator   []int // between a query that has tokens of its own, and the text
 	yes, no     int
 	instruction string
+	room        int // most tokens between begin and end; 0: no limit
 }
 
 // openJudge returns the judge of a folder whose language model is asked in this way.
@@ -33,7 +34,7 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	for _, part := range []struct {
 		to   *[]int
 		text string
-	}{{&j.begin, asked.Begin}, {&j.end, asked.End}} {
+	}{{&j.begin, asked.Begin}, {&j.end, asked.End}, {&j.separator, asked.Separator}} {
 		e, err := f.tokenizer.Encode(part.text, plainTokens)
 		if err != nil {
 			return nil, err
@@ -51,36 +52,73 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, asked.Told) {
 		return nil, check.InFile("modules.json", fault.ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as %s's does", asked.Name))
 	}
-	if err := f.setLimit(asked.Limit); err != nil {
+	around, limit := len(j.begin)+len(j.end), asked.Limit
+	if asked.Query != "" {
+		limit += around
+	}
+	if err := f.setLimit(limit); err != nil {
 		return nil, err
 	}
-	if f.limit > 0 && f.limit <= len(j.begin)+len(j.end) {
-		return nil, check.Option("MaxLength", f.limit, "the prompt around a pair has %d tokens", len(j.begin)+len(j.end))
+	if f.limit > 0 {
+		if j.room = f.limit - around; j.room <= 4*len(j.separator) {
+			return nil, check.Option("MaxLength", f.options.MaxLength, "the prompt around a pair has %d tokens", around)
+		}
 	}
 	f.warning("a language model without a word of being a reranker: taken for a " + asked.Name + ", by whose prompt it is asked")
 	return j, nil
 }
 
-// scores hands the difference of the logits of yes and no for each pair to use.
+// scores hands the difference of the logits of yes and no for each pair to use. All pairs have the same query.
 func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+	query, cut, err := j.query(f, inputs, o)
+	if err != nil {
+		return Counts{}, err
+	}
 	pairs := make([]Input, len(inputs))
 	for i, in := range inputs {
-		pairs[i].Text = fmt.Sprintf(j.asked.Pair, j.instruction, in.Text, in.Second)
+		pairs[i].Text = j.fill(j.asked.Pair, in)
 	}
-	limit := f.limit
+	limit := j.room
 	if limit > 0 {
-		limit -= len(j.begin) + len(j.end)
+		limit -= len(query)
 	}
+	before := slices.Concat(j.begin, query)
 	c := &queue.Call{
 		Between: func(e *tokenizer.Encoding) *tokenizer.Encoding {
-			n := windows.OfIDs(slices.Concat(j.begin, e.IDs, j.end))
-			n.Cut = e.Cut
+			n := windows.OfIDs(slices.Concat(before, e.IDs, j.end))
+			n.Cut = e.Cut + cut
 			return n
 		},
 		Compute: j.compute(f),
 		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
+}
+
+// query returns the tokens of the query with the separator after them, none where the pair has it, and how many were cut
+// off: as the authors of mxbai-rerank-v2 do, a query has at most three quarters of the room.
+func (j *judge) query(f *base, inputs []Input, o InputOptions) (ids []int, cut int, err error) {
+	if j.asked.Query == "" || len(inputs) == 0 {
+		return nil, 0, nil
+	}
+	form := j.asked.Query
+	if j.instruction != "" {
+		form = j.asked.Instructed
+	}
+	splitter, err := f.splitterFor(j.room*3/4, plainTokens, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	parts, err := splitter.Split(0, windows.Text{First: j.fill(form, inputs[0])})
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.Concat(parts[0].IDs, j.separator), parts[0].Cut, nil
+}
+
+// fill returns a part of the prompt for a pair.
+func (j *judge) fill(form string, pair Input) string {
+	return strings.NewReplacer("{instruction}", j.instruction, "{query}", pair.Text, "{text}", pair.Second).Replace(form)
 }
 
 // compute returns a computation of the difference of the two logits after each window.

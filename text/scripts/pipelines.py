@@ -263,6 +263,35 @@ def _(out):
     f.json("expected.json", {"query": query, "texts": TEXTS, "scores": scores("Given a web search query, retrieve relevant passages that answer the query", 1024), "instruction": "Find the fox", "other": scores("Find the fox", 300)})
 
 
+@folder("rerank-mxbai")
+def _(out):
+    """mxbai-rerank-v2: the way of its authors' package to ask, with the difference of the logits of 1 and 0."""
+    f = Folder(out, "rerank-mxbai", "qwen3", tokenizer_class="Qwen2Tokenizer", model_max_length=32768, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    t = f.tokenizer
+    end = t.convert_tokens_to_ids("<|im_end|>")
+    c = hf.Qwen2Config(vocab_size=len(t), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=1024, bos_token_id=end, eos_token_id=end, tie_word_embeddings=True, use_sliding_window=False)
+    m = f.model(hf.Qwen2ForCausalLM(c), 28)
+    encode = lambda text, **how: t.encode(text, add_special_tokens=False, **how)
+    begin = encode("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n")
+    task = encode("You are a search relevance expert who evaluates how well documents match search queries. For each query-document pair, carefully analyze the semantic relationship between them, then provide your binary relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:")
+    finish, between = encode("<|im_end|>\n<|im_start|>assistant\n"), encode("\n")
+
+    def logits(query, instruction, limit):
+        room = limit - len(begin) - len(task) - len(finish) - len(between)
+        asked = encode((f"instruction: {instruction}\n" if instruction else "") + f"query: {query}", truncation=True, max_length=room * 3 // 4)
+        out = []
+        for text in TEXTS:
+            ids = begin + (asked + between + encode(f"document: {text}", truncation=True, max_length=room))[:room] + between + task + finish
+            with torch.no_grad():
+                y = m(input_ids=torch.tensor([ids])).logits[0, -1]
+            out.append(float(y[encode("1")[0]] - y[encode("0")[0]]))
+        return floats(out)
+
+    query = "what is the capital of france?"
+    long = "which fox is quick, " * 60
+    f.json("expected.json", {"query": query, "texts": TEXTS, "logits": logits(query, "", 1024), "instruction": "Find the fox", "other": logits(query, "Find the fox", 400), "long": long, "cut": logits(long, "", 600)})
+
+
 @folder("rerank")
 def _(out):
     from sentence_transformers import CrossEncoder
