@@ -73,7 +73,7 @@ func Rank(r *text.Reranker, query string) Task {
 		Fingerprint: r.Fingerprint,
 		Columns:     []Column{{Name: "score", Kind: Float32}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
-			r, err := r.Score(ctx, query, texts, text.RerankOptions{})
+			r, err := r.Score(ctx, query, texts, text.RerankOptions{Apart: true}) // so that results do not depend on where a page ends
 			return results(r, err, func(score float32) []any { return []any{score} })
 		},
 	}

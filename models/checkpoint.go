@@ -135,8 +135,25 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 			return nil, c.doc.Errorf(field, "but the checkpoint has score.bias")
 		}
 		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadTokenClassifier: &block.Head{Last: labels()}}}, nil
+	case "ForRanking":
+		head, err := c.ranking(d.Tokens.Dim)
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadRanking: head}}, err
 	}
 	return nil, c.unknownHead()
+}
+
+// ranking returns the projector of jina-reranker-v3 (Wang et al., 2025, "jina-reranker-v3: Last but Not Late Interaction for
+// Document Reranking"), whose last width only its weight says.
+func (c *Checkpoint) ranking(dim int) (*block.Head, error) {
+	if c.Config.Architectures[0] != "JinaForRanking" {
+		return nil, c.unknownHead()
+	}
+	first, last, out := c.Loader.At("projector.0."), c.Loader.At("projector.2."), 1
+	if shape, ok := last.Shape("weight"); ok && len(shape) == 2 {
+		out = shape[0]
+	}
+	c.Loader.Ignore("lm_head.weight")
+	return &block.Head{Dense: first.Linear(dim, dim/2, false), Act: block.Activate(kernels.ActReLU), Last: last.Linear(dim/2, out, false)}, nil
 }
 
 // poolBeforePadding takes the last token of a text that is not pad_token_id, wherever in the text

@@ -75,6 +75,7 @@ const (
 	HeadCTC                             // logits of the vocabulary at each hidden state of Audio; one token is blank: the padding
 	HeadImageClassifier                 // logits of the labels of each image
 	HeadImagePooler                     // a vector of each image
+	HeadRanking                         // a vector at each token; a reranker compares those at two special tokens
 
 	headKinds = iota
 )

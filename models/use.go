@@ -40,6 +40,7 @@ var heads = map[string]Use{
 	"ForQuestionAnswering":      UseAnswers,
 	"ForImageClassification":    UseImageLabels,
 	"ForCTC":                    UseSpeech,
+	"ForRanking":                UseScore,
 }
 
 // generating are the heads that generate text.

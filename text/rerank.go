@@ -20,11 +20,13 @@ import (
 
 // Reranker scores texts for a query with a cross-encoder, which is a classifier of one label, or with a language model of the
 // kind of Qwen3-Reranker and mxbai-rerank-v2: its score is the probability of yes against no, and its raw score the difference of
-// their logits.
+// their logits. jina-reranker-v3 reads a list of texts together with the query: its scores are cosines of vectors at the ends of
+// the texts and of the query.
 type Reranker struct {
 	*base
 	sigmoid bool
-	judge   *judge // of a language model; nil: there is a classifier
+	judge   *judge  // of a language model; nil: there is none
+	ranker  *ranker // of a model of lists; nil: there is none
 }
 
 // KindReranker is the kind of a [Reranker].
@@ -59,8 +61,12 @@ func openReranker(fsys fs.FS, o Options) (*Reranker, error) {
 		j, err := openJudge(f, asked)
 		return &Reranker{base: f, sigmoid: true, judge: j}, err
 	}
+	if f.model.Heads[models.HeadRanking] != nil {
+		r, err := openRanker(f)
+		return &Reranker{base: f, ranker: r}, err
+	}
 	if f.options.Instruction != "" {
-		return nil, check.Option("Instruction", f.options.Instruction, "the model is not a language model")
+		return nil, check.Option("Instruction", f.options.Instruction, "the model is no language model")
 	}
 	if c := f.model.Heads[models.HeadClassifier]; f.model.Encoder != nil && c != nil && c.Out() != 1 {
 		return nil, folder.Errorf("a reranker has one label, this model has %d", c.Out())
@@ -136,10 +142,17 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 type RerankOptions struct {
 	InputOptions
 	Raw bool // scores are the model's logits
+	// Apart scores each text by itself. Without it, jina-reranker-v3 reads a list of texts at once, so that scores depend on
+	// the other texts and their order. Other models score texts by themselves anyway.
+	Apart bool
 }
 
 // Score returns the score of each text for the query; higher is better.
 func (r *Reranker) Score(ctx context.Context, query string, texts []string, o RerankOptions) (Results[float32], error) {
+	if r.ranker != nil {
+		scores, counts, err := r.ranker.scores(ctx, r.base, query, texts, o)
+		return results(scores, counts, err)
+	}
 	scores := make([]float32, len(texts))
 	inputs := make([]Input, len(texts))
 	for i, t := range texts {

@@ -292,6 +292,65 @@ def _(out):
     f.json("expected.json", {"query": query, "texts": TEXTS, "logits": logits(query, "", 1024), "instruction": "Find the fox", "other": logits(query, "Find the fox", 400), "long": long, "cut": logits(long, "", 600)})
 
 
+@folder("rerank-list")
+def _(out):
+    """jina-reranker-v3: a list of texts in one window, whose vectors at special tokens are projected and compared, as the code in its
+    authors' folder does. The longest texts and queries are parts of the length of a window, where theirs would be longer."""
+    f = Folder(out, "rerank-list", "qwen3", tokenizer_class="Qwen2Tokenizer", model_max_length=131072, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    raw = tokenizers.Tokenizer.from_file(f.path + "/tokenizer.json")
+    raw.add_special_tokens(["<|embed_token|>", "<|rerank_token|>"])
+    raw.save(f.path + "/tokenizer.json")
+    t = hf.AutoTokenizer.from_pretrained(f.path)
+    document, asked = (t.convert_tokens_to_ids(x) for x in ("<|embed_token|>", "<|rerank_token|>"))
+
+    class JinaForRanking(hf.Qwen3ForCausalLM):
+        _tied_weights_keys = {}
+
+        def __init__(self, config):
+            super().__init__(config)
+            self.lm_head = torch.nn.Identity()
+            self.projector = torch.nn.Sequential(torch.nn.Linear(32, 16, bias=False), torch.nn.ReLU(), torch.nn.Linear(16, 24, bias=False))
+            self.post_init()
+
+    c = hf.Qwen3Config(vocab_size=raw.get_vocab_size(), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=131072, tie_word_embeddings=True, use_sliding_window=False)
+    m = f.model(JinaForRanking(c), 29)
+    begin = ("<|im_start|>system\nYou are a search relevance expert who can determine a ranking of the passages based on how relevant they are to the query. If the query is a question, how relevant a passage is depends on how well it answers the question. "
+             "If not, try to analyze the intent of the query and assess how well each passage satisfies the intent. If an instruction is provided, you should follow the instruction when determining the ranking.<|im_end|>\n<|im_start|>user\n")
+
+    def vectors(query, texts, instruction):
+        clean = lambda x: x.replace("<|rerank_token|>", "").replace("<|embed_token|>", "")
+        prompt = begin + f"I will provide you with {len(texts)} passages, each indicated by a numerical identifier. Rank the passages based on their relevance to query: {clean(query)}\n"
+        prompt += f"<instruct>\n{instruction}\n</instruct>\n" if instruction else ""
+        prompt += "\n".join(f'<passage id="{i}">\n{clean(x)}<|embed_token|>\n</passage>' for i, x in enumerate(texts)) + f"\n<query>\n{clean(query)}<|rerank_token|>\n</query>"
+        ids = torch.tensor(t([prompt + "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"])["input_ids"])
+        with torch.no_grad():
+            x = m(input_ids=ids, output_hidden_states=True).hidden_states[-1][0]
+            return m.projector(x[ids[0] == document]).numpy(), m.projector(x[ids[0] == asked])[0].numpy()
+
+    def scores(query, texts, limit, instruction=""):
+        def cut(text, most):
+            ids = t(text, truncation=True, max_length=most)["input_ids"]
+            return (t.decode(ids) if len(ids) >= most else text), len(ids)
+        most = min(2048, limit // 2)
+        cosine = lambda a, b: a @ b / np.linalg.norm(a, axis=-1) / np.linalg.norm(b)
+        query, n = cut(query, min(512, limit // 8))
+        lists, room = [], 0
+        for text, size in (cut(x, most) for x in texts):
+            if not lists or room <= most:
+                lists, room = lists + [[]], limit - 2 * n
+            lists[-1].append(text)
+            room -= size
+        parts = [vectors(query, x, instruction) for x in lists]
+        asked = np.average([q for _, q in parts], axis=0, weights=[((1 + cosine(d, q)) / 2).max() for d, q in parts])
+        return {"scores": floats(cosine(np.concatenate([d for d, _ in parts]), asked)), "lists": [len(x) for x in lists]}
+
+    query, texts = "what is the capital of france?", TEXTS + ["a <|embed_token|>passage<|rerank_token|> with tokens"]
+    cases = [{"query": query, "limit": 0} | scores(query, texts, 131072), {"query": query, "limit": 320} | scores(query, texts, 320), {"query": query * 20, "limit": 500} | scores(query * 20, texts, 500),
+             {"query": query, "limit": 0, "instruction": "Find the fox"} | scores(query, texts, 131072, "Find the fox")]
+    apart = [scores(query, [x], 131072)["scores"][0] for x in texts]
+    f.json("expected.json", {"texts": texts, "cases": cases, "apart": apart})
+
+
 @folder("rerank")
 def _(out):
     from sentence_transformers import CrossEncoder
