@@ -66,7 +66,7 @@ func openReranker(fsys fs.FS, o Options) (*Reranker, error) {
 		return &Reranker{base: f, ranker: r}, err
 	}
 	if f.options.Instruction != "" {
-		return nil, check.Option("Instruction", f.options.Instruction, "the model is no language model")
+		return nil, check.Option("Instruction", f.options.Instruction, "the model is not a language model")
 	}
 	if c := f.model.Heads[models.HeadClassifier]; f.model.Encoder != nil && c != nil && c.Out() != 1 {
 		return nil, folder.Errorf("a reranker has one label, this model has %d", c.Out())
