@@ -10,8 +10,6 @@ import (
 var arrowLimits = map[string]arrows.Limit{
 	// A format has a parser, which takes calls, which are written as the format says.
 	"answer": {Knot: 8, Up: 5},
-	// The decoder lists the formats of images, and each of them decodes, and reads its orientation, by the decoder's limits.
-	"internal/vision": {Knot: 7, Up: 7},
 	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
 	"tokenizer/internal/onig": {Up: 2},
 }

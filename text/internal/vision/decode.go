@@ -1,16 +1,14 @@
-// Package vision makes of an image what a vision model takes: it decodes files, resizes,
-// crops and normalizes as preprocessor_config.json says, with the pixels that Pillow would
-// give.
+// Package vision prepares images for vision models: it decodes files, resizes, crops and normalizes as preprocessor_config.json says, and its
+// pixels are the same as Pillow's.
 //
-// This file knows the formats; jpeg.go and webp.go have what differs from Go's own decoders,
-// resize.go has Pillow's filters, and processor.go the steps that a configuration lists.
+// decode.go lists the formats of files, of which jpeg.go, png.go, webp.go and gif.go decode as Pillow does where Go's own decoders differ.
+// pixels.go has the images that they make, resize.go Pillow's filters, and processor.go the steps that a configuration lists.
 package vision
 
 import (
 	"bytes"
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
 	"io"
 
@@ -20,19 +18,11 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// MaxPixels is what an image may have unless the caller says otherwise: a little more than
-// the cameras of telephones make, and 350 MB while the image is decoded.
+// MaxPixels is the default for the most pixels of an image: a little more than the cameras of telephones make. Decoding so many takes
+// 350 MB.
 const MaxPixels = 50_000_000
 
-// RGB is an image of 8-bit samples, [H, W, 3].
-type RGB struct {
-	W, H int
-	Pix  []uint8
-}
-
-func newRGB(w, h int) *RGB { return &RGB{w, h, make([]uint8, w*h*3)} }
-
-// format is a kind of files.
+// format is a format of files.
 type format struct {
 	name   string
 	is     func(data []byte) bool
@@ -97,8 +87,7 @@ func (f *format) image(data []byte) (*RGB, error) {
 	return oriented(m, exif, xmp), nil
 }
 
-// sizeBy returns the size that a header says, read by a function of the form that those of package
-// image have.
+// sizeBy returns a format's size, for a function that reads a header, such as png.DecodeConfig.
 func sizeBy(config func(r io.Reader) (image.Config, error)) func(data []byte) (w, h int, err error) {
 	return func(data []byte) (w, h int, err error) {
 		c, err := config(bytes.NewReader(data))
@@ -106,7 +95,7 @@ func sizeBy(config func(r io.Reader) (image.Config, error)) func(data []byte) (w
 	}
 }
 
-// decodeBy decodes with a decoder of the form that those of package image have.
+// decodeBy returns a format's decode, for a decoder such as bmp.Decode.
 func decodeBy(decode func(r io.Reader) (image.Image, error)) func(data []byte) (*RGB, error) {
 	return func(data []byte) (*RGB, error) {
 		img, err := decode(bytes.NewReader(data))
@@ -116,69 +105,3 @@ func decodeBy(decode func(r io.Reader) (image.Image, error)) func(data []byte) (
 		return toRGB(img), nil
 	}
 }
-
-// decodePNG decodes a PNG file. Pillow takes grey of 16 bits for numbers, which it bounds to 255.
-func decodePNG(data []byte) (*RGB, error) {
-	const depth, kind = 24, 25 // in the header
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	if data[depth] == 16 && data[kind] == 0 {
-		return bounded(img), nil
-	}
-	return toRGB(img), nil
-}
-
-// toRGB drops the transparency of an image.
-func toRGB(img image.Image) *RGB {
-	if grey, ok := img.(*image.Gray16); ok {
-		return bounded(grey)
-	}
-	return eachPixel(img, opaque)
-}
-
-// bounded is grey of 16 bits, whose values above 255 are 255.
-func bounded(img image.Image) *RGB {
-	return eachPixel(img, func(c color.Color) (r, g, b uint8) {
-		n := color.NRGBA64Model.Convert(c).(color.NRGBA64)
-		v := uint8(min(n.R, 255))
-		return v, v, v
-	})
-}
-
-func eachPixel(img image.Image, rgb func(c color.Color) (r, g, b uint8)) *RGB {
-	at := img.Bounds()
-	out := newRGB(at.Dx(), at.Dy())
-	p := out.Pix
-	for y := at.Min.Y; y < at.Max.Y; y++ {
-		for x := at.Min.X; x < at.Max.X; x++ {
-			p[0], p[1], p[2] = rgb(img.At(x, y))
-			p = p[3:]
-		}
-	}
-	return out
-}
-
-// opaque returns a colour without its transparency; of 16 bits the high byte counts.
-func opaque(c color.Color) (r, g, b uint8) {
-	switch c := c.(type) {
-	case color.NRGBA:
-		return c.R, c.G, c.B
-	case color.NRGBA64:
-		return uint8(c.R >> 8), uint8(c.G >> 8), uint8(c.B >> 8)
-	case color.CMYK:
-		return inked(c.C, c.K), inked(c.M, c.K), inked(c.Y, c.K)
-	}
-	n := color.NRGBA64Model.Convert(c).(color.NRGBA64)
-	return uint8(n.R >> 8), uint8(n.G >> 8), uint8(n.B >> 8)
-}
-
-// inked is what is left of white under an ink and black, as Pillow rounds it.
-func inked(ink, black uint8) uint8 {
-	white := 255 - int32(black)
-	product := int32(ink)*white + 128
-	return clip8(white - (product>>8+product)>>8)
-}
-
-func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }

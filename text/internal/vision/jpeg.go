@@ -1,55 +1,17 @@
-// JPEG: the file's structure, and the Huffman codes of its coefficients.
+// JPEG: the sequence of segments.
 //
-// Go's own decoder rounds the inverse transform otherwise than libjpeg, on
-// which the models' preprocessing rests: up to three grey levels. Here
-// coefficients are decoded and transformed with libjpeg's integers, and the
-// pixels are the same.
+// Go's own decoder rounds the inverse transform differently from libjpeg, by up to three grey levels. The preprocessing of models uses
+// libjpeg, so that this decoder transforms coefficients with libjpeg's integers and gives the same pixels.
+//
+// jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, and jpeg_pixels.go computes the pixels.
 //
 // Source: ITU-T T.81 (1992).
 
 package vision
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
-// component is a colour of the image and its coefficients.
-type component struct {
-	id, h, v     int // sampling factors
-	quant        int
-	w, h8        int // blocks across and down, whole units of all components
-	blocksW      int // blocks that the component itself has
-	blocksH      int
-	coefficients []int16 // [h8, w, 64], in natural order
-	dc           int32   // of the block before
-	dcTable      *huffman
-	acTable      *huffman
-}
-
-type jpegFile struct {
-	data        []byte
-	w, h        int
-	progressive bool
-	components  []*component
-	hMax, vMax  int
-	quants      [4][64]int32
-	tables      [2][4]*huffman // DC and AC
-	restart     int
-	adobe       int // the transform that Adobe's marker names; -1: none
-}
-
-func jpegError(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
-// zigzag is the natural place of each coefficient in the file's order.
-var zigzag = [64]uint8{
-	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
-	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
-	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-}
-
-// decodeJPEG decodes a file to its pixels.
+// decodeJPEG decodes a file.
 func decodeJPEG(data []byte) (*RGB, error) {
 	j := &jpegFile{data: data[2:], adobe: -1}
 	for {
@@ -85,7 +47,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	}
 }
 
-// jpegSize returns the size that a frame's header says.
+// jpegSize returns the size in the header of a file's frame.
 func jpegSize(data []byte) (w, h int, err error) {
 	j := &jpegFile{data: data[2:]}
 	for {
@@ -99,128 +61,4 @@ func jpegSize(data []byte) (w, h int, err error) {
 			return int(binary.BigEndian.Uint16(body[3:])), int(binary.BigEndian.Uint16(body[1:])), nil
 		}
 	}
-}
-
-// next returns the next marker and what belongs to it. An image that is cut off
-// ends where it does, as libjpeg has it.
-func (j *jpegFile) next() (byte, []byte, error) {
-	for len(j.data) >= 2 && (j.data[0] != 0xff || j.data[1] == 0 || j.data[1] == 0xff) {
-		j.data = j.data[1:] // padding, or what a scan left
-	}
-	if len(j.data) < 2 {
-		return 0, nil, jpegError("cut off")
-	}
-	marker := j.data[1]
-	j.data = j.data[2:]
-	if marker == 0xd9 || marker >= 0xd0 && marker <= 0xd8 || marker == 1 {
-		return marker, nil, nil
-	}
-	if len(j.data) < 2 {
-		return 0, nil, jpegError("cut off")
-	}
-	n := int(binary.BigEndian.Uint16(j.data))
-	if n < 2 || n > len(j.data) {
-		return 0, nil, jpegError("segment of %d bytes, %d are left", n, len(j.data))
-	}
-	body := j.data[2:n]
-	j.data = j.data[n:]
-	return marker, body, nil
-}
-
-func (j *jpegFile) frame(b []byte) error {
-	if j.components != nil {
-		return jpegError("two frames")
-	}
-	if len(b) < 6 || len(b) != 6+3*int(b[5]) {
-		return jpegError("frame of %d bytes", len(b))
-	}
-	j.h, j.w = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-	if b[0] != 8 || j.w == 0 || j.h == 0 {
-		return jpegError("%d bits, %d x %d pixels", b[0], j.w, j.h)
-	}
-	if n := int(b[5]); n != 1 && n != 3 && n != 4 {
-		return jpegError("%d components are not supported", n)
-	}
-	var components []*component
-	for c := b[6:]; len(c) > 0; c = c[3:] {
-		x := &component{id: int(c[0]), h: int(c[1] >> 4), v: int(c[1] & 15), quant: int(c[2])}
-		if x.h < 1 || x.v < 1 || x.h > 4 || x.v > 4 || x.quant > 3 {
-			return jpegError("sampling %d x %d, table %d", x.h, x.v, x.quant)
-		}
-		j.hMax, j.vMax = max(j.hMax, x.h), max(j.vMax, x.v)
-		components = append(components, x)
-	}
-	if len(components) == 1 {
-		components[0].h, components[0].v, j.hMax, j.vMax = 1, 1, 1, 1 // factors of one component mean nothing
-	}
-	unitsW, unitsH := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax)
-	// Each block takes at least a bit in the first scan that has it.
-	if unitsW*unitsH > 8*len(j.data) {
-		return jpegError("%d x %d pixels in %d bytes", j.w, j.h, len(j.data))
-	}
-	for _, x := range components {
-		x.w, x.h8 = unitsW*x.h, unitsH*x.v
-		x.blocksW, x.blocksH = ceilDiv(ceilDiv(j.w*x.h, j.hMax), 8), ceilDiv(ceilDiv(j.h*x.v, j.vMax), 8)
-		x.coefficients = make([]int16, x.w*x.h8*64)
-	}
-	j.components = components
-	return nil
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-func (j *jpegFile) quantTables(b []byte) error {
-	for len(b) > 0 {
-		wide, id := b[0]>>4, b[0]&15
-		size := 64 * (1 + int(wide))
-		if id > 3 || wide > 1 || len(b) < 1+size {
-			return jpegError("quantisation table")
-		}
-		for i := range 64 {
-			if wide == 1 {
-				j.quants[id][zigzag[i]] = int32(binary.BigEndian.Uint16(b[1+2*i:]))
-			} else {
-				j.quants[id][zigzag[i]] = int32(b[1+i])
-			}
-		}
-		b = b[1+size:]
-	}
-	return nil
-}
-
-// huffman is a table of codes: for each length the largest code of it, and
-// where its values begin.
-type huffman struct {
-	last   [17]int32 // -1 where there is no code of a length
-	offset [17]int32
-	values []uint8
-}
-
-func (j *jpegFile) huffmanTables(b []byte) error {
-	for len(b) > 0 {
-		if len(b) < 17 || b[0]>>4 > 1 || b[0]&15 > 3 {
-			return jpegError("table of codes")
-		}
-		t, code, n := &huffman{}, int32(0), int32(0)
-		for length := 1; length <= 16; length++ {
-			count := int32(b[length])
-			t.offset[length] = n - code
-			code, n = code+count, n+count
-			if code > 1<<length {
-				return jpegError("table of codes")
-			}
-			t.last[length] = code - 1
-			if count == 0 {
-				t.last[length] = -1
-			}
-			code <<= 1
-		}
-		if len(b) < 17+int(n) {
-			return jpegError("table of codes")
-		}
-		t.values = b[17 : 17+n]
-		j.tables[b[0]>>4][b[0]&15] = t
-		b = b[17+n:]
-	}
-	return nil
 }

@@ -92,10 +92,6 @@ var (
 	}
 )
 
-func configError(field, format string, args ...any) error {
-	return &fault.Error{Kind: fault.ErrConfig, Field: field, Err: fmt.Errorf(format, args...)}
-}
-
 // NewProcessor reads the text of a preprocessor_config.json.
 func NewProcessor(text []byte) (*Processor, error) {
 	var c config

@@ -2,16 +2,18 @@ package vision
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// sides is a size as preprocessor_config.json has it, 0 where it says nothing: height and width, the shorter side and the most
-// that the longer one may be, or the most of both.
+// sides is a size in preprocessor_config.json: height and width, the shorter side with a limit for the longer one, or limits for both. A field
+// that the file does not have is 0.
 type sides struct{ height, width, shortest, longest, maxHeight, maxWidth int }
 
-// size reads a size: an object, two numbers, or one, which is a square or the shorter side.
+// size reads a size: an object, two numbers, or a single number, which is the side of a square or the shorter side.
 func size(field string, text pyjson.Optional[json.RawMessage], square bool) (sides, error) {
 	if !text.Given() || len(text.Value) == 0 {
 		return sides{}, nil
@@ -55,12 +57,12 @@ func size(field string, text pyjson.Optional[json.RawMessage], square bool) (sid
 	return s, nil
 }
 
-// usable reports whether an image can get the size.
+// usable reports whether an image can be resized to the size.
 func (s sides) usable() bool {
 	return s.shortest > 0 || s.height > 0 && s.width > 0 || s.maxHeight > 0 && s.maxWidth > 0
 }
 
-// of returns the size of an image of w times h pixels, as transformers rounds it.
+// of returns the size to which an image of w times h pixels is resized, rounded as transformers rounds it.
 func (s sides) of(w, h int) (width, height int) {
 	switch {
 	case s.shortest > 0 && s.longest > 0:
@@ -76,7 +78,7 @@ func (s sides) of(w, h int) (width, height int) {
 	return s.width, s.height
 }
 
-// bounded returns the size whose shorter side is as wanted, unless the longer one would be too long.
+// bounded returns the size with the shorter side, or a smaller one if the longer side would exceed its limit.
 func (s sides) bounded(w, h int) (width, height int) {
 	short, exact := s.shortest, float64(s.shortest)
 	if least, most := float64(min(w, h)), float64(max(w, h)); most/least*exact > float64(s.longest) {
@@ -90,4 +92,8 @@ func (s sides) bounded(w, h int) (width, height int) {
 		return short, int(exact * float64(h) / float64(w))
 	}
 	return int(exact * float64(w) / float64(h)), short
+}
+
+func configError(field, format string, args ...any) error {
+	return &fault.Error{Kind: fault.ErrConfig, Field: field, Err: fmt.Errorf(format, args...)}
 }
