@@ -8,8 +8,6 @@ import (
 
 // arrowLimits are those of packages that exceed the common ones, and why. They only become smaller.
 var arrowLimits = map[string]arrows.Limit{
-	// A format has a parser, which takes calls, which are written as the format says.
-	"answer": {Knot: 8, Up: 5},
 	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
 	"tokenizer/internal/onig": {Up: 2},
 }

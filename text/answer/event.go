@@ -1,11 +1,10 @@
-// What a parser gives.
+// Events, calls and answers.
 
 package answer
 
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
@@ -144,24 +143,3 @@ func (a *Answer) Add(e Event) {
 		a.Finish, a.Usage = e.Finish, e.Usage
 	}
 }
-
-// Parse takes a whole text apart.
-func Parse(f Format, o Options, text string) (Answer, error) {
-	p, err := NewParser(f, o)
-	if err != nil {
-		return Answer{}, err
-	}
-	var a Answer
-	for _, e := range p.Add(text) {
-		a.Add(e)
-	}
-	for _, e := range p.End() {
-		a.Add(e)
-	}
-	return a, nil
-}
-
-// spaces are the bytes of white space around markers.
-const spaces = " \t\r\n"
-
-func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }

@@ -1,26 +1,24 @@
-// How models write calls and reasoning.
+// Formats of calls and reasoning.
 
 package answer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Calls is a way to write calls of tools.
+// Calls is a format of calls of tools.
 type Calls string
 
-// The known ways to write calls. White space may stand between the parts; a call that the
-// end of the text cuts after its arguments is whole. Calls are objects with "name" and
-// "arguments" or "parameters", in any order, among other fields.
+// The known formats. White space may be between the parts. A call is whole if the text ends after its arguments. Calls are objects
+// with "name" and "arguments" or "parameters", in any order, among other fields.
 const (
 	// None has no calls.
 	None Calls = ""
 	// Hermes is <tool_call>, an object or a list of them, and </tool_call>: Hermes 2 and 3,
-	// Qwen 2.5 and 3, and others whose templates are made after theirs.
+	// Qwen 2.5 and 3, and models with templates like theirs.
 	Hermes Calls = "hermes"
 	// QwenCoder is <tool_call><function=NAME>, any number of <parameter=KEY>VALUE</parameter>,
 	// and </function></tool_call>: Qwen3-Coder, Qwen 3.5, Nemotron 3. The types of the values
@@ -51,12 +49,10 @@ const (
 	Written Calls = "written"
 )
 
-// Format says how a model writes calls and reasoning. The zero value has neither: all is
-// text of the answer.
+// Format says how a model writes calls and reasoning. With the zero value, everything is text of the answer.
 type Format struct {
 	Calls Calls
-	// Think and Unthink come before and after what the model thinks before it answers, such
-	// as <think> and </think>; both empty if it does not.
+	// Think and Unthink are before and after the reasoning, such as <think> and </think>. Both are empty if the model does not reason.
 	Think, Unthink string
 }
 
@@ -70,8 +66,7 @@ func (f Format) check() error {
 	return nil
 }
 
-// Markers are what may stand around calls and reasoning. Tokens of these texts must be
-// decoded even if they are special.
+// Markers returns the texts that may be around calls and reasoning. Tokens of these texts must be decoded even if they are special.
 func (f Format) Markers() []string {
 	var list []string
 	if f.Think != "" {
@@ -81,71 +76,31 @@ func (f Format) Markers() []string {
 	return append(append(list, fam.open...), fam.markers...)
 }
 
-// rules find the way of calls from a template. The first holds all of whose texts are there.
-var rules = []struct {
-	calls Calls
-	texts []string
-}{
-	{GLM, []string{"<tool_call>", "<arg_key>"}},
-	{QwenCoder, []string{"<tool_call>", "<function=", "<parameter="}},
-	{Hermes, []string{"<tool_call>"}},
-	{Mistral, []string{"[TOOL_CALLS]"}},
-	{DeepSeek, []string{callBegin, toolSep}},
-	{Piped, []string{"<|tool_call|>"}},
-	{Llama, []string{"<|python_tag|>"}},
-	{Llama, []string{"<|start_header_id|>", `"parameters": `}},
+// family has the markers of a format of calls. heads has the function that reads what follows the first.
+type family struct {
+	open    []string // each begins a call, or a list of calls
+	bare    bool     // an object or a list at the beginning of an answer may be calls, too
+	close   []string // must follow a call
+	tail    string   // may follow calls
+	next    string   // may follow a call, and begins another
+	markers []string // all others, for Format.Markers
 }
 
-// tokenRules find it from the vocabulary, where the template has no calls.
-var tokenRules = []struct {
-	calls Calls
-	token string
-}{{Mistral, "[TOOL_CALLS]"}, {DeepSeek, callBegin}, {Piped, "<|tool_call|>"}, {Llama, "<|python_tag|>"}}
+const (
+	callBegin = "<｜tool▁call▁begin｜>"
+	callEnd   = "<｜tool▁call▁end｜>"
+	toolSep   = "<｜tool▁sep｜>"
+)
 
-// thoughts are the markers of reasoning. The first pair that is closed in the template is
-// used.
-var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}}
-
-// Detect finds the format of a model from its chat template and its vocabulary; hasToken
-// may be nil.
-//
-// The markers in the template's text decide about calls: <tool_call> with <arg_key> is GLM,
-// with <function= and <parameter= QwenCoder, else Hermes; [TOOL_CALLS] is Mistral,
-// <｜tool▁call▁begin｜> with <｜tool▁sep｜> DeepSeek, <|tool_call|> Piped; <|python_tag|>, or
-// <|start_header_id|> with `"parameters": `, Llama. A template without any of them, that does
-// not speak of tool_calls either, leaves it to the vocabulary: a token [TOOL_CALLS],
-// <｜tool▁call▁begin｜>, <|tool_call|> or <|python_tag|>, in this order. Else calls are not
-// known, and text. Reasoning is between [THINK] and [/THINK], or <think> and </think>,
-// if the template has the second of them, or else the vocabulary both.
-func Detect(template string, hasToken func(string) bool) Format {
-	if hasToken == nil {
-		hasToken = func(string) bool { return false }
-	}
-	var f Format
-	has := func(s string) bool { return strings.Contains(template, s) }
-	for _, r := range rules {
-		if !slices.ContainsFunc(r.texts, func(s string) bool { return !has(s) }) {
-			f.Calls = r.calls
-			break
-		}
-	}
-	if f.Calls == None && !has("tool_calls") {
-		for _, r := range tokenRules {
-			if hasToken(r.token) {
-				f.Calls = r.calls
-				break
-			}
-		}
-	}
-	for _, known := range []func(open, end string) bool{
-		func(_, end string) bool { return has(end) },
-		func(open, end string) bool { return hasToken(open) && hasToken(end) },
-	} {
-		for _, t := range thoughts {
-			if f.Think == "" && known(t[0], t[1]) {
-				f.Think, f.Unthink = t[0], t[1]
-			}
-		}
-	}
-	return f
+var families = map[Calls]family{
+	None:      {},
+	Written:   {open: []string{"<tool_call>"}, bare: true, close: []string{"</tool_call>"}, tail: "</tool_call>", markers: []string{"</tool_call>"}},
+	Hermes:    {open: []string{"<tool_call>"}, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+	QwenCoder: {open: []string{"<tool_call>"}, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+	GLM:       {open: []string{"<tool_call>"}, markers: []string{"</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}},
+	Llama:     {open: []string{"<|python_tag|>"}, bare: true, next: ";"},
+	Mistral:   {open: []string{"[TOOL_CALLS]"}, markers: []string{"[CALL_ID]", "[ARGS]"}},
+	Piped:     {open: []string{"<|tool_call|>"}, tail: "<|/tool_call|>", markers: []string{"<|/tool_call|>"}},
+	DeepSeek: {open: []string{"<｜tool▁calls▁begin｜>", callBegin}, close: []string{callEnd}, tail: "<｜tool▁calls▁end｜>",
+		markers: []string{callEnd, toolSep, "<｜tool▁calls▁end｜>"}},
 }

@@ -4,16 +4,16 @@ package answer
 
 import "github.com/avoformer/avoformer/internal/pyjson"
 
-// objectHead is before an object, or a list of them.
-func (p *Parser) objectHead(r *reader) state {
+// objectHead reads the beginning of an object, or of a list of objects.
+func (p *Parser) objectHead(r *reader) *start {
 	r.space()
 	switch r.peek() {
 	case '[':
 		r.at++
 		p.call.listed = true
-		return (*Parser).object
+		return &start{state: inObject}
 	case '{':
-		return (*Parser).object
+		return &start{state: inObject}
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (p *Parser) object() bool {
 			if !c.jsonArg && !(c.begun && c.field.complete) {
 				return p.fail()
 			}
-			p.state = (*Parser).afterObject
+			p.state = afterObject
 			return true
 		}
 	}
@@ -48,16 +48,6 @@ func (p *Parser) object() bool {
 		return p.fail()
 	}
 	return false
-}
-
-// field is a field of the object that a call is.
-type field struct {
-	name     string
-	raw      []byte // its name, or the value that is read
-	count    int
-	reading  bool // raw is a string that is wanted
-	copying  bool // the value is the arguments
-	complete bool // the arguments have come
 }
 
 // fieldByte takes a byte of the object that a call is. It is false if it is not a call's.
@@ -103,8 +93,8 @@ func unquote(raw []byte) (s string) {
 	return s
 }
 
-// afterObject reads what follows a call's JSON.
-func (p *Parser) afterObject() bool {
+// endOfObject reads what follows the arguments of a call.
+func (p *Parser) endOfObject() bool {
 	c := &p.call
 	r := reader{in: p.in}
 	if c.listed {
@@ -118,7 +108,7 @@ func (p *Parser) afterObject() bool {
 		}
 		p.take(r.at)
 		p.endCall()
-		p.state = (*Parser).afterItem
+		p.state = afterItem
 		return true
 	}
 	for _, marker := range c.close {
@@ -132,21 +122,21 @@ func (p *Parser) afterObject() bool {
 	}
 	p.take(r.at)
 	p.endCall()
-	p.state = (*Parser).afterCall
+	p.state = afterCall
 	return true
 }
 
-// afterItem reads what follows a call of a list, which is a comma or the end.
-func (p *Parser) afterItem() bool {
+// endOfItem reads what follows a call of a list: a comma or the end.
+func (p *Parser) endOfItem() bool {
 	switch {
 	case p.in == "": // the text has ended
-		p.state = (*Parser).text
+		p.state = inText
 	case p.in[0] == ',':
 		p.take(1)
 		p.nextCall()
 	default:
 		p.in = p.in[1:]
-		p.state = (*Parser).afterCall
+		p.state = afterCall
 	}
 	return true
 }

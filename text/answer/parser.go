@@ -28,31 +28,6 @@ type Options struct {
 	NewID func() string
 }
 
-// Parser takes an answer apart. It is for one answer, and for one goroutine.
-type Parser struct {
-	format Format
-	family family
-	tools  map[string]schema // nil: no calls
-	whole  bool
-	newID  func() string
-
-	state  state
-	in     string // what is not yet used
-	ended  bool
-	events []Event
-
-	fresh  bool // nothing but white space has come, or reasoning
-	mused  bool // the reasoning is over, or can no more begin
-	called bool // the last thing was a call
-	calls  int  // whole ones
-
-	call building
-}
-
-// state is what a Parser does next. It takes from in and is called again, unless it returns
-// false to wait for more.
-type state func(*Parser) bool
-
 // NewParser begins an answer. Errors are fault.ErrOption and fault.ErrTools.
 func NewParser(f Format, o Options) (*Parser, error) {
 	if err := f.check(); err != nil {
@@ -62,12 +37,12 @@ func NewParser(f Format, o Options) (*Parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Parser{format: f, family: families[f.Calls], tools: tools, whole: o.WholeCalls, newID: o.NewID, state: (*Parser).text, fresh: true, mused: f.Think == ""}
+	p := &Parser{format: f, family: families[f.Calls], tools: tools, whole: o.WholeCalls, newID: o.NewID, state: inText, fresh: true, mused: f.Think == ""}
 	if p.newID == nil {
 		p.newID = randomID(f.Calls)
 	}
 	if !p.mused && strings.HasSuffix(strings.TrimRight(o.Prompt, spaces), f.Think) {
-		p.state = (*Parser).beginReasoning
+		p.state = beforeReasoning
 	}
 	return p, nil
 }
@@ -137,28 +112,37 @@ func (p *Parser) End() []Event {
 }
 
 func (p *Parser) run() {
-	for p.state(p) {
+	for p.step() {
 	}
 	p.sendArguments()
 }
 
-// say gives text of the answer or of the reasoning.
-func (p *Parser) say(k Kind, s string) {
-	if s == "" {
-		return
+// step takes what it can from in. It returns false where more text must come.
+func (p *Parser) step() bool {
+	switch p.state {
+	case inText:
+		return p.text()
+	case beforeReasoning:
+		return p.beginReasoning()
+	case inReasoning:
+		return p.reasoning()
+	case afterReasoning:
+		return p.leaveSpace(inText)
+	case beforeCall:
+		return p.head()
+	case inObject:
+		return p.object()
+	case afterObject:
+		return p.endOfObject()
+	case afterItem:
+		return p.endOfItem()
+	case afterCall:
+		return p.endOfCall()
+	case beforeParameter:
+		return p.parameter()
 	}
-	if k == Text {
-		p.called = false
-	}
-	if n := len(p.events); n > 0 && p.events[n-1].Kind == k {
-		p.events[n-1].Text += s
-		return
-	}
-	p.events = append(p.events, Event{Kind: k, Text: s})
+	return p.value()
 }
-
-// maxSpace is the most white space around a marker that belongs to it.
-const maxSpace = 64
 
 // text looks for what begins reasoning or a call.
 func (p *Parser) text() bool {
@@ -210,7 +194,7 @@ func (p *Parser) begin() (done, wait bool) {
 	if !p.mused {
 		if strings.HasPrefix(rest, p.format.Think) {
 			p.in = rest[len(p.format.Think):]
-			p.state = (*Parser).beginReasoning
+			p.state = beforeReasoning
 			return true, false
 		}
 		if !p.ended && strings.HasPrefix(p.format.Think, rest) {
@@ -226,13 +210,11 @@ func (p *Parser) begin() (done, wait bool) {
 	return false, false
 }
 
-// beginReasoning and afterReasoning leave out the white space inside and after the markers.
+// beginReasoning leaves out the white space after the marker.
 func (p *Parser) beginReasoning() bool {
 	p.mused = true
-	return p.leaveSpace((*Parser).reasoning)
+	return p.leaveSpace(inReasoning)
 }
-
-func (p *Parser) afterReasoning() bool { return p.leaveSpace((*Parser).text) }
 
 func (p *Parser) leaveSpace(next state) bool {
 	p.in = strings.TrimLeft(p.in, spaces)
@@ -249,7 +231,7 @@ func (p *Parser) reasoning() bool {
 	if at, marker := find(p.in, end); marker != "" {
 		p.say(Reasoning, p.in[:spaceBefore(p.in, at)])
 		p.in = p.in[at+len(marker):]
-		p.state = (*Parser).afterReasoning
+		p.state = afterReasoning
 		return true
 	}
 	n := len(p.in)
@@ -261,40 +243,18 @@ func (p *Parser) reasoning() bool {
 	return false
 }
 
-// find is where the first of the markers is, and which.
-func find(s string, markers []string) (at int, marker string) {
-	at = len(s)
-	for _, m := range markers {
-		if i := strings.Index(s[:min(len(s), at+len(m)-1)], m); i >= 0 {
-			at, marker = i, m
-		}
+// Parse takes a whole text apart.
+func Parse(f Format, o Options, text string) (Answer, error) {
+	p, err := NewParser(f, o)
+	if err != nil {
+		return Answer{}, err
 	}
-	return at, marker
-}
-
-// spaceBefore is where the white space before a place begins that belongs to it.
-func spaceBefore(s string, at int) int {
-	n := at
-	for n > 0 && at-n < maxSpace && isSpace(s[n-1]) {
-		n--
+	var a Answer
+	for _, e := range p.Add(text) {
+		a.Add(e)
 	}
-	return n
-}
-
-// certain is how much of s is before whatever may be the beginning of a marker, with the
-// white space before it.
-func certain(s string, markers []string, space bool) int {
-	n := len(s)
-	for _, m := range markers {
-		for k := min(len(m)-1, len(s)); k > len(s)-n; k-- {
-			if strings.HasSuffix(s, m[:k]) {
-				n = len(s) - k
-				break
-			}
-		}
+	for _, e := range p.End() {
+		a.Add(e)
 	}
-	if space {
-		n = spaceBefore(s, n)
-	}
-	return n
+	return a, nil
 }

@@ -1,14 +1,59 @@
-// Reading what has come so far.
+// Markers and white space in the text so far.
 
 package answer
 
 import "strings"
 
-// reader reads from a text of which more may come.
+// spaces are the bytes of white space around markers.
+const spaces = " \t\r\n"
+
+func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
+
+// maxSpace is the most white space around a marker that belongs to it.
+const maxSpace = 64
+
+// find returns where the first of the markers is, and which it is; "" if there is none.
+func find(s string, markers []string) (at int, marker string) {
+	at = len(s)
+	for _, m := range markers {
+		if i := strings.Index(s[:min(len(s), at+len(m)-1)], m); i >= 0 {
+			at, marker = i, m
+		}
+	}
+	return at, marker
+}
+
+// spaceBefore returns where the white space before a marker at a place begins.
+func spaceBefore(s string, at int) int {
+	n := at
+	for n > 0 && at-n < maxSpace && isSpace(s[n-1]) {
+		n--
+	}
+	return n
+}
+
+// certain returns how many bytes of s cannot belong to a marker whose end has not yet come; with space, nor to the white space before it.
+func certain(s string, markers []string, space bool) int {
+	n := len(s)
+	for _, m := range markers {
+		for k := min(len(m)-1, len(s)); k > len(s)-n; k-- {
+			if strings.HasSuffix(s, m[:k]) {
+				n = len(s) - k
+				break
+			}
+		}
+	}
+	if space {
+		n = spaceBefore(s, n)
+	}
+	return n
+}
+
+// reader reads from the beginning of a text. More text may come later.
 type reader struct {
 	in    string
 	at    int
-	short bool // the text ended before what is read could be told from what is not
+	short bool // the text ended where more of it could change the result
 }
 
 // peek returns the next byte, 0 at the end.
@@ -27,7 +72,7 @@ func (r *reader) space() {
 	}
 }
 
-// literal passes a marker if it is next.
+// literal passes a marker, and reports whether it was next.
 func (r *reader) literal(marker string) bool {
 	rest := r.in[r.at:]
 	if strings.HasPrefix(rest, marker) {
@@ -40,7 +85,7 @@ func (r *reader) literal(marker string) bool {
 	return false
 }
 
-// optional passes white space and a marker, if they are next; not "".
+// optional passes white space and a marker, and reports whether they were next. The marker "" never is.
 func (r *reader) optional(marker string) bool {
 	if marker == "" {
 		return false
@@ -57,7 +102,7 @@ func (r *reader) optional(marker string) bool {
 // maxWord is the most bytes of a name.
 const maxWord = 256
 
-// word passes what comes before white space or one of the bytes; "" if it is too long.
+// word passes and returns the bytes before white space or one of the bytes of stop; "" if there are more than maxWord of them.
 func (r *reader) word(stop string) string {
 	from := r.at
 	for {

@@ -4,34 +4,12 @@ package answer
 
 import "strings"
 
-// parameter is one of a call whose values are text.
-type parameter struct {
-	types []string
-	value []byte // if its type is to be found out
-	text  bool   // it is a string, which is given as it comes
-	begun bool   // a new line after the tag has been left out
-	tags  *tags
-	count int
-	names map[string]bool
-}
-
-// tags are those around parameters.
-type tags struct {
-	open     string // before the name
-	stop     string // the first byte after it
-	named    string // after it
-	between  string // after that, maybe with white space before it
-	end      string // after the value
-	lines    bool   // the value stands on lines of its own
-	function string // after all parameters
-}
-
 var (
 	functionTags = &tags{open: "<parameter=", stop: ">", named: ">", end: "</parameter>", lines: true, function: "</function>"}
 	glmTags      = &tags{open: "<arg_key>", stop: "<", named: "</arg_key>", between: "<arg_value>", end: "</arg_value>", function: "</tool_call>"}
 )
 
-func (p *Parser) functionHead(r *reader) state {
+func (p *Parser) functionHead(r *reader) *start {
 	r.space()
 	if !r.literal("<function=") {
 		return nil
@@ -40,29 +18,16 @@ func (p *Parser) functionHead(r *reader) state {
 	if !r.literal(">") {
 		return nil
 	}
-	return p.tagged(name, functionTags)
+	return &start{beforeParameter, name, functionTags}
 }
 
-func (p *Parser) glmHead(r *reader) state {
+func (p *Parser) glmHead(r *reader) *start {
 	r.space()
 	name := r.word("<{[")
 	if c := r.peek(); c == '{' || c == '[' {
 		return nil
 	}
-	return p.tagged(name, glmTags)
-}
-
-// tagged returns the state that begins a call with parameters in tags.
-func (p *Parser) tagged(name string, t *tags) state {
-	return func(p *Parser) bool {
-		if !p.named(name) {
-			return p.fail()
-		}
-		p.call.param = parameter{tags: t, names: map[string]bool{}}
-		p.call.args = append(p.call.args, '{')
-		p.state = (*Parser).parameter
-		return true
-	}
+	return &start{beforeParameter, name, glmTags}
 }
 
 // parameter reads the name of a parameter, or what follows the last one.
@@ -92,12 +57,12 @@ func (p *Parser) parameter() bool {
 	p.take(r.at)
 	if !open {
 		c.args = append(c.args, '}')
-		p.state = (*Parser).afterObject
+		p.state = afterObject
 		return true
 	}
 	c.param.names[name] = true
 	p.beginValue(name)
-	p.state = (*Parser).value
+	p.state = inValue
 	return true
 }
 
@@ -152,6 +117,6 @@ func (p *Parser) value() bool {
 	} else {
 		c.args = append(c.args, cast(string(c.param.value), c.param.types)...)
 	}
-	p.state = (*Parser).parameter
+	p.state = beforeParameter
 	return true
 }

@@ -1,0 +1,75 @@
+// The format of a model, by its chat template and its vocabulary.
+
+package answer
+
+import (
+	"slices"
+	"strings"
+)
+
+// rules find the format of calls from a template: the first rule of which the template has all texts.
+var rules = []struct {
+	calls Calls
+	texts []string
+}{
+	{GLM, []string{"<tool_call>", "<arg_key>"}},
+	{QwenCoder, []string{"<tool_call>", "<function=", "<parameter="}},
+	{Hermes, []string{"<tool_call>"}},
+	{Mistral, []string{"[TOOL_CALLS]"}},
+	{DeepSeek, []string{callBegin, toolSep}},
+	{Piped, []string{"<|tool_call|>"}},
+	{Llama, []string{"<|python_tag|>"}},
+	{Llama, []string{"<|start_header_id|>", `"parameters": `}},
+}
+
+// tokenRules find the format of calls from the vocabulary, for templates without calls.
+var tokenRules = []struct {
+	calls Calls
+	token string
+}{{Mistral, "[TOOL_CALLS]"}, {DeepSeek, callBegin}, {Piped, "<|tool_call|>"}, {Llama, "<|python_tag|>"}}
+
+// thoughts are the markers of reasoning. The first pair whose end is in the template is used.
+var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}}
+
+// Detect finds the format of a model from its chat template and its vocabulary; hasToken
+// may be nil.
+//
+// The markers in the template's text decide about calls: <tool_call> with <arg_key> is GLM,
+// with <function= and <parameter= QwenCoder, else Hermes; [TOOL_CALLS] is Mistral,
+// <｜tool▁call▁begin｜> with <｜tool▁sep｜> DeepSeek, <|tool_call|> Piped; <|python_tag|>, or
+// <|start_header_id|> with `"parameters": `, Llama. If a template has none of them, nor the word tool_calls, the first of these
+// tokens in the vocabulary decides: [TOOL_CALLS], <｜tool▁call▁begin｜>, <|tool_call|>, <|python_tag|>. Otherwise calls are
+// text. Reasoning is between [THINK] and [/THINK], or <think> and </think>,
+// if the template has the second of them, or else the vocabulary both.
+func Detect(template string, hasToken func(string) bool) Format {
+	if hasToken == nil {
+		hasToken = func(string) bool { return false }
+	}
+	var f Format
+	has := func(s string) bool { return strings.Contains(template, s) }
+	for _, r := range rules {
+		if !slices.ContainsFunc(r.texts, func(s string) bool { return !has(s) }) {
+			f.Calls = r.calls
+			break
+		}
+	}
+	if f.Calls == None && !has("tool_calls") {
+		for _, r := range tokenRules {
+			if hasToken(r.token) {
+				f.Calls = r.calls
+				break
+			}
+		}
+	}
+	for _, known := range []func(open, end string) bool{
+		func(_, end string) bool { return has(end) },
+		func(open, end string) bool { return hasToken(open) && hasToken(end) },
+	} {
+		for _, t := range thoughts {
+			if f.Think == "" && known(t[0], t[1]) {
+				f.Think, f.Unthink = t[0], t[1]
+			}
+		}
+	}
+	return f
+}
