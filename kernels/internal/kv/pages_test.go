@@ -181,6 +181,22 @@ func TestRowsInCalls(t *testing.T) {
 	}
 }
 
+// TestGrow: pages come in whole slabs, as few as are needed, and rows of a head follow each other.
+func TestGrow(t *testing.T) {
+	for _, f := range formats {
+		p := NewPages(f, 2, 4, 16)
+		p.Grow(1)
+		p.Grow(slabPages)
+		if p.Len() != slabPages {
+			t.Errorf("%v: %d pages, want %d", f, p.Len(), slabPages)
+		}
+		size := map[weights.Format]uintptr{weights.BF16: 2, weights.F16: 2, weights.Int8: 1}[f]
+		if got := p.Address(3, 1, 2) - p.Address(3, 1, 1); got != 16*size {
+			t.Errorf("%v: rows are %d bytes apart, want %d", f, got, 16*size)
+		}
+	}
+}
+
 // TestGrowMeanwhile grows while other goroutines set and read pages.
 func TestGrowMeanwhile(t *testing.T) {
 	p := NewPages(weights.F32, 1, 2, 4)
