@@ -28,7 +28,7 @@ import (
 //go:embed bench_peers.py
 var peersScript string
 
-// benchLengths are the lengths in words of the texts of a bulk run, in the mix of a search index: many short ones, and
+// benchLengths are the lengths in words of the texts to embed at a time, in the mix of a search index: many short ones, and
 // few long ones.
 var benchLengths = []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
 
@@ -65,13 +65,13 @@ func bench(a *app, args []string) error {
 	defer func() { a.opened = nil }() // the texts are made up, so cuts are not reported
 	f := a.flags("bench")
 	threads := numbers{replica.Threads()}
-	f.Var(&threads, "threads", "most threads, or `numbers` of them with commas in between, each of which is measured; default: all")
+	f.Var(&threads, "threads", "most threads, or several `numbers` separated by commas, each of which is measured; default: one for each core")
 	decoder := f.decoderOn(&threads[0])
-	rounds := f.Int("rounds", 10, "how often each engine has its turn")
-	texts := f.Int("texts", 64, "texts of a bulk run")
+	rounds := f.Int("rounds", 10, "how often each engine is measured")
+	texts := f.Int("texts", 64, "texts in the measurement of many texts")
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,openvino,openvino-bf16,torch,torch-bf16", "what to measure")
-	python := f.String("python", "python3", "the `interpreter` that may have torch, onnxruntime or openvino")
-	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights, -prompts and -cache")
+	python := f.String("python", "python3", "the `interpreter` that has torch, onnxruntime or openvino")
+	seconds := f.Float64("seconds", 3, "seconds to generate text for; -weights, -prompts and -cache apply only to models that generate")
 	asJSON := f.json("a line for each engine, with medians in seconds and memory in MB; of what generates text, one")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
 	rest, err := f.parse(args, 0, 1)
@@ -158,7 +158,7 @@ func textOfTokens(m *text.Embedder, n int) (string, error) {
 	return best, nil
 }
 
-// benchTexts returns the texts of a bulk run.
+// benchTexts returns the texts to embed at a time.
 func benchTexts(n int) []string {
 	texts := make([]string, n)
 	for i := range texts {

@@ -17,9 +17,9 @@ var imageFiles = []string{".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".ti
 
 func classify(a *app, args []string) error {
 	f := a.flags("classify")
-	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
+	words := f.String("words", "", "label words, with this `aggregation` of their tokens: simple, none, first, average or max")
 	input := f.input()
-	top := f.Uint("top", 0, "print the best labels only, so many")
+	top := f.Uint("top", 0, "print only so many labels of each input, the best")
 	pixels := f.Int("pixels", 0, "most pixels of an image; default: 50 million")
 	common := f.scoring("of -check too")
 	rest, err := f.parse(args, 1, -1)
@@ -136,7 +136,7 @@ func (a *app) classifyImages(dir string, files []string, top int, o text.Options
 func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
 	input := f.input()
-	top := f.Uint("top", 0, "print the best lines only, so many")
+	top := f.Uint("top", 0, "print only so many lines, the best")
 	common := f.scoring("a line for each: score, index from 0, text; of -check")
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {

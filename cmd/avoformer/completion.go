@@ -164,13 +164,13 @@ avoformer \- models of the Hugging Face hub on the CPU
 .br
 .B avoformer \-\-version
 .SH DESCRIPTION
-Runs transformers from a folder as the hub has it, or from a GGUF file: texts to vectors, scores, labels and text; as
-a command, or as a server.
+Runs transformer models from folders as on the hub, or from GGUF files: texts become vectors, scores, labels or text, in
+a command or in a server.
 .I DIR
-may be hf://org/name, which is pulled first; nothing else goes to the network.
+may be hf://org/name, which is downloaded first; nothing else uses the network.
 .I FILE
-is \- or missing for the standard input; its lines are UTF\-8, and what is not becomes U+FFFD.
-Results go to the standard output, everything else to the standard error; progress is shown on a terminal alone.
+is \- or missing for the standard input. Lines are UTF\-8; other bytes become U+FFFD.
+Results go to the standard output, everything else to the standard error. Progress is shown only on a terminal.
 .SH COMMANDS
 `
 
@@ -180,32 +180,32 @@ const manualTail = `.SH EXIT STATUS
 done
 .TP
 .B 1
-an error, told in one line
+an error, printed in one line
 .TP
 .B 2
-called wrongly
+wrong flags or arguments
 .TP
 .B 130
 interrupted by SIGINT or SIGTERM
 .TP
 .B 141
-in a shell: whoever reads the output has gone
+in a shell: the reader of the output has gone
 .SH ENVIRONMENT
 .TP
 .B AVOFORMER_ISA
-generic, neon, avx2 or avx512: force the kernels' tier
+generic, neon, avx2 or avx512: the instruction sets that kernels use
 .TP
 .B AVOFORMER_CPU
-features not to be used, such as \-avx512vnni
+features of the CPU that kernels must not use, such as \-avx512vnni
 .TP
 .B AVOFORMER_API_KEYS
-keys of \fBserve\fR, with commas between them
+keys of \fBserve\fR, separated by commas
 .TP
 .B HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE
-as the Python library of the hub has them
+as in the Python library of the hub
 .SH LIMITS
 A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV,
-MP3 (MPEG-1), FLAC, or Opus in Ogg or WebM, at a rate from 1 kHz on and of at most four hours. What \fBserve\fR limits, its flags say.
+MP3 (MPEG-1), FLAC, or Opus in Ogg or WebM, at 1 kHz or more, of at most four hours. The flags of \fBserve\fR have its limits.
 `
 
 var shells = []string{"bash", "zsh", "fish"}

@@ -17,16 +17,16 @@ import (
 func embed(a *app, args []string) error {
 	var e embedding
 	f := a.flags("embed")
-	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again, without -f, goes on where it stopped")
-	f.BoolVar(&e.overwrite, "f", false, "start over, whatever an interrupted run left, and replace the output file")
-	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
-	f.StringVar(&e.stream, "stream", "", "arrow: read record batches of Arrow's IPC stream from the standard input, with -field as the column of texts, and write each with its vectors")
+	f.StringVar(&e.out, "o", "", "output `file`; without -f, a run that was interrupted continues where it stopped")
+	f.BoolVar(&e.overwrite, "f", false, "start again from the first line, and replace the output file")
+	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: what the name of the output file says, otherwise jsonl")
+	f.StringVar(&e.stream, "stream", "", "arrow: read record batches of Arrow's IPC stream from the standard input, with the texts in the column -field, and write each batch with its vectors")
 	input := f.input()
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
 	f.BoolVar(&e.json, "json", false, "-nearest and -check print JSON as well, a line for each: score, index from 0, text; weights, part, texts, mean, least, index")
 	e.modelFlags(f)
-	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts, and which parts of the model cost most")
+	f.BoolVar(&e.check, "check", false, "print only how much results with -weights differ from those with f32 on these texts, and which parts of the model differ most")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err

@@ -27,13 +27,13 @@ type embedding struct {
 
 // modelFlags adds the flags that affect vectors.
 func (e *embedding) modelFlags(f *flags) {
-	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder; query and document, which need not be there, also stand for the lengths of such texts")
-	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector where the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or of a language model lasttoken")
-	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
+	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt in the folder; query and document are always known, and also set the length of texts if the folder has one for each")
+	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector if the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or lasttoken for a language model")
+	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to length 1 again")
 	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
-	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
-	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
-	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
+	f.IntVar(&e.split, "split", -1, "split texts that are too long into windows that overlap by so many tokens, and average their vectors")
+	f.BoolVar(&e.refuse, "refuse", false, "report an error for texts that are too long, instead of cutting them off")
+	f.IntVar(&e.threads, "threads", 0, "most threads; default: one for each core")
 	f.Var(&e.replicas, "replicas", replicasUsage)
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
 	f.StringVar(&e.weights, "weights", "f32", weightsUsage)

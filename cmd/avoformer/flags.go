@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/avoformer/avoformer/internal/hub"
 )
@@ -16,8 +17,8 @@ import (
 // flags is a command's flag set. Its method parse allows flags between arguments.
 type flags struct {
 	*flag.FlagSet
-	app   *app
-	usage string
+	app            *app
+	usage, summary string
 }
 
 // json adds the flag -json of a command. what names the fields.
@@ -28,10 +29,10 @@ func (a *app) flags(name string) *flags {
 	f.SetOutput(io.Discard)
 	for _, c := range commands {
 		if c.name == name {
-			f.usage = fmt.Sprintf("avoformer %s [flags] %s", name, c.args)
+			f.usage, f.summary = strings.TrimSpace(fmt.Sprintf("avoformer %s [flags] %s", name, c.args)), c.about
 		}
 	}
-	f.BoolVar(&a.silent, "quiet", false, "no progress")
+	f.BoolVar(&a.silent, "quiet", false, "do not print progress")
 	return f
 }
 
@@ -44,7 +45,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	var rest []string
 	for {
 		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(f.app.out, f.usage)
+			fmt.Fprintf(f.app.out, "%s\n%s\n\n", f.usage, f.summary)
 			f.SetOutput(f.app.out)
 			f.PrintDefaults()
 			return nil, err

@@ -110,9 +110,9 @@ func (a *app) printPieces(pieces iter.Seq2[text.Piece, error]) (string, error) {
 // generation adds the flags of commands that generate text from a prompt or a text.
 func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
-	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for none; default: the folder's, or none")
-	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens less likely that were there; default: the folder's")
-	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens comes twice, -1 for any; default: the folder's")
+	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for no search; default: the folder's, or no search")
+	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens that occurred before less likely; default: the folder's")
+	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens occurs twice, -1 for no such limit; default: the folder's")
 	return f.decoder()
 }
 
@@ -121,25 +121,25 @@ var filterFlags = []string{"top-k", "top-p", "min-p"}
 
 func generate(a *app, args []string) error {
 	f := a.flags("generate")
-	chat := f.Bool("chat", false, "PROMPT is what a user says in a chat, and one answer follows; without PROMPT, each line of the standard input is said, one after another")
-	system := f.String("system", "", "the system's message in a chat; with it, -chat need not be given")
+	chat := f.Bool("chat", false, "chat: PROMPT is the user's message; without PROMPT, each line of the standard input is a message, and the answers follow one by one")
+	system := f.String("system", "", "the system's message of a chat; implies -chat")
 	var o text.GenerateOptions
 	common := f.generation(&o)
 	f.Float64Var(&o.Temperature, "temperature", 0, "0 is greedy; default: the folder's")
-	f.IntVar(&o.TopK, "top-k", 0, "choose among so many most likely tokens, 0 for all; default: the folder's")
-	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability; default: the folder's")
-	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens this many times as likely as the likeliest; default: the folder's")
-	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
+	f.IntVar(&o.TopK, "top-k", 0, "choose among the so many most likely tokens, 0 for all; default: the folder's")
+	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens that together have this probability; default: the folder's")
+	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens at least this many times as likely as the likeliest, from 0 to 1; default: the folder's")
+	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: a random seed")
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
-	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes the next tokens: the text is the same, and comes faster")
-	f.Func("image", "`file` of an image that the user's first message in a chat has; may be given several times, and -chat need not be given", func(name string) error {
+	draft := f.String("draft", "", "`folder` of a smaller model with the same vocabulary, which proposes tokens: the text is the same, but is generated faster")
+	f.Func("image", "`file` of an image for the user's first message; implies -chat; may be given several times", func(name string) error {
 		image, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 		o.Images = append(o.Images, image)
 		return err
 	})
 	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
-	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
+	f.Func("stop", "end the answer before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
@@ -304,7 +304,7 @@ func translate(a *app, args []string) error {
 	var o text.TranslateOptions
 	common := f.generation(&o.GenerateOptions)
 	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
-	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of many")
+	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of several languages")
 	asJSON := f.json("a line for each: index from 0, source, text")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -347,9 +347,9 @@ func transcribe(a *app, args []string) error {
 	f := a.flags("transcribe")
 	var o text.TranscribeOptions
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
-	f.BoolVar(&o.Translate, "translate", false, "into English")
-	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
-	times := f.Bool("times", false, "a line for each part: from which second to which, and its text; what a part is, the model says: a segment or a word")
+	f.BoolVar(&o.Translate, "translate", false, "translate into English")
+	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: no search")
+	times := f.Bool("times", false, "print a line for each part: its first second, its last, its text; a part is a segment or a word, depending on the model")
 	asJSON := f.json("a line for each: file, text; with -times: file, segments")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)

@@ -55,9 +55,9 @@ func info(a *app, args []string) error {
 	f := a.flags("info")
 	asJSON := f.json("a line")
 	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
-	cache := f.String("cache", "f32", "tell the memory with keys and values in this `format`: f32, bf16, f16 or int8")
-	threads := f.Int("threads", replica.Threads(), "tell the memory of batches on so many `threads`, of all replicas together")
-	fingerprint := f.Bool("fingerprint", false, "print the fingerprint too, for which all files of the model are read")
+	cache := f.String("cache", "f32", "print the memory for keys and values in this `format`: f32, bf16, f16 or int8")
+	threads := f.Int("threads", replica.Threads(), "print the memory of batches for so many `threads`, those of all replicas together")
+	fingerprint := f.Bool("fingerprint", false, "print the fingerprint, too; all files of the model are read for it")
 	f.asWritten()
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {

@@ -54,23 +54,23 @@ const (
 
 func init() {
 	commands = []command{
-		{"embed", "DIR [FILE]", "vectors of lines: JSONL, CSV, .npy or raw float32; -nearest finds the closest", embed},
-		{"rerank", "DIR QUERY [FILE]", "lines by how well they answer a query", rerank},
-		{"classify", "DIR [FILE...]", "labels of lines, with -words of their words, or of images", classify},
-		{"bulk", "DIR embed|rank|classify FILE...", "files and folders of texts to files of vectors, scores or labels, by many processes at once", bulkFiles},
-		{"generate", "DIR [PROMPT]", "text that follows a prompt, or a chat", generate},
-		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
-		{"transcribe", "DIR SOUND...", "text of speech", transcribe},
-		{"info", "DIR", "what a folder can be used for, and what of it is not supported", info},
-		{"serve", "DIR...", "models over HTTP, for the clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
-		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
-		{"list", "", "the models in the cache of the hub: names for DIR, sizes, folders", list},
-		{"rm", "NAME...", "removes models from the cache of the hub", remove},
-		{"quantize", "FILE", "a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
-		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
-		{"version", "", "the version, what it was built from and with, and which kernels run here; also --version", version},
-		{"completion", "bash|zsh|fish", "completion of commands and flags for a shell", completion},
-		{"man", "", "the manual page, for man -l or a folder man1", man},
+		{"embed", "DIR [FILE]", "print vectors of lines as JSONL, CSV, .npy or raw float32, or the lines that are nearest to a text", embed},
+		{"rerank", "DIR QUERY [FILE]", "print lines in the order of how well they answer a query", rerank},
+		{"classify", "DIR [FILE...]", "print labels of lines, of their words (-words), or of images", classify},
+		{"bulk", "DIR embed|rank|classify FILE...", "compute vectors, scores or labels of files and folders of texts to files, with any number of processes", bulkFiles},
+		{"generate", "DIR [PROMPT]", "print text that follows a prompt, or chat", generate},
+		{"translate", "DIR [FILE]", "print lines in another language, or shorter", translate},
+		{"transcribe", "DIR SOUND...", "print the text of speech", transcribe},
+		{"info", "DIR", "print what a folder can be used for, and which parts of it are not supported", info},
+		{"serve", "DIR...", "serve models over HTTP, for clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
+		{"pull", "NAME[@REVISION]", "download a model of the hub, or NAME/FILE of it, to the cache, and print its folder; other commands accept hf://NAME as DIR", pull},
+		{"list", "", "list the models in the cache of the hub: names for DIR, sizes, folders", list},
+		{"rm", "NAME...", "remove models from the cache of the hub", remove},
+		{"quantize", "FILE", "write a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
+		{"bench", "DIR", "measure speed and memory on this machine, next to other engines that are installed", bench},
+		{"version", "", "print the version, how it was built, and which kernels run on this machine; also --version", version},
+		{"completion", "bash|zsh|fish", "print a script that completes commands and flags in a shell", completion},
+		{"man", "", "print the manual page, for man -l or a folder man1", man},
 	}
 }
 
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 
 func dispatch(a *app, args []string) error {
 	if len(args) == 0 {
-		return usagef("avoformer COMMAND, one of %s; avoformer help tells more", names())
+		return usagef("avoformer COMMAND, one of %s; avoformer help describes them", names())
 	}
 	if args[0] == "help" && len(args) == 2 {
 		args = []string{args[1], "-h"}
@@ -117,7 +117,7 @@ func dispatch(a *app, args []string) error {
 		for _, c := range commands {
 			fmt.Fprintf(a.out, "avoformer %-10s %-17s %s\n", c.name, c.args, c.about)
 		}
-		fmt.Fprintln(a.out, "\navoformer COMMAND -h lists a command's flags. FILE is - or missing for the standard input; its lines\nare UTF-8, what is not becomes U+FFFD. Exit codes: 0, 1 after an error, 2 after a wrong call, 130 after\nan interrupt, 141 if whoever reads the output has gone.")
+		fmt.Fprintln(a.out, "\navoformer COMMAND -h prints the flags of a command. Without FILE, or with -, commands read the standard input.\nLines are UTF-8; other bytes become U+FFFD. Exit codes: 0; 1 after an error; 2 after a wrong call; 130 after\nan interrupt; 141 if the reader of the output has gone.")
 		return nil
 	}
 	if args[0] == "-version" || args[0] == "--version" {

@@ -18,9 +18,9 @@ import (
 // quantize writes a GGUF file in another format. The output gets its name only when it is complete.
 func quantize(a *app, args []string) error {
 	f := a.flags("quantize")
-	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT of those "+
-		"whose names match, as q4_k,token_embd.*=q8_0,output.*=q6_k")
-	out := f.String("o", "", "output `file`, whose name ends with .gguf")
+	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks such as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT for weights "+
+		"whose names match, such as q4_k,token_embd.*=q8_0,output.*=q6_k")
+	out := f.String("o", "", "output `file`; its name must end with .gguf")
 	overwrite := f.Bool("f", false, "replace the output file")
 	asJSON := f.json("a line: file, weights, bytes, of which bytes_before were in the file that was read")
 	args, err := f.parse(args, 1, 1)

@@ -25,7 +25,7 @@ func (r *replicas) Set(v string) error {
 }
 
 // replicasUsage describes the flag.
-const replicasUsage = "`N` or node: compute on N equal shares of the CPUs, or on each NUMA node, with threads that stay there; default: 1 without such bounds"
+const replicasUsage = "`N` or node: compute on N equal shares of the CPUs, or on each NUMA node, with threads that are bound to these CPUs; default: one share, threads are not bound"
 
 // to sets the options of a pipeline.
 func (r replicas) to(o *text.Options) {

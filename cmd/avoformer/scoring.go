@@ -21,7 +21,7 @@ type scoringFlags struct {
 func (f *flags) scoring(what string) scoringFlags {
 	f.memoryLimit()
 	f.asWritten()
-	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts"),
+	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: one for each core"), f.Bool("check", false, "print only how much results with -weights differ from those with f32 on these texts"),
 		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 

@@ -106,7 +106,7 @@ func serveModels(a *app, args []string) error {
 
 func (s *serving) register(f *flags) {
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port on all addresses")
-	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's, which may also replace DIR; may be given several times", func(v string) error {
+	f.Func("model", "`NAME[,ALIAS...]=DIR` gives the model in DIR a name other than its folder's; DIR need not be an argument, too; may be given several times", func(v string) error {
 		m, err := namedModel(v)
 		s.models = append(s.models, m)
 		return err
@@ -115,12 +115,12 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.prompts, "prompts", promptsUsage+eachUsage)
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
 	f.Var(&s.replicas, "replicas", replicasUsage)
-	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold the weights of generators on each NUMA node that has replicas, which makes steps as fast as near memory is")
-	f.Var(&s.images, "images", "`yes` lets a generator that can read images read them, which takes the memory of their encoder; default: no"+eachUsage)
+	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold a copy of a generator's weights on each NUMA node that has a replica, so that steps read near memory")
+	f.Var(&s.images, "images", "`yes` opens the encoder of images of generators that have one, which takes memory; default: no"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
-	f.Var(&s.long, "long", "what happens to longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
-	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
+	f.Var(&s.long, "long", "what happens to texts that are too long: `cut`, refuse, or, for vectors, split, which returns the mean of the windows"+eachUsage)
+	f.IntVar(&s.stride, "stride", 0, "tokens that each window of -long split has in common with the one before it")
 	s.adapters = f.adapters()
 	f.Func("named-adapter", "`[MODEL/]NAME=DIR[=SCALE]` of a LoRA adapter that stays beside the weights of a generator, for requests with NAME as "+
 		"their model; may be given several times, and needs MODEL where several models are served", func(v string) error {
@@ -132,26 +132,26 @@ func (s *serving) register(f *flags) {
 		return nil
 	})
 	f.BoolVar(&s.options.Lazy, "lazy", false, "open each model at its first request")
-	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close to make room; default: no limit")
+	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models are closed to make room for others; default: no limit")
 	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "do not close a model for another one if it was used within this time")
 	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
-	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may have generated for a text; default: the model's context")
-	f.BoolVar(&s.fingerprint, "fingerprint", true, "answers have the model's fingerprint; its files are read a second time for it, in the background")
+	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may ask for as the length of a text; default: the model's context")
+	f.BoolVar(&s.fingerprint, "fingerprint", true, "put the model's fingerprint into answers; its files are read a second time for it, in the background")
 	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
 	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory for kept answers of /v1/responses")
 	f.Int64Var(&s.options.MaxBodies, "max-bodies", 256<<20, "most bytes of all requests at a time; further ones get 429")
 	f.DurationVar(&s.options.Timeout, "timeout", 0, "how long a request may take; X-Request-Timeout may ask for less; default: no limit")
 	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "how long to wait for the body of a request")
-	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "how long to wait for a client that reads its answer")
+	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "how long to wait for a client to read its answer")
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long running requests may continue after SIGTERM")
 	f.StringVar(&s.keyFile, "api-keys", "", "`file` of API keys, one per line; default: those in AVOFORMER_API_KEYS, separated by commas")
 	f.StringVar(&s.origins, "origins", "", "`origins` of web pages that may send requests, separated by commas; * for all")
 	f.StringVar(&s.cert, "tls-cert", "", "PEM `file` of the certificate, read again on SIGHUP")
 	f.StringVar(&s.key, "tls-key", "", "PEM `file` of its key")
-	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "take token ids in /v1/embeddings, which must be the model's own")
-	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "unknown fields of requests are warnings, in the log and a header of the answer, not errors")
+	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "accept token ids in /v1/embeddings; they must be those of the model's tokenizer")
+	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "report unknown fields of requests as warnings, in the log and in a header of the answer, instead of as errors")
 	f.BoolVar(&s.logRequests, "log", false, "log requests to standard error")
 	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, blocks as q8_0, or bf16_fast, whose results depend on the machine; then, after commas, PATTERN=FORMAT of those " +
-	"whose names match, as int8,encoder.layer.5.*=bf16"
+const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, blocks such as q8_0, or bf16_fast, whose results depend on the machine; then, after commas, PATTERN=FORMAT for weights " +
+	"whose names match, such as int8,encoder.layer.5.*=bf16"
 
 // setWeights sets the formats that a -weights flag names.
 func setWeights(o *models.Options, value string) (err error) {
@@ -55,7 +55,7 @@ func parseCache(value string) (kernels.Format, error) {
 
 // memoryLimit adds the flag that limits the memory for opening models.
 func (f *flags) memoryLimit() {
-	f.Func("memory-limit", "most `MiB` that the model may take, while it is loaded and then with its batches: more are an error before they are taken; avoformer info says how many; default: no limit", func(s string) error {
+	f.Func("memory-limit", "most `MiB` of memory for the model, while it is loaded and while it computes; a model that needs more is an error before it takes them; avoformer info prints how many a model needs; default: no limit", func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 40)
 		if err != nil || n < 1 {
 			return errors.New("want a whole number of MiB from 1 on")
@@ -67,7 +67,7 @@ func (f *flags) memoryLimit() {
 
 // asWritten adds the flag that reads tokenizer.json as it is.
 func (f *flags) asWritten() {
-	f.BoolVar(&f.app.asWritten, "tokenizer-as-written", false, "use tokenizer.json as it is, not what a class of transformers builds of its vocabulary")
+	f.BoolVar(&f.app.asWritten, "tokenizer-as-written", false, "use tokenizer.json as it is, not the tokenizer that transformers' class builds from its vocabulary")
 }
 
 // adapters are low-rank changes to the model.
@@ -78,7 +78,7 @@ type adapters struct {
 
 func (f *flags) adapters() *adapters {
 	a := &adapters{app: f.app}
-	f.Func("adapter", "`DIR[=SCALE]` of a LoRA adapter as peft writes it, or its file for a GGUF file; may be given several times", func(s string) error {
+	f.Func("adapter", "`DIR[=SCALE]` of a LoRA adapter in peft's files, or a GGUF file of one for a model in a GGUF file; may be given several times", func(s string) error {
 		a.names = append(a.names, s)
 		return nil
 	})
@@ -127,7 +127,7 @@ type decoderFlags struct {
 }
 
 func (f *flags) decoder() decoderFlags {
-	return f.decoderOn(f.Int("threads", 0, "most threads; default: all"))
+	return f.decoderOn(f.Int("threads", 0, "most threads; default: one for each core"))
 }
 
 // decoderOn is decoder without a flag for the threads.
@@ -143,7 +143,7 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 	}
 }
 
-const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks or bf16_fast next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
+const promptsUsage = "`format` of a second copy of the weights, for computing prompts: int8, or with weights of f32, bf16 or f16 also blocks or bf16_fast; int8 takes one byte more per weight; default: no second copy"
 
 // parsePrompts returns the format that a -prompts flag names. Without the flag it is float32, which is not a copy.
 func parsePrompts(value string) (kernels.Format, error) {
