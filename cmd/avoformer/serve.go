@@ -132,7 +132,7 @@ func (s *serving) register(f *flags) {
 		return nil
 	})
 	f.BoolVar(&s.options.Lazy, "lazy", false, "open each model at its first request")
-	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models are closed to make room for others; default: no limit")
+	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models that are not in use are closed to make room; default: no limit")
 	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "do not close a model for another one if it was used within this time")
 	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
