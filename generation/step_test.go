@@ -95,7 +95,11 @@ func TestStepAlone(t *testing.T) {
 }
 
 func stepsAlone(t *testing.T, pieces [][][]int, last int) {
+	kinds := []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ8_0, kernels.FormatQ4_K}
 	for f := kernels.FormatF32; f <= kernels.FormatQ3_K; f++ {
+		if testenv.Slow() && !slices.Contains(kinds, f) {
+			continue
+		}
 		for _, held := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8} {
 			if held != kernels.FormatF32 && f != kernels.FormatQ8_0 {
 				continue

@@ -158,15 +158,18 @@ func TestBlocksBits(t *testing.T) {
 	if race.Enabled {
 		t.Skip("TestBlocks has the same products on as many threads")
 	}
-	counts := []Threads{1, 2, 7}
-	if testenv.Emulated() {
-		counts = []Threads{2}
+	counts, most := []Threads{1, 2, 7}, math.MaxInt
+	switch {
+	case testenv.Emulated():
+		counts, most = []Threads{2}, 1<<15
+	case testenv.Slow():
+		counts, most = []Threads{2}, 1<<17
 	}
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
 			for _, c := range int8Cases {
 				c.k = (c.k + 255) / 256 * 256
-				if strings.Contains(c.input, " in B") || (testenv.Emulated() || race.Enabled) && c.m*c.n*c.k > 1<<17 {
+				if strings.Contains(c.input, " in B") || c.m*c.n*c.k > most {
 					continue
 				}
 				x, rows := c.data(), fileRows(f, c.n, c.k)
@@ -324,7 +327,7 @@ func TestBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
 			for _, c := range int8Cases {
-				if c.input != "" && c.input != "outliers" && c.input != "zero rows" && c.input != "zeros" || (testenv.Emulated() || race.Enabled) && c.m*c.n*c.k > 1<<15 {
+				if c.input != "" && c.input != "outliers" && c.input != "zero rows" && c.input != "zeros" || testenv.Slow() && c.m*c.n*c.k > 1<<15 {
 					continue
 				}
 				x := c.data()

@@ -175,7 +175,7 @@ func checksum(x []float32) string {
 // eachConfiguration runs f with every set of implementations that this machine has.
 func eachConfiguration(t *testing.T, f func(t *testing.T)) {
 	for _, c := range simd.Configurations() {
-		if testenv.Emulated() && c.ISA != simd.Active() {
+		if (testenv.Forced() || testenv.Emulated()) && c.ISA != simd.Active() {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
@@ -217,12 +217,12 @@ func TestInt8Bits(t *testing.T) {
 		}
 	}
 	counts := []Threads{1, 2, 7}
-	if race.Enabled {
+	if testenv.Slow() {
 		counts = counts[2:]
 	}
 	t.Run("reference", func(t *testing.T) {
-		if race.Enabled {
-			return // one thread
+		if race.Enabled || testenv.Forced() {
+			t.Skip("one thread, no tier")
 		}
 		for _, c := range int8Cases {
 			x := c.data()

@@ -175,10 +175,17 @@ var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700
 func TestGemmThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
+	limit, counts := math.MaxInt, []Threads{2, 3, 4, 16}
+	switch {
+	case testenv.Slow():
+		limit, counts = 1<<22, []Threads{3}
+	case testing.Short():
+		limit = 1 << 24
+	}
 	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
-			if testing.Short() && m*n*k > 1<<24 {
+			if m*n*k > limit {
 				continue
 			}
 			r := rand.New(rand.NewPCG(3, uint64(m)))
@@ -201,7 +208,7 @@ func TestGemmThreads(t *testing.T) {
 						return c
 					}
 					want := run(1)
-					for _, threads := range []Threads{2, 3, 4, 16} {
+					for _, threads := range counts {
 						if got := run(threads); !slices.Equal(got, want) {
 							t.Errorf("%d threads differ from one", threads)
 						}
@@ -336,8 +343,11 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 	}
 	withProcs(t, 2)
 	t.Cleanup(par.Stop)
-	limit := 1 << 24
-	if testing.Short() {
+	limit, runs := 1<<24, 10
+	switch {
+	case testenv.Slow():
+		limit, runs = 1<<21, 3
+	case testing.Short():
 		limit = 1 << 22
 	}
 	eachISA(t, func(t *testing.T) {
@@ -349,7 +359,7 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 			a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
 			packed := PackB(NoTrans, n, k, b, n)
 			for _, threads := range []Threads{1, 2} {
-				got := testing.AllocsPerRun(10, func() {
+				got := testing.AllocsPerRun(runs, func() {
 					threads.Gemm(NoTrans, NoTrans, m, n, k, 2, a, k, b, n, 0.5, c, n)
 					threads.Gemm(Trans, Trans, m, n, k, 2, a, m, b, k, 0.5, c, n)
 					threads.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: b[:n], Activation: ActGELU})

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/row"
@@ -88,7 +87,7 @@ func TestRowsAnywhere(t *testing.T) {
 	for n := range 200 {
 		lengths = append(lengths, n+1)
 	}
-	if testenv.Emulated() || race.Enabled {
+	if testenv.Slow() {
 		lengths = []int{31, 161, 177, 257, 272, 280, 513, 520}
 	}
 	eachISA(t, func(t *testing.T) {

@@ -7,12 +7,17 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/testenv"
 )
 
 // TestRowsThreads asks for the same bits from any number of threads.
 func TestRowsThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
-	for _, s := range [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {5, 10000}, {3, 20000}, {1, 50257}, {40000, 1}} {
+	sizes, counts := [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {5, 10000}, {3, 20000}, {1, 50257}, {40000, 1}}, []Threads{0, 2, 3}
+	if testenv.Slow() {
+		sizes, counts = [][2]int{{0, 5}, {1, 3}, {3, 0}, {300, 129}, {1, 50257}}, []Threads{3}
+	}
+	for _, s := range sizes {
 		rows, cols := s[0], s[1]
 		n := rows * cols
 		x, residual := randomSlice(r, n), randomSlice(r, n)
@@ -56,7 +61,7 @@ func TestRowsThreads(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%dx%d", name, rows, cols), func(t *testing.T) {
 				want, got := make([]float32, n), make([]float32, n)
 				f(1, want)
-				for _, threads := range []Threads{0, 2, 3} {
+				for _, threads := range counts {
 					clear(got)
 					if f(threads, got); !slices.Equal(got, want) {
 						t.Errorf("%d threads give other results than one", threads)
@@ -73,6 +78,10 @@ func TestRowsThreadsAllocations(t *testing.T) {
 		t.Skip("under the race detector sync.Pool forgets at random")
 	}
 	const rows, cols = 400, 128 // or one row of all
+	runs := 50
+	if testenv.Slow() {
+		runs = 3
+	}
 	x, dst := make([]float32, rows*cols), make([]float32, rows*cols)
 	causal := []MaskTerm{CausalMask()}
 	for name, f := range map[string]func(t Threads){
@@ -88,7 +97,7 @@ func TestRowsThreadsAllocations(t *testing.T) {
 		"Add":          func(t Threads) { t.Add(dst, x, x) },
 	} {
 		for _, threads := range []Threads{1, 2} {
-			if n := testing.AllocsPerRun(50, func() { f(threads) }); n >= 1 {
+			if n := testing.AllocsPerRun(runs, func() { f(threads) }); n >= 1 {
 				t.Errorf("%s on %d threads: %v allocations a call, want 0", name, threads, n)
 			}
 		}

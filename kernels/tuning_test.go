@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
@@ -19,10 +20,14 @@ func TestTuningChangesNoResult(t *testing.T) {
 	large.Gemm = tune.Gemm{MC: 1 << 20, NC: 1 << 20, PackRows: 1 << 20, WideDen: 1, StreamDen: 1, RowColumns: 1 << 20, CopyColumns: 1 << 20}
 	crowded.Gemm.LinesSets, crowded.Gemm.LinesWays = 64, 0 // every B of whole lines crowds the second-level cache
 	r := rand.New(rand.NewPCG(8, 8))
+	limit := 1 << 22
+	if testenv.Slow() {
+		limit = 1 << 21
+	}
 	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
-			if m*n*k > 1<<22 {
+			if m*n*k > limit {
 				continue
 			}
 			a, b := randomSlice(r, m*k), randomSlice(r, k*n)

@@ -61,6 +61,9 @@ func TestFormats(t *testing.T) {
 		if kernels.Active() == kernels.Generic { // which is slow
 			rows = rows[:min(len(rows), 12)]
 		}
+		if testenv.Slow() {
+			rows = rows[:min(len(rows), 3)]
+		}
 		for _, f := range formats {
 			most := 0
 			if f == kernels.FormatQ4_0 || f == kernels.FormatQ4_K {

@@ -56,7 +56,7 @@ func require[T fmt.Stringer](list string, supported []T) error {
 func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
 	t.Helper()
 	tiers := supported
-	if os.Getenv("AVOFORMER_ISA") != "" || race.Enabled {
+	if Forced() || race.Enabled {
 		tiers = []T{active}
 	}
 	for _, isa := range tiers {
@@ -66,6 +66,9 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 		})
 	}
 }
+
+// Forced reports whether the environment forces a tier. Tests leave out the tiers and implementations that another run has.
+func Forced() bool { return os.Getenv("AVOFORMER_ISA") != "" }
 
 // Emulated reports whether the tests run in an emulator some thousand times
 // slower than the machine itself (make test-avx512), where they must do with

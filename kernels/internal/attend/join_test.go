@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 )
 
@@ -15,6 +16,10 @@ func TestAttentionJoined(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	const batch, heads = 2, 2
 	slopes := []float32{0.5, 0.25}
+	lengths := [][3]int{{130, 130, 64}, {197, 300, 33}, {127, 36, 20}, {64*31 + 1, 17, 8}, {64*63 + 1, 33, 8}}
+	if testenv.Slow() {
+		lengths = [][3]int{{130, 130, 16}, {127, 36, 20}, {64*31 + 1, 17, 8}}
+	}
 	for name, x := range map[string]struct {
 		mask  func(lenQ, lenK int) mask.Term
 		joins bool
@@ -38,7 +43,7 @@ func TestAttentionJoined(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, n := range [][3]int{{130, 130, 64}, {197, 300, 33}, {127, 36, 20}, {64*31 + 1, 17, 8}, {64*63 + 1, 33, 8}} {
+			for _, n := range lengths {
 				lenQ, lenK, dim := n[0], n[1], n[2]
 				p := contiguous(Params{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Mask: []mask.Term{x.mask(lenQ, lenK)},
 					Q: normal(r, batch*heads*lenQ*dim), K: normal(r, batch*heads*lenK*dim), V: normal(r, batch*heads*lenK*dim)})

@@ -50,8 +50,8 @@ func TestCatalog(t *testing.T) {
 			if !im.runs() {
 				t.Skip("this machine lacks", im.Name)
 			}
-			if testenv.Emulated() && im.ISA != active {
-				t.Skip("too slow in an emulator that runs for the sake of", active)
+			if (testenv.Forced() || testenv.Emulated()) && im.ISA != active {
+				t.Skip("this run is for the sake of", active)
 			}
 			pool := new(checkasm.Pool)
 			defer pool.Close()
