@@ -25,8 +25,8 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 EMULATED := test-arm64 test-avx512
 NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
 # What make test-all adds: what a change rarely breaks that passes make test.
-LONG := test-second-go cross test-arm64-go fused
-SAMPLES := test-long test-samples
+LONG := test-second-go cross vet-elsewhere test-arm64-go fused
+SAMPLES := test-generic test-long test-samples
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
 ALL_PACKAGES := ./... $(NESTED:%=./%/...) $(PUBLISHED_PACKAGES)
@@ -85,24 +85,31 @@ check: ## gofmt, the words of documents and comments, tidy go.mod files, modules
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
-vet: ## go vet of all modules for this machine, of the published ones for 386 and arm64, of the root without assembly; cross has darwin's
+vet: ## go vet of all modules for this machine, and of the kernels for the other one with assembly
 	$(GO) vet $(ALL_PACKAGES)
+	GOARCH=arm64 $(GO) vet ./kernels/...
+
+# staticcheck COMMANDS: with the program in $$bin
+define staticcheck
+bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); $(1)
+endef
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck in every module
+	@$(call staticcheck,$$bin/staticcheck $(ALL_PACKAGES))
+
+.PHONY: vet-elsewhere
+vet-elsewhere: ## vet of the published modules for 386, arm64 and darwin, vet and staticcheck of the root module for arm64 and without assembly
 	GOARCH=386 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=arm64 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=amd64 $(GO) vet -tags=purego ./...
 	GOARCH=arm64 $(GO) vet -tags=purego ./...
-
-.PHONY: staticcheck
-staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
-	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); \
-	echo "staticcheck of all modules"; $$bin/staticcheck $(ALL_PACKAGES); \
-	echo "staticcheck -tags=purego"; $$bin/staticcheck -tags=purego ./...; \
-	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	$(call staticcheck,$$bin/staticcheck -tags=purego ./...; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...)
 
 .PHONY: cross
 cross: ## build libraries and examples for the platforms of the support matrix, and one of each other family
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 
 .PHONY: fused
 fused: ## Go code whose results would have other bits on arm64 (half a minute)
@@ -117,8 +124,8 @@ cross-all: ## build libraries and examples for every platform that Go knows (som
 NO_VET := -vet=off
 
 .PHONY: test-native
-test-native: ## all tests of the root module but test-timed, on every tier of this machine
-	$(GO) test $(NO_VET) -skip '$(TIMED)' ./...
+test-native: ## all tests of the root module but test-timed, on every tier of this machine that has assembly
+	AVOFORMER_ASSEMBLY=1 $(GO) test $(NO_VET) -skip '$(TIMED)' ./...
 
 # Those that measure how long something takes.
 TIMED := ^TestPauses$$
@@ -306,14 +313,18 @@ test-purego: ## short tests without any assembly, those that gain by a tier
 
 # The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
-test-tiers: ## those with each tier but the machine's own forced by AVOFORMER_ISA
+test-tiers: ## those with each tier of this machine that has assembly, but its own, forced by AVOFORMER_ISA
 	@own=$$(AVOFORMER_ISA= $(GO) test -count=1 -v -run '^TestForcedTier$$' ./kernels | sed -n 's/.*the active tier is //p'); [ -n "$$own" ]; \
-	for isa in generic avx2 avx512 neon; do \
+	for isa in avx2 avx512 neon; do \
 		if [ $$isa = "$$own" ]; then echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
 		elif AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then \
 			echo "AVOFORMER_ISA=$$isa"; $(TIER_TESTS) AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test $(NO_VET) -short -run "$$tests" $$packages </dev/null; done; \
 		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
+
+.PHONY: test-generic
+test-generic: ## all tests that gain by a tier, none of them short, with the tier without assembly forced
+	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(NO_VET) -skip '$(TIMED)' -run "$$tests" $$packages </dev/null; done
 
 .PHONY: test-asm
 test-asm: ## tests of the generator, and of every other nested module

@@ -175,7 +175,7 @@ func checksum(x []float32) string {
 // eachConfiguration runs f with every set of implementations that this machine has.
 func eachConfiguration(t *testing.T, f func(t *testing.T)) {
 	for _, c := range simd.Configurations() {
-		if (testenv.Forced() || testenv.Emulated()) && c.ISA != simd.Active() {
+		if !testenv.Runs(c.ISA.String(), simd.Active().String()) {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestInt8Bits(t *testing.T) {
 		counts = counts[2:]
 	}
 	t.Run("reference", func(t *testing.T) {
-		if race.Enabled || testenv.Forced() {
+		if race.Enabled || testenv.Emulated() {
 			t.Skip("one thread, no tier")
 		}
 		for _, c := range int8Cases {

@@ -51,15 +51,14 @@ func require[T fmt.Stringer](list string, supported []T) error {
 	return nil
 }
 
-// EachTier runs test as a subtest on every supported tier, made active by use; where AVOFORMER_ISA forces one, on that
-// alone, as under the race detector: every tier has the same goroutines.
+// EachTier runs test as a subtest on every supported tier that Runs, made active by use; under the race detector on the active
+// one: every tier has the same goroutines.
 func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
 	t.Helper()
-	tiers := supported
-	if Forced() || race.Enabled {
-		tiers = []T{active}
-	}
-	for _, isa := range tiers {
+	for _, isa := range supported {
+		if race.Enabled && isa.String() != active.String() || !Runs(isa.String(), active.String()) {
+			continue
+		}
 		t.Run(isa.String(), func(t *testing.T) {
 			defer use(isa)()
 			test(t)
@@ -67,8 +66,17 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 	}
 }
 
-// Forced reports whether the environment forces a tier. Tests leave out the tiers and implementations that another run has.
-func Forced() bool { return os.Getenv("AVOFORMER_ISA") != "" }
+// Runs reports whether tests look at a tier, other than the active one: not where AVOFORMER_ISA forces the active one or an emulator
+// runs for its sake, and not at the one without assembly in AVOFORMER_ASSEMBLY=1: another run of make test has these.
+func Runs(tier, active string) bool {
+	switch {
+	case tier == active:
+		return true
+	case os.Getenv("AVOFORMER_ISA") != "" || Emulated():
+		return false
+	}
+	return tier != "generic" || os.Getenv("AVOFORMER_ASSEMBLY") == ""
+}
 
 // Emulated reports whether the tests run in an emulator some thousand times
 // slower than the machine itself (make test-avx512), where they must do with

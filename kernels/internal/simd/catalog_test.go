@@ -50,7 +50,7 @@ func TestCatalog(t *testing.T) {
 			if !im.runs() {
 				t.Skip("this machine lacks", im.Name)
 			}
-			if (testenv.Forced() || testenv.Emulated()) && im.ISA != active {
+			if !testenv.Runs(im.ISA.String(), active.String()) {
 				t.Skip("this run is for the sake of", active)
 			}
 			pool := new(checkasm.Pool)
