@@ -6,13 +6,25 @@ import (
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // DeepSeek V3: DeepSeek-AI, 2024, "DeepSeek-V3 Technical Report": latent attention, and a mixture of experts that are picked by
 // sigmoids in groups, beside experts that every row takes.
 
-func init() { Register(newDeepSeekV3, "deepseek_v3") }
+func init() {
+	Register(newDeepSeekV3, "deepseek_v3")
+	registerGGUF("deepseek2", llamacpp.Architecture{
+		ModelType: "deepseek_v3", Latent: true, Experts: true, Read: readDeepSeekGGUF,
+		Parts: llamacpp.Merged(llamacpp.Experts("mlp.gate", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj"), map[string]string{
+			"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+			"self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+			"self_attn.k_b_proj": "attn_k_b", "self_attn.v_b_proj": "attn_v_b", "mlp.gate.e_score_correction_bias": "exp_probs_b.bias",
+			"mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
+		}),
+	})
+}
 
 type deepSeekConfig struct {
 	llamaFields
@@ -37,7 +49,7 @@ type deepSeekConfig struct {
 
 var deepSeekNames = transformer.LatentNames{
 	Query: "q_proj.", QueryDown: "q_a_proj.", QueryNorm: "q_a_layernorm.", QueryUp: "q_b_proj.",
-	Down: "kv_a_proj_with_mqa.", Norm: "kv_a_layernorm.", Up: "kv_b_proj.", Out: "o_proj.",
+	Down: "kv_a_proj_with_mqa.", Norm: "kv_a_layernorm.", Up: "kv_b_proj.", KeyUp: "k_b_proj.", ValueUp: "v_b_proj.", Out: "o_proj.",
 }
 
 func newDeepSeekV3(c *Checkpoint) (*Model, error) {
@@ -76,6 +88,33 @@ func newDeepSeekV3(c *Checkpoint) (*Model, error) {
 	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		return config.load(l, layer, i), 0
 	})
+}
+
+// readDeepSeekGGUF reads the sizes of latent attention and the mixture. Keys and values count as those of one head there, of
+// the latent vector and the features with positions.
+func readDeepSeekGGUF(r *llamacpp.Reader) {
+	for _, field := range []string{"head_dim", "num_key_value_heads", "partial_rotary_factor"} {
+		delete(r.Fields, field)
+	}
+	r.Fields["num_key_value_heads"], r.Fields["num_nextn_predict_layers"] = r.Fields["num_attention_heads"], 0
+	r.Fields["q_lora_rank"], r.Fields["rope_interleave"] = nil, true
+	r.Integer("q_lora_rank", "attention.q_lora_rank", false)
+	r.Integer("kv_lora_rank", "attention.kv_lora_rank", true)
+	r.Integer("qk_rope_head_dim", "rope.dimension_count", true)
+	r.Integer("v_head_dim", "attention.value_length_mla", true)
+	key, turned := r.IntegerOf("attention.key_length_mla"), r.IntegerOf("rope.dimension_count")
+	if r.Fields["qk_nope_head_dim"] = key - turned; key <= turned {
+		r.Refuse("attention.key_length_mla", key, "want more than rope.dimension_count = %d", turned)
+	}
+	r.SigmoidExperts()
+	r.Fields["first_k_dense_replace"] = r.IntegerOf("leading_dense_block_count")
+	if scaling, ok := r.Fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
+		// llama.cpp's converter multiplies by 0.1, and its yarn takes mscale for the same.
+		scale := llamacpp.Shortest(10 * r.NumberOf("rope.scaling.yarn_log_multiplier", 0))
+		if scaling["mscale"], scaling["mscale_all_dim"], scaling["attention_factor"] = scale, scale, 1.0; !(scale > 0) {
+			r.Refuse("rope.scaling.yarn_log_multiplier", scale, "want a number above 0")
+		}
+	}
 }
 
 // further returns the tensors of layers that predict further tokens. They are not read.

@@ -31,7 +31,10 @@ type LatentNames struct {
 	Down                          string // to the latent vector and the key with positions
 	Norm                          string
 	Up                            string // from the latent vector to each head's key without positions and values
-	Out                           string
+	// KeyUp and ValueUp are the two halves of Up where a checkpoint has them apart, as llama.cpp's files do: [Heads, Rank, Plain],
+	// the matrix of each head transposed, and [Heads, ValueDim, Rank].
+	KeyUp, ValueUp string
+	Out            string
 }
 
 // LatentAttention is multi-head latent attention. Scores are computed of the latent vectors themselves: each head's projection to
@@ -77,24 +80,37 @@ func (l *Loader) Latent(c LatentConfig, names LatentNames) *LatentAttention {
 	norm.Shape = []int{c.Rank}
 	a.LatentNorm = l.At(names.Norm).Norm(norm)
 	a.Out = l.At(names.Out).Linear(c.Heads*c.ValueDim, c.Dim, c.Bias)
-	head := c.Plain + c.ValueDim
-	up := l.At(names.Up).Tensor("weight", c.Heads*head, c.Rank)
-	for h := 0; h < c.Heads && !l.Failed(); h++ {
-		rows := up[h*head*c.Rank : (h+1)*head*c.Rank]
-		key := make([]float32, c.Rank*c.Plain) // [Rank, Plain], transposed
-		for i := range c.Plain {
-			for j := range c.Rank {
-				key[j*c.Plain+i] = rows[i*c.Rank+j]
-			}
-		}
-		a.KeyUp = append(a.KeyUp, l.At(names.Up).LinearOf(c.Plain, c.Rank, key, nil))
-		a.ValueUp = append(a.ValueUp, l.At(names.Up).LinearOf(c.Rank, c.ValueDim, rows[c.Plain*c.Rank:], nil))
-	}
+	a.up(l, names)
 	a.core.AttentionConfig = AttentionConfig{Dim: c.Dim, Heads: c.Heads, KVHeads: 1, HeadDim: c.Turned + c.Rank, Scale: c.Scale}
 	if !l.Failed() {
 		a.core.Rotary = must(NewRotary(*c.Rotary, a.core.HeadDim))
 	}
 	return a
+}
+
+// up takes the projections from latent vectors to each head's keys and values.
+func (a *LatentAttention) up(l *Loader, names LatentNames) {
+	if keys, values := l.At(names.KeyUp), l.At(names.ValueUp); names.KeyUp != "" && keys.Has("weight") {
+		k, v := keys.Tensor("weight", a.Heads, a.Rank, a.Plain), values.Tensor("weight", a.Heads, a.ValueDim, a.Rank)
+		for h := 0; h < a.Heads && !l.Failed(); h++ {
+			a.KeyUp = append(a.KeyUp, keys.LinearOf(a.Plain, a.Rank, k[h*a.Rank*a.Plain:(h+1)*a.Rank*a.Plain], nil))
+			a.ValueUp = append(a.ValueUp, values.LinearOf(a.Rank, a.ValueDim, v[h*a.ValueDim*a.Rank:(h+1)*a.ValueDim*a.Rank], nil))
+		}
+		return
+	}
+	head := a.Plain + a.ValueDim
+	both := l.At(names.Up).Tensor("weight", a.Heads*head, a.Rank)
+	for h := 0; h < a.Heads && !l.Failed(); h++ {
+		rows := both[h*head*a.Rank : (h+1)*head*a.Rank]
+		key := make([]float32, a.Rank*a.Plain) // [Rank, Plain], transposed
+		for i := range a.Plain {
+			for j := range a.Rank {
+				key[j*a.Plain+i] = rows[i*a.Rank+j]
+			}
+		}
+		a.KeyUp = append(a.KeyUp, l.At(names.Up).LinearOf(a.Plain, a.Rank, key, nil))
+		a.ValueUp = append(a.ValueUp, l.At(names.Up).LinearOf(a.Rank, a.ValueDim, rows[a.Plain*a.Rank:], nil))
+	}
 }
 
 // CacheBytes returns the memory of a row in a cache: the shared key with positions and the latent vector, as keys and as values.

@@ -84,6 +84,8 @@ def more(w, c):
         w.add_expert_shared_feed_forward_length(c["shared_intermediate_size"])
     if "mamba_d_conv" in c:
         mamba(w, c)
+    if "kv_lora_rank" in c:
+        latent(w, c)
     if kind == "lfm2_moe":
         w.add_leading_dense_block_count(c["num_dense_layers"])
         w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
@@ -93,6 +95,43 @@ def more(w, c):
         w.add_logit_scale(c["logit_scale"])
     if kind == "gpt_neox":
         w.add_parallel_residual(c["use_parallel_residual"])
+
+
+def latent(w, c):
+    """The sizes of DeepSeek's latent attention, whose keys and values count as those of one head, and its mixture."""
+    w.add_q_lora_rank(c["q_lora_rank"])
+    w.add_kv_lora_rank(c["kv_lora_rank"])
+    w.add_key_length(c["kv_lora_rank"] + c["qk_rope_head_dim"])
+    w.add_value_length(c["kv_lora_rank"])
+    w.add_key_length_mla(c["qk_nope_head_dim"] + c["qk_rope_head_dim"])
+    w.add_value_length_mla(c["v_head_dim"])
+    w.add_leading_dense_block_count(c["first_k_dense_replace"])
+    w.add_expert_count(c["n_routed_experts"])
+    w.add_expert_used_count(c["num_experts_per_tok"])
+    w.add_expert_feed_forward_length(c["moe_intermediate_size"])
+    w.add_expert_shared_count(c["n_shared_experts"])
+    w.add_expert_weights_scale(c["routed_scaling_factor"])
+    w.add_expert_weights_norm(c["norm_topk_prob"])
+    w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    w.add_expert_group_count(c["n_group"])
+    w.add_expert_group_used_count(c["topk_group"])
+
+
+def latent_parts(weights, c):
+    """The weights with the projections from latent vectors apart, those to keys transposed by head."""
+    new, plain = {}, c["qk_nope_head_dim"]
+    for k, x in weights.items():
+        layer = k.split(".")[2:3]
+        if k.endswith("kv_b_proj.weight"):
+            x = x.reshape(c["num_attention_heads"], -1, x.shape[-1])
+            new[f"blk.{layer[0]}.attn_k_b.weight"], new[f"blk.{layer[0]}.attn_v_b.weight"] = x[:, :plain].transpose(1, 2).contiguous(), x[:, plain:].contiguous()
+        elif k.endswith("e_score_correction_bias"):
+            new[f"blk.{layer[0]}.exp_probs_b.bias"] = x
+        elif ".shared_experts." in k:
+            new[f"blk.{layer[0]}.ffn_{k.split('.')[-2].removesuffix('_proj')}_shexp.weight"] = x
+        else:
+            new[k] = x
+    return new
 
 
 def mamba(w, c):

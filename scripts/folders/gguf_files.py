@@ -15,12 +15,12 @@ import decoders
 import deltanet
 import experts
 from folder import BUILD, Folder, folder
-from gguf_architectures import MAMBA, altup_joined, altup_parted, folded, gemma3n, gemma4, llama3_factors, more, to_mamba, vocabulary
+from gguf_architectures import MAMBA, altup_joined, altup_parted, folded, gemma3n, gemma4, latent_parts, llama3_factors, more, to_mamba, vocabulary
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
                  "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma3n_text": gguf.MODEL_ARCH.GEMMA3N, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
-                 "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
+                 "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2, "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
 # Tensors whose names lead nowhere in the gguf package, after those of their layer.
 RENAMED = {"altup.correct_output_scale": "altup_correct_scale.weight", "layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
 NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granitemoehybrid", "granite_swa")  # rotary pairs are neighbours
@@ -101,7 +101,7 @@ def convert(source, path, types, pooling=None, arch=None):
         arch = gguf.MODEL_ARCH.GEMMA_EMBEDDING
     name = "granite_swa" if c["model_type"] == "granite_swa" else gguf.MODEL_ARCH_NAMES[arch]
     heads = c["num_attention_heads"]
-    kv = c.get("num_key_value_heads") or heads
+    kv = 1 if "kv_lora_rank" in c else c.get("num_key_value_heads") or heads
     head_dim = c.get("head_dim") or c["hidden_size"] // heads
     w = gguf.GGUFWriter(path, name)
     w.add_context_length(c["max_position_embeddings"])
@@ -134,7 +134,7 @@ def convert(source, path, types, pooling=None, arch=None):
         w.add_rope_scaling_finetuned(c["position_embedding_type"] == "rope")
     if c["model_type"] != "gemma4_text":
         w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
-    if c.get("head_dim") and c["model_type"] != "gemma4_text":
+    if c.get("head_dim") and c["model_type"] not in ("gemma4_text", "deepseek_v3"):
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
     if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss", "gemma3n_text", "gemma4_text"):
@@ -154,6 +154,8 @@ def convert(source, path, types, pooling=None, arch=None):
             for key, add in {"attention_factor": w.add_rope_scaling_yarn_attn_factor, "beta_fast": w.add_rope_scaling_yarn_beta_fast, "beta_slow": w.add_rope_scaling_yarn_beta_slow}.items():
                 if rope.get(key) is not None:
                     add(rope[key])
+        if c["model_type"] == "deepseek_v3":
+            w.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
         if c["model_type"] == "ministral3":
             w.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
             w.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
@@ -177,6 +179,8 @@ def convert(source, path, types, pooling=None, arch=None):
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
     weights = altup_joined(load_file(os.path.join(source, "model.safetensors")))
+    if "kv_lora_rank" in c:
+        weights = latent_parts(weights, c)
     for hub, x in stacked(folded(weights, c) if c["model_type"] == "falcon_h1" else weights, c).items():
         x = x.float().numpy()
         if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
@@ -202,7 +206,7 @@ def convert(source, path, types, pooling=None, arch=None):
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
-    if "mamba_d_conv" in c:  # written in float32 only, in other terms than transformers'
+    if "mamba_d_conv" in c or "kv_lora_rank" in c:  # written in float32 only, in other terms than transformers'
         assert types == [TYPES.F32]
         return {}
     back = {}
@@ -479,6 +483,8 @@ GGUF = {
     "gguf-starcoder2": lambda: (decoders.llama(hf.Starcoder2Config, sliding_window=None, tie_word_embeddings=False, **SIZES), hf.Starcoder2ForCausalLM, {}, {}),
     "gguf-lfm2": lambda: (decoders.llama(hf.Lfm2Config, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False, **SIZES), hf.Lfm2ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
     "gguf-lfm2moe": lambda: (decoders.llama(hf.Lfm2MoeConfig, num_hidden_layers=3, num_dense_layers=1, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=32, layer_types=["conv", "full_attention", "conv"], **SIZES), hf.Lfm2MoeForCausalLM, {}, {}),
+    "gguf-deepseek2": lambda: (decoders.llama(hf.DeepseekV3Config, num_hidden_layers=2, num_key_value_heads=4, first_k_dense_replace=1, q_lora_rank=20, kv_lora_rank=12, qk_rope_head_dim=8, qk_nope_head_dim=10, v_head_dim=14, n_routed_experts=8, n_group=4, topk_group=2, moe_intermediate_size=16, num_experts_per_tok=2, tie_word_embeddings=False, max_position_embeddings=64,
+                                              rope_parameters=decoders.rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=1.0)), hf.DeepseekV3ForCausalLM, {}, {}),
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
     "gguf-gemma3n": lambda: (decoders.gemma3n(head_dim=32, num_attention_heads=2, num_key_value_heads=1, intermediate_size=[64, 32, 64, 96], hidden_size_per_layer_input=32, vocab_size_per_layer_input=decoders.VOCAB, laurel_rank=8), hf.Gemma3nForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-gemma4": lambda: (decoders.gemma4(hidden_size_per_layer_input=32, head_dim=32, global_head_dim=64, num_attention_heads=2, num_key_value_heads=1, intermediate_size=64, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),

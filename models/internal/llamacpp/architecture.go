@@ -27,6 +27,7 @@ type Architecture struct {
 	Experts    bool   // there may be experts
 	Varying    bool   // widths, heads and rotary positions differ between layers; Read reads them all
 	Groups     bool   // several queries of an encoder have the same keys; Read reads how many
+	Latent     bool   // keys and values are made of a latent vector; Read reads their sizes
 	ByLayer    bool   // the number of heads of keys and values differs from layer to layer; Read reads it
 	// Read reads what the metadata has beside the usual; or is nil.
 	Read func(r *Reader)

@@ -117,7 +117,7 @@ func (r *Reader) special() {
 	if n := r.IntegerOf("expert_count"); n > 0 && !r.own.Experts {
 		r.Refuse("expert_count", n, "not supported")
 	}
-	if v, k := r.IntegerOf("attention.value_length"), r.IntegerOf("attention.key_length"); v != k {
+	if v, k := r.IntegerOf("attention.value_length"), r.IntegerOf("attention.key_length"); v != k && !r.own.Latent {
 		r.Refuse("attention.value_length", v, "want key_length = %d", k)
 	}
 	if read := r.own.Read; read != nil {

@@ -138,3 +138,29 @@ func TestGGUFGuessed(t *testing.T) {
 		})
 	}
 }
+
+// TestGGUFDeepSeek changes what a file says about latent attention and the mixture.
+func TestGGUFDeepSeek(t *testing.T) {
+	for name, c := range map[string]struct {
+		change map[string]any
+		want   error
+	}{
+		"as it is":                           {nil, nil},
+		"experts by softmax":                 {map[string]any{"deepseek2.expert_gating_func": uint32(1)}, fault.ErrConfig},
+		"no word about scores of experts":    {map[string]any{"deepseek2.expert_gating_func": nil}, fault.ErrConfig},
+		"keys that all turn":                 {map[string]any{"deepseek2.attention.key_length_mla": uint32(8)}, fault.ErrConfig},
+		"keys and values that are not apart": {map[string]any{"deepseek2.attention.key_length_mla": nil, "deepseek2.attention.value_length_mla": nil}, fault.ErrConfig},
+		"values of another width":            {map[string]any{"deepseek2.attention.value_length_mla": uint32(12)}, fault.ErrShape},
+		"a huge rank":                        {map[string]any{"deepseek2.attention.kv_lora_rank": uint32(1 << 31)}, fault.ErrConfig},
+		"yarn without a factor for scores":   {map[string]any{"deepseek2.rope.scaling.yarn_log_multiplier": nil}, fault.ErrConfig},
+		"no shared experts":                  {map[string]any{"deepseek2.expert_shared_count": nil}, fault.ErrConfig},
+		"another number of groups":           {map[string]any{"deepseek2.expert_group_count": uint32(3)}, fault.ErrConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/deepseek2/f32.gguf"), c.change), models.Options{})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+}

@@ -173,8 +173,7 @@ const (
 // Experts reads what mixtures of experts have in common. count is the field of their number, and gating what their weights
 // are of the scores.
 func (r *Reader) Experts(count string, gating int64) {
-	r.Integer(count, "expert_count", true)
-	r.Integer("num_experts_per_tok", "expert_used_count", true)
+	r.countExperts(count)
 	r.Want("expert_weights_scale", 1)
 	if n := r.IntegerOf("expert_gating_func"); n != 0 && n != gating {
 		r.Refuse("expert_gating_func", n, "want %d", gating)
@@ -184,6 +183,27 @@ func (r *Reader) Experts(count string, gating int64) {
 			r.Refuse(groups, n, "not supported")
 		}
 	}
+}
+
+func (r *Reader) countExperts(count string) {
+	r.Integer(count, "expert_count", true)
+	r.Integer("num_experts_per_tok", "expert_used_count", true)
+}
+
+// SigmoidExperts reads a mixture of DeepSeek's kind: experts are weighed by sigmoids that are scaled, in groups of which some are
+// picked first, beside experts that every row takes. llama.cpp takes a softmax where the file says nothing.
+func (r *Reader) SigmoidExperts() {
+	r.countExperts("n_routed_experts")
+	if n := r.IntegerOf("expert_gating_func"); n != Sigmoid {
+		r.Refuse("expert_gating_func", n, "want %d", Sigmoid)
+	}
+	r.Fields["routed_scaling_factor"], r.Fields["norm_topk_prob"] = 1.0, r.Flag("expert_weights_norm", false)
+	r.Number("routed_scaling_factor", "expert_weights_scale", false)
+	r.Fields["n_group"], r.Fields["topk_group"] = 1, 1
+	r.Integer("n_group", "expert_group_count", false)
+	r.Integer("topk_group", "expert_group_used_count", false)
+	r.Integer("n_shared_experts", "expert_shared_count", true)
+	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
 }
 
 // Windows reads the window and which layers have it: those that a list says, else all but the last of each group of a size.

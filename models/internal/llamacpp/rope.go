@@ -20,6 +20,9 @@ func (r *Reader) Rope() {
 	if width == 0 && heads > 0 {
 		width = r.IntegerOf("embedding_length") / heads
 	}
+	if r.own.Latent {
+		width = r.IntegerOf("rope.dimension_count")
+	}
 	turned := width
 	if n := r.IntegerOf("rope.dimension_count"); n > 0 && width > 0 {
 		turned = n
