@@ -85,3 +85,41 @@ func readFalconH1GGUF(r *llamacpp.Reader) {
 	r.Fields["projectors_bias"], r.Fields["mlp_bias"] = r.Has("blk.0.ssm_out.bias"), r.Has("blk.0.ffn_down.bias")
 	readBiasGGUF(r)
 }
+
+// readNemotronGGUF reads what Nemotron-H has. A layer without heads of keys and values and without a feed-forward network has
+// Mamba-2. Time steps have no least value there, and positions no effect.
+func readNemotronGGUF(r *llamacpp.Reader) {
+	for _, key := range []string{"attention.layer_norm_epsilon", "rope.dimension_count", "rope.freq_base", "rope.scaling.finetuned"} {
+		r.Key(key)
+	}
+	r.Rename("layer_norm_epsilon", "rms_norm_eps")
+	attends, _ := readHeadsByLayer(r, nemotronFeed)
+	kinds, _ := r.Fields["layer_types"].([]string)
+	delete(r.Fields, "layer_types")
+	mamba, feeds := -1, -1
+	for i, width := range r.Integers("feed_forward_length") {
+		switch {
+		case i >= len(kinds): // an error already
+		case kinds[i] == nemotronAttention && width != 0:
+			r.Refuse("feed_forward_length", width, "layer %d has attention, too", i)
+		case kinds[i] == nemotronFeed && width == 0:
+			kinds[i], mamba = nemotronMamba, max(mamba, i)
+		case width != 0:
+			if feeds >= 0 && r.Fields["intermediate_size"] != width {
+				r.Refuse("feed_forward_length", width, "of layer %d: widths that differ are not supported", i)
+			}
+			r.Fields["intermediate_size"], feeds = width, i
+		}
+	}
+	r.Fields["layers_block_type"], r.Fields["time_step_min"] = kinds, 0
+	r.Integer("conv_kernel", "ssm.conv_kernel", true)
+	r.Integer("ssm_state_size", "ssm.state_size", true)
+	r.Integer("n_groups", "ssm.group_count", true)
+	r.Integer("mamba_num_heads", "ssm.time_step_rank", true)
+	inner, heads := r.IntegerOf("ssm.inner_size"), r.IntegerOf("ssm.time_step_rank")
+	if r.Fields["mamba_head_dim"] = inner / max(heads, 1); inner < 1 || heads < 1 || inner%heads != 0 {
+		r.Refuse("ssm.inner_size", inner, "want a multiple of ssm.time_step_rank = %d", heads)
+	}
+	r.Fields["use_conv_bias"], r.Fields["use_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_conv1d.bias", mamba)), false
+	r.Fields["mlp_bias"], r.Fields["attention_bias"] = r.Has(fmt.Sprintf("blk.%d.ffn_down.bias", feeds)), r.Has(fmt.Sprintf("blk.%d.attn_q.bias", attends))
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -13,6 +14,13 @@ import (
 
 func init() {
 	Register(newNemotronH, "nemotron_h")
+	registerGGUF("nemotron_h", llamacpp.Architecture{
+		Varying: true, Read: readNemotronGGUF, Whole: map[string]string{"norm_f": "output_norm"},
+		Parts: mambaParts("mixer.", map[string]string{
+			"norm": "attn_norm", "mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
+			"mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
+		}),
+	})
 }
 
 type nemotronHConfig struct {

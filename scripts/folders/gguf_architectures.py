@@ -91,6 +91,8 @@ def more(w, c):
         w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
     if kind == "granite_swa":
         w.add_array("granite_swa.attention.rope_pattern", [theta != 0 for theta in c["layer_rope_theta"]])
+    if kind == "nemotron_h":
+        w.add_layer_norm_eps(c["layer_norm_epsilon"])
     if kind == "cohere2":
         w.add_logit_scale(c["logit_scale"])
     if kind == "gpt_neox":
@@ -132,6 +134,12 @@ def latent_parts(weights, c):
         else:
             new[k] = x
     return new
+
+
+def nemotron(c):
+    """The configuration of Nemotron-H with the names that other models have."""
+    return c | dict(num_hidden_layers=len(c["layers_block_type"]), rms_norm_eps=c["layer_norm_epsilon"], rope_theta=10000.0, mamba_d_conv=c["conv_kernel"], mamba_d_state=c["ssm_state_size"],
+                    mamba_n_groups=c["n_groups"], mamba_d_ssm=c["mamba_num_heads"] * c["mamba_head_dim"], mamba_n_heads=c["mamba_num_heads"])
 
 
 def mamba(w, c):

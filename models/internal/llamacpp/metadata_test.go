@@ -150,7 +150,7 @@ func TestGGUFDeepSeek(t *testing.T) {
 		"no word about scores of experts":    {map[string]any{"deepseek2.expert_gating_func": nil}, fault.ErrConfig},
 		"keys that all turn":                 {map[string]any{"deepseek2.attention.key_length_mla": uint32(8)}, fault.ErrConfig},
 		"keys and values that are not apart": {map[string]any{"deepseek2.attention.key_length_mla": nil, "deepseek2.attention.value_length_mla": nil}, fault.ErrConfig},
-		"values of another width":            {map[string]any{"deepseek2.attention.value_length_mla": uint32(12)}, fault.ErrShape},
+		"values of another width":            {map[string]any{"deepseek2.attention.value_length_mla": uint32(12)}, fault.ErrWeights},
 		"a huge rank":                        {map[string]any{"deepseek2.attention.kv_lora_rank": uint32(1 << 31)}, fault.ErrConfig},
 		"yarn without a factor for scores":   {map[string]any{"deepseek2.rope.scaling.yarn_log_multiplier": nil}, fault.ErrConfig},
 		"no shared experts":                  {map[string]any{"deepseek2.expert_shared_count": nil}, fault.ErrConfig},
@@ -160,6 +160,34 @@ func TestGGUFDeepSeek(t *testing.T) {
 			_, err := models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/deepseek2/f32.gguf"), c.change), models.Options{})
 			if !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestGGUFNemotron changes which part each layer has: Mamba-2, a network, attention, Mamba-2.
+func TestGGUFNemotron(t *testing.T) {
+	for name, c := range map[string]struct {
+		change map[string]any
+		want   error
+	}{
+		"as it is":                      {nil, nil},
+		"a network beside attention":    {map[string]any{"nemotron_h.feed_forward_length": []int32{0, 48, 48, 0}}, fault.ErrConfig},
+		"networks of different widths":  {map[string]any{"nemotron_h.feed_forward_length": []int32{24, 48, 0, 0}}, fault.ErrConfig},
+		"a network for Mamba-2":         {map[string]any{"nemotron_h.feed_forward_length": []int32{48, 48, 0, 0}}, fault.ErrWeights},
+		"one width for all layers":      {map[string]any{"nemotron_h.feed_forward_length": uint32(48)}, fault.ErrConfig},
+		"heads of keys by layer":        {map[string]any{"nemotron_h.attention.head_count_kv": []int32{0, 0, 2, 1}}, fault.ErrConfig},
+		"lists for fewer layers":        {map[string]any{"nemotron_h.attention.head_count_kv": []int32{0, 0, 2}}, fault.ErrConfig},
+		"no heads of Mamba-2":           {map[string]any{"nemotron_h.ssm.time_step_rank": uint32(0)}, fault.ErrConfig},
+		"a width that heads do not fit": {map[string]any{"nemotron_h.ssm.inner_size": uint32(63)}, fault.ErrConfig},
+		"no epsilon":                    {map[string]any{"nemotron_h.attention.layer_norm_rms_epsilon": nil}, fault.ErrConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/nemotron_h/f32.gguf"), c.change), models.Options{})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			} else if err == nil && len(m.Warnings) > 0 {
+				t.Errorf("warnings %q, want none", m.Warnings)
 			}
 		})
 	}
