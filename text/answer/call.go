@@ -8,12 +8,17 @@ import "strings"
 var heads = map[Calls]func(*Parser, *reader) *start{
 	Written: (*Parser).objectHead, Hermes: (*Parser).objectHead, Llama: (*Parser).objectHead, Piped: (*Parser).objectHead,
 	QwenCoder: (*Parser).functionHead, GLM: (*Parser).glmHead, Mistral: (*Parser).mistralHead, DeepSeek: (*Parser).deepSeekHead,
+	Nemotron: (*Parser).objectHead, LFM: (*Parser).pythonHead, OLMo: (*Parser).pythonHead, Gemma: (*Parser).gemmaHead,
 }
 
 // head reads the head of a call.
 func (p *Parser) head() bool {
 	r := reader{in: p.in}
-	next := heads[p.format.Calls](p, &r)
+	return p.headed(&r, heads[p.format.Calls](p, &r))
+}
+
+// headed begins what follows a head that r has read.
+func (p *Parser) headed(r *reader, next *start) bool {
 	switch {
 	case r.short && !p.ended:
 		return false
@@ -27,8 +32,8 @@ func (p *Parser) head() bool {
 		return true
 	case !p.named(next.name):
 		return p.fail()
-	case next.tags != nil:
-		p.call.param = parameter{tags: next.tags, names: map[string]bool{}}
+	case next.tags != nil || next.syntax != nil:
+		p.call.param = parameter{tags: next.tags, syntax: next.syntax, names: map[string]bool{}}
 		p.call.args = append(p.call.args, '{')
 	default:
 		p.call.jsonArg = true

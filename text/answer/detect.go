@@ -12,6 +12,11 @@ var rules = []struct {
 	calls Calls
 	texts []string
 }{
+	{Gemma, []string{"<|tool_call>", "<tool_call|>"}},
+	{Nemotron, []string{"<TOOLCALL>"}},
+	{LFM, []string{"<|tool_list_start|>"}},
+	{LFM, []string{"<|tool_call_start|>"}},
+	{OLMo, []string{"<function_calls>"}},
 	{GLM, []string{"<tool_call>", "<arg_key>"}},
 	{QwenCoder, []string{"<tool_call>", "<function=", "<parameter="}},
 	{Hermes, []string{"<tool_call>"}},
@@ -26,20 +31,24 @@ var rules = []struct {
 var tokenRules = []struct {
 	calls Calls
 	token string
-}{{Mistral, "[TOOL_CALLS]"}, {DeepSeek, callBegin}, {Piped, "<|tool_call|>"}, {Llama, "<|python_tag|>"}}
+}{{Mistral, "[TOOL_CALLS]"}, {DeepSeek, callBegin}, {Piped, "<|tool_call|>"}, {Llama, "<|python_tag|>"}, {LFM, "<|tool_call_start|>"}, {Gemma, "<|tool_call>"}}
 
 // thoughts are the markers of reasoning. The first pair whose end is in the template is used.
-var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}}
+var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}, {channel + "thought", "<channel|>"}}
+
+// channel begins a part of an answer of Gemma 4, whose name follows.
+const channel = "<|channel>"
 
 // Detect finds the format of a model from its chat template and its vocabulary; hasToken
 // may be nil.
 //
-// The markers in the template's text decide about calls: <tool_call> with <arg_key> is GLM,
+// The markers in the template's text decide about calls: <|tool_call> with <tool_call|> is Gemma, <TOOLCALL> Nemotron,
+// <|tool_list_start|> or <|tool_call_start|> LFM, <function_calls> OLMo, <tool_call> with <arg_key> GLM,
 // with <function= and <parameter= QwenCoder, else Hermes; [TOOL_CALLS] is Mistral,
 // <｜tool▁call▁begin｜> with <｜tool▁sep｜> DeepSeek, <|tool_call|> Piped; <|python_tag|>, or
 // <|start_header_id|> with `"parameters": `, Llama. If a template has none of them, nor the word tool_calls, the first of these
-// tokens in the vocabulary decides: [TOOL_CALLS], <｜tool▁call▁begin｜>, <|tool_call|>, <|python_tag|>. Otherwise calls are
-// text. Reasoning is between [THINK] and [/THINK], or <think> and </think>,
+// tokens in the vocabulary decides: [TOOL_CALLS], <｜tool▁call▁begin｜>, <|tool_call|>, <|python_tag|>, <|tool_call_start|>, <|tool_call>. Otherwise calls are
+// text. Reasoning is between [THINK] and [/THINK], <think> and </think>, or <|channel>thought and <channel|>,
 // if the template has the second of them, or else the vocabulary both.
 func Detect(template string, hasToken func(string) bool) Format {
 	if hasToken == nil {

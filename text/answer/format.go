@@ -43,6 +43,16 @@ const (
 	// arguments alone, then <｜tool▁call▁end｜>; and <｜tool▁calls▁end｜>: R1, its distilled models,
 	// V3 and V3.1.
 	DeepSeek Calls = "deepseek"
+	// Nemotron is <TOOLCALL>, an object or a list of them, and </TOOLCALL>: Nemotron Nano 2.
+	Nemotron Calls = "nemotron"
+	// LFM is <|tool_call_start|>, a list of calls as in Python, [NAME(KEY=VALUE, ...)], or of objects, and
+	// <|tool_call_end|>: LFM2. Values are strings, numbers, True, False, None, lists and dictionaries.
+	LFM Calls = "lfm"
+	// OLMo is <function_calls>, calls as in Python, each on a line, and </function_calls>: OLMo 3. Values are as for LFM.
+	OLMo Calls = "olmo"
+	// Gemma is <|tool_call>call:NAME{KEY:VALUE, ...}<tool_call|>, with strings between two <|"|>, and keys without quotes in
+	// objects, too: Gemma 4.
+	Gemma Calls = "gemma"
 	// Written is for models whose templates have no place for tools: package text writes the tools into the
 	// prompt and asks for calls in the form of Hermes. Models that leave the tags out are understood, too: an answer
 	// that begins with an object is read as for Llama.
@@ -70,7 +80,9 @@ func (f Format) check() error {
 func (f Format) Markers() []string {
 	var list []string
 	if f.Think != "" {
-		list = append(list, f.Think, f.Unthink)
+		if list = append(list, f.Think, f.Unthink); strings.HasPrefix(f.Think, channel) {
+			list = append(list, channel) // a token, after which the name of the channel is text
+		}
 	}
 	fam := families[f.Calls]
 	return append(append(list, fam.open...), fam.markers...)
@@ -101,6 +113,10 @@ var families = map[Calls]family{
 	Llama:     {open: []string{"<|python_tag|>"}, bare: true, next: ";"},
 	Mistral:   {open: []string{"[TOOL_CALLS]"}, markers: []string{"[CALL_ID]", "[ARGS]"}},
 	Piped:     {open: []string{"<|tool_call|>"}, tail: "<|/tool_call|>", markers: []string{"<|/tool_call|>"}},
+	Nemotron:  {open: []string{"<TOOLCALL>"}, close: []string{"</TOOLCALL>"}, markers: []string{"</TOOLCALL>"}},
+	LFM:       {open: []string{"<|tool_call_start|>"}, close: []string{"<|tool_call_end|>"}, markers: []string{"<|tool_call_end|>"}},
+	OLMo:      {open: []string{"<function_calls>"}, close: []string{"</function_calls>"}, markers: []string{"</function_calls>"}},
+	Gemma:     {open: []string{"<|tool_call>"}, close: []string{"<tool_call|>"}, markers: []string{"<tool_call|>", gemmaQuote}},
 	DeepSeek: {open: []string{"<｜tool▁calls▁begin｜>", callBegin}, close: []string{callEnd}, tail: "<｜tool▁calls▁end｜>",
 		markers: []string{callEnd, toolSep, "<｜tool▁calls▁end｜>"}},
 }

@@ -13,7 +13,9 @@ func (f Format) Opening() (opening, arguments string, ok bool) {
 		return "<|tool_call|>", "arguments", true
 	case Llama:
 		return "", "parameters", true
-	case None, QwenCoder, GLM, Mistral, DeepSeek:
+	case Nemotron:
+		return "<TOOLCALL>", "arguments", true
+	case None, QwenCoder, GLM, Mistral, DeepSeek, LFM, OLMo, Gemma:
 	}
 	return "", "", false
 }

@@ -140,6 +140,12 @@ func (p *Parser) step() bool {
 		return p.endOfCall()
 	case beforeParameter:
 		return p.parameter()
+	case beforeArgument:
+		return p.argument()
+	case afterArguments:
+		return p.endOfArguments()
+	case beforeNextCall:
+		return p.nextHead()
 	}
 	return p.value()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,33 @@ var cases = []struct {
 	{"no block", DeepSeek, "", dsBegin + callBegin + "f" + toolSep + "{\"a\": 1}" + callEnd + callBegin + "g" + toolSep + "{}" + callEnd + dsEnd + " So.", `f({"a": 1}) g({}) " So."`},
 	{"no call", DeepSeek, "", dsBegin + " none " + dsEnd, `"` + dsBegin + ` none ` + dsEnd + `"`},
 	{"block without end", DeepSeek, "", callBegin + "function" + toolSep + "f\n```json\n{}" + callEnd, `f({}!"` + callBegin + "function" + toolSep + `f\n` + "```" + `json\n{}" "` + callEnd + `"`},
+
+	{"Nemotron", Nemotron, "", "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]</TOOLCALL>", `f({"a": 1}) g({})`},
+
+	{"calls of Python", LFM, "", "So.<|tool_call_start|>[f(s=\"a \\\"b\\\" \\\\ \\n\\'\", n=-3, b=True, o=None), g()]<|tool_call_end|>Ok.", `"So." f({"s": "a \"b\" \\ \n'", "n": -3, "b": true, "o": null}) g({}) "Ok."`},
+	{"other quotes", LFM, "", "<|tool_call_start|>[f(s='a \"b\" <|tool_call_end|>)]', )]<|tool_call_end|>", `f({"s": "a \"b\" <|tool_call_end|>)]"})`},
+	{"lists and dictionaries", LFM, "", "<|tool_call_start|>[ f ( o = {'a': [1, 2.5e3, {}, ], \"b\": [] } , x=[['é\n']])]<|tool_call_end|>", `f({"o": {"a": [1, 2.5e3, {}], "b": []}, "x": [["é\n"]]})`},
+	{"objects of LFM", LFM, "", "<|tool_call_start|>[{\"name\": \"f\", \"arguments\": {}}]<|tool_call_end|>", `f({})`},
+	{"escapes", LFM, "", "<|tool_call_start|>[f(s='\\u00e9\\d\\\n')]<|tool_call_end|>", `f({"s": "\u00e9\\d"})`},
+	{"values without names", LFM, "", "<|tool_call_start|>[f(1)]<|tool_call_end|>", `f({!"<|tool_call_start|>[f(" "1)]<|tool_call_end|>"`},
+	{"variables", LFM, "", "<|tool_call_start|>[f(n=1, s=x)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", s=x)]<|tool_call_end|>"`},
+	{"sums", LFM, "", "<|tool_call_start|>[f(n=1 + 2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" " + 2)]<|tool_call_end|>"`},
+	{"names twice", LFM, "", "<|tool_call_start|>[f(n=1, n=2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", n=2)]<|tool_call_end|>"`},
+	{"keys without quotes", LFM, "", "<|tool_call_start|>[f(o={a: 1})]<|tool_call_end|>", `f({!"<|tool_call_start|>[f(" "o={a: 1})]<|tool_call_end|>"`},
+	{"cut after a call", LFM, "", "<|tool_call_start|>[f(n=1), g()", `f({"n": 1}) g({})`},
+	{"cut in a string", LFM, "", "<|tool_call_start|>[f(n=1, s='a", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", s='a"`},
+	{"cut in a number", LFM, "", "<|tool_call_start|>[f(n=1", `f({!"<|tool_call_start|>[f(" "n=1"`},
+	{"a list that does not end", LFM, "", "<|tool_call_start|>[f() x", `f({}!"<|tool_call_start|>[f()" " x"`},
+	{"numbers that JSON has not", LFM, "", "<|tool_call_start|>[f(n=01)]", `f({!"<|tool_call_start|>[f(" "n=01)]"`},
+	{"very deep", LFM, "", "<|tool_call_start|>[f(o=" + strings.Repeat("[", 200), `f({!"<|tool_call_start|>[f(" "o=` + strings.Repeat("[", 200) + `"`},
+
+	{"calls on lines", OLMo, "", "Yes.\n<function_calls>f(s=\"a\", n=2)\ng()</function_calls>\nOk", `"Yes." f({"s": "a", "n": 2}) g({}) "\nOk"`},
+	{"a word after a call", OLMo, "", "<function_calls>f() is it</function_calls>", `f({}) " is it</function_calls>"`},
+
+	{"Gemma", Gemma, "", "Hm.<|tool_call>call:f{n:3,s:<|\"|>a \"b\" \\n }<|\"|>,o:{a:<|\"|><tool_call|><|\"|>,b:[1,true,null]}}<tool_call|><|tool_call>call:g{}<tool_call|>So.", `"Hm." f({"n": 3, "s": "a \"b\" \\n }", "o": {"a": "<tool_call|>", "b": [1, true, null]}}) g({}) "So."`},
+	{"no call of Gemma", Gemma, "", "<|tool_call>f{}<tool_call|>", `"<|tool_call>f{}<tool_call|>"`},
+	{"two calls in one", Gemma, "", "<|tool_call>call:f{} call:g{}<tool_call|>", `f({}!"<|tool_call>call:f{}" " call:g{}<tool_call|>"`},
+	{"strings of JSON", Gemma, "", "<|tool_call>call:f{s:\"a\"}<tool_call|>", `f({!"<|tool_call>call:f{" "s:\"a\"}<tool_call|>"`},
 
 	{"unknown", None, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"`},
 }
@@ -435,7 +463,7 @@ func FuzzParser(f *testing.F) {
 	for i, x := range cases {
 		f.Add(uint8(i), x.text, uint64(i))
 	}
-	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written}
+	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written, Nemotron, LFM, OLMo, Gemma}
 	f.Fuzz(func(t *testing.T, which uint8, text string, seed uint64) {
 		form := format(all[int(which)%len(all)])
 		o := Options{Tools: tools, WholeCalls: seed%2 == 0}
@@ -465,4 +493,23 @@ func FuzzParser(f *testing.F) {
 // without is s without white space.
 func without(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < 0x80 && isSpace(byte(r)) }), "")
+}
+
+// TestGemmaReasoning has reasoning in a channel, whose first marker is a token and a word.
+func TestGemmaReasoning(t *testing.T) {
+	f := Format{Calls: Gemma, Think: "<|channel>thought", Unthink: "<channel|>"}
+	for _, token := range []string{"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", `<|"|>`} {
+		if !slices.Contains(f.Markers(), token) {
+			t.Errorf("markers %q, want %s among them", f.Markers(), token)
+		}
+	}
+	for text, want := range map[string]string{
+		"<|channel>thought\nHm.\n<channel|>So.":                               `~"Hm." "So."`,
+		"<|channel>thought\n<channel|>So.":                                    `"So."`,
+		"<|channel>thought\nHm.<channel|><|tool_call>call:f{n:1}<tool_call|>": `~"Hm." f({"n": 1})`,
+	} {
+		if got := shown(t, events(t, f, Options{Tools: tools}, text[:12], text[12:])); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
 }

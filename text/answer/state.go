@@ -39,13 +39,18 @@ const (
 	afterCall
 	beforeParameter
 	inValue // in the value of a parameter
+	beforeArgument
+	afterArguments
+	beforeNextCall // between a call and the arguments of the next, which has no marker of its own
 )
 
 // start says what follows the head of a call, which is the text before its arguments.
 type start struct {
 	state state
 	name  string // of the tool; "" if the object has it
-	tags  *tags  // of the parameters; nil if the arguments are an object
+	// What the arguments are made of, unless they are an object: parameters between tags, or literals.
+	tags   *tags
+	syntax *syntax
 }
 
 // building is a call that is being read.
@@ -67,13 +72,14 @@ type building struct {
 
 // parameter is the parameter that is read, of a call whose values are text between tags.
 type parameter struct {
-	types []string // from the tool's schema
-	value []byte   // so far, unless text is set
-	text  bool     // it is a string, which goes to args at once
-	begun bool     // the new line after the tag is passed
-	tags  *tags
-	count int             // of parameters, this one included
-	names map[string]bool // of parameters
+	types  []string // from the tool's schema
+	value  []byte   // so far, unless text is set
+	text   bool     // it is a string, which goes to args at once
+	begun  bool     // the new line after the tag is passed
+	tags   *tags
+	syntax *syntax         // of a call whose arguments are literals
+	count  int             // of parameters, this one included
+	names  map[string]bool // of parameters
 }
 
 // tags are the tags around parameters.

@@ -18,7 +18,7 @@ func (p *Parser) functionHead(r *reader) *start {
 	if !r.literal(">") {
 		return nil
 	}
-	return &start{beforeParameter, name, functionTags}
+	return &start{state: beforeParameter, name: name, tags: functionTags}
 }
 
 func (p *Parser) glmHead(r *reader) *start {
@@ -27,7 +27,7 @@ func (p *Parser) glmHead(r *reader) *start {
 	if c := r.peek(); c == '{' || c == '[' {
 		return nil
 	}
-	return &start{beforeParameter, name, glmTags}
+	return &start{state: beforeParameter, name: name, tags: glmTags}
 }
 
 // parameter reads the name of a parameter, or what follows the last one.

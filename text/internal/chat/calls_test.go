@@ -73,7 +73,22 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	for token, want := range map[string]answer.Calls{"[TOOL_CALLS]": answer.Mistral, "<|tool_call|>": answer.Piped, "<|python_tag|>": answer.Llama, "<tool_call>": answer.None} {
+	for name, c := range map[string]struct {
+		template string
+		want     answer.Format
+	}{
+		"gemma 4":         {"{{ '<|tool_call>call:' + function['name'] + '{' }}{{ '}<tool_call|>' }}{{ '<|channel>thought\n<channel|>' }}", answer.Format{Calls: answer.Gemma, Think: "<|channel>thought", Unthink: "<channel|>"}},
+		"lfm2":            {"{{ 'List of tools: <|tool_list_start|>[' }}{{ ']<|tool_list_end|>' }}{{ '<|tool_response_start|>' }}", answer.Format{Calls: answer.LFM}},
+		"olmo 3":          {"{{ '<functions>' + tools + '</functions>' }}{{ '<function_calls>' + message['function_calls'] + '</function_calls>' }}", answer.Format{Calls: answer.OLMo}},
+		"nemotron nano 2": {"{{ '<AVAILABLE_TOOLS>' }}{{ '<TOOLCALL>[' }}{{ message.tool_calls }}{{ ']</TOOLCALL>' }}{{ '<think></think>' }}", answer.Format{Calls: answer.Nemotron, Think: think.Think, Unthink: think.Unthink}},
+		"ministral 3":     {"{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}{{ '[THINK]' + thinking + '[/THINK]' }}", answer.Format{Calls: answer.Mistral, Think: "[THINK]", Unthink: "[/THINK]"}},
+		"granite 4":       {"{{ '<tool_call></tool_call> XML tags' }}{{ '\n<tool_call>\n{\"name\": ' }}", answer.Format{Calls: answer.Hermes}},
+	} {
+		if got := answer.Detect(c.template, nil); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	for token, want := range map[string]answer.Calls{"[TOOL_CALLS]": answer.Mistral, "<|tool_call|>": answer.Piped, "<|python_tag|>": answer.Llama, "<|tool_call_start|>": answer.LFM, "<|tool_call>": answer.Gemma, "<tool_call>": answer.None} {
 		for template, want := range map[string]answer.Calls{templates["chatml"]: want, templates["qwen2.5"]: answer.Hermes, "{{ message.tool_calls }}": answer.None} {
 			if got := answer.Detect(template, func(s string) bool { return s == token }); got != (answer.Format{Calls: want}) {
 				t.Errorf("token %s: %+v, want %+v", token, got, want)
