@@ -21,6 +21,12 @@ func init() {
 		r.Types()
 		r.Fields["hidden_act"], r.Fields["position_embedding_type"], r.Fields["feed_forward_type"] = "gelu", "alibi", "geglu"
 	}})
+	registerGGUF("jina-bert-v3", llamacpp.Architecture{ModelType: "jina_embeddings_v3", Encoder: true, Epsilon: "layer_norm_eps", Names: jina3GGUFNames, Read: func(r *llamacpp.Reader) {
+		r.Types()
+		r.Fields["hidden_act"], r.Fields["rope_theta"] = "gelu", 10000
+		r.Number("rope_theta", "rope.freq_base", false)
+		r.Rope()
+	}})
 }
 
 // jina2Fields are fields that BERT has not.
@@ -107,6 +113,13 @@ var jina3HubLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer:
 	Attention: transformer.AttentionNames{Packed: "Wqkv.", Out: "out_proj."},
 	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
 }}
+
+// jina3GGUFNames are llama.cpp's, for the published ones.
+func jina3GGUFNames(*llamacpp.Reader) func(name string) string {
+	return llamacpp.Names("encoder.layers.", map[string]string{
+		"mixer.Wqkv": "attn_qkv", "mixer.out_proj": "attn_output", "norm1": "attn_output_norm", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "norm2": "layer_output_norm",
+	}, llamacpp.Merged(llamacpp.Embeddings, map[string]string{"emb_ln": "token_embd_norm"}))
+}
 
 func newJina3(c *Checkpoint) (*Model, error) {
 	config := jina3Config{

@@ -319,7 +319,7 @@ def pooling_of(source):
     return next(kind for mode, kind in POOLINGS.items() if c.get(mode) or c.get("pooling_mode") == mode)
 
 
-ENCODERS = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "eurobert": gguf.MODEL_ARCH.EUROBERT, "t5": gguf.MODEL_ARCH.T5}
+ENCODERS = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "eurobert": gguf.MODEL_ARCH.EUROBERT, "jina_embeddings_v3": gguf.MODEL_ARCH.JINA_BERT_V3, "t5": gguf.MODEL_ARCH.T5}
 
 
 def convert_encoder(source, path, kind, older=False):
@@ -352,6 +352,8 @@ def convert_encoder(source, path, kind, older=False):
             w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
         else:
             w.add_layer_norm_eps(c.get("layer_norm_eps") or c.get("norm_eps") or c["layer_norm_epsilon"])
+        if c["model_type"] == "jina_embeddings_v3":
+            w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
         if c["model_type"] == "nomic_bert":
             w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
         w.add_causal_attention(False)
@@ -375,6 +377,10 @@ def convert_encoder(source, path, kind, older=False):
     weights = load_file(os.path.join(source, "model.safetensors"))
     if c.get("scale_decoder_outputs") is False and "lm_head.weight" not in weights:  # without a scale, as models with a head of their own
         weights["lm_head.weight"] = weights["shared.weight"].clone()
+    for hub in [k for k in weights if arch == gguf.MODEL_ARCH.JINA_BERT_V3 and "q_proj" in k]:
+        weights[hub.replace("q_proj", "qkv_proj")] = torch.cat([weights.pop(hub.replace("q_proj", p)) for p in ("q_proj", "k_proj", "v_proj")])
+    if arch == gguf.MODEL_ARCH.JINA_BERT_V3:  # which has no pooler there
+        weights = {k: x for k, x in weights.items() if "pooler" not in k}
     for hub in [k for k in weights if ".experts." in k]:
         x = weights.pop(hub)
         if not hub.endswith("bias"):  # which is 0
@@ -435,8 +441,8 @@ def t5_metadata(w, arch, c):
 
 
 def plain_name(hub):
-    """The name of a tensor of Nomic BERT in transformers 5, which the gguf package does not know."""
-    parts = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "attn_output_norm",
+    """The name of a tensor of Nomic BERT and Jina's version 3 in transformers 5, which the gguf package does not know."""
+    parts = {"self_attn.qkv_proj": "attn_qkv", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "attn_output_norm",
              "post_mlp_layernorm": "layer_output_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
     _, layer, part = hub.split(".", 2)
     part, kind = part.rsplit(".", 1)
@@ -448,7 +454,7 @@ def _(out, name):
     """The folders of these names, which are there already, as files of these types."""
     path = os.path.join(os.path.dirname(out.rstrip("/")), name)
     os.makedirs(path, exist_ok=True)
-    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "nomic_bert-moe": TYPES.F32, "modernbert": TYPES.F32, "eurobert": TYPES.F32,
+    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "nomic_bert-moe": TYPES.F32, "modernbert": TYPES.F32, "eurobert": TYPES.F32, "jina_embeddings_v3": TYPES.F32,
                          "t5-encoder-defaults": TYPES.F32, "t5-defaults": TYPES.F32, "t5-buckets": TYPES.F32}.items():
         convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
     convert_encoder(os.path.join(out, "bert-alibi"), os.path.join(path, "bert-alibi-older.gguf"), TYPES.F32, older=True)
