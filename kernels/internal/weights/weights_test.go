@@ -260,3 +260,32 @@ func TestBalanceRatio(t *testing.T) {
 		}
 	}
 }
+
+// TestPackHalves packs columns of 16-bit numbers for any alignment and any sizes, those that go in words of four too.
+func TestPackHalves(t *testing.T) {
+	r := rand.New(rand.NewPCG(19, 20))
+	for _, nr := range []int{4, 6, 8, 16} {
+		for _, k := range []int{1, 3, 4, 6, 8, 300} {
+			for n := 1; n <= nr; n++ {
+				for shift := range 4 { // of the panel by a number, of the columns by a byte
+					panel, columns := make([]uint16, k*nr+1)[shift&1:], make([]byte, 2*n*k+1)[shift>>1:]
+					for i := range columns {
+						columns[i] = byte(r.Uint32())
+					}
+					packHalves(panel[:k*nr], columns[:2*n*k], n, k, nr)
+					for p := range k {
+						for j := range nr {
+							want := uint16(0)
+							if j < n {
+								want = uint16(columns[2*(j*k+p)]) | uint16(columns[2*(j*k+p)+1])<<8
+							}
+							if got := panel[p*nr+j]; got != want {
+								t.Fatalf("%d of %d columns of %d numbers, shifted by %d: element %d of column %d is %#x, want %#x", n, nr, k, shift, p, j, got, want)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
