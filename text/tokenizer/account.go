@@ -61,7 +61,7 @@ func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	case s.used == "":
 		return nil, nil
 	case c.json == without:
-		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s reads no tokenizer.json with this class, here it is used as it is", class, transformersVersion)}, nil
+		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s does not read tokenizer.json with this class; here it is used as it is", class, transformersVersion)}, nil
 	default:
 		return s.accountOf(class, own, t)
 	}
@@ -88,7 +88,7 @@ func (s *settings) accountOf(class string, own map[string]string, t *Tokenizer) 
 			}
 		case effectless[name] != "":
 		case !known:
-			warnings = append(warnings, fmt.Sprintf("tokenizer_config.json: %s = %s: ignored, as by transformers %s, whose %s has no such field", name, check.Short(string(v)), transformersVersion, class))
+			warnings = append(warnings, fmt.Sprintf("tokenizer_config.json: %s = %s: ignored, because transformers %s has no such field in %s", name, check.Short(string(v)), transformersVersion, class))
 		case !sameJSON(v, value(otherwise)):
 			return nil, s.unread(class, name, v)
 		}

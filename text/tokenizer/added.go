@@ -92,7 +92,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 		}
 		s := a.shown[i]
 		if s == "" || known[s] {
-			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or that of another one", fault.ErrFormat, t.Content, s)
+			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or the form of another added token", fault.ErrFormat, t.Content, s)
 		}
 		known[s], normalized[i] = true, s
 	}

@@ -18,7 +18,7 @@ func (s *settings) agree(class string, t *Tokenizer) error {
 	case "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer":
 		if nfc, _ := t.normalizer.(form); !s.classNamed {
 			if qwen := class == "Qwen2Tokenizer"; qwen != (nfc == form{ucd.FormC}) || !qwen && t.normalizer != nil {
-				return s.notAsWritten(class, "its normalizer is another one")
+				return s.notAsWritten(class, "its normalizer differs")
 			}
 		}
 		levels := byteLevels(t.pre)
@@ -51,14 +51,14 @@ func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 		return nil
 	}
 	if !ok || !have.clean {
-		return s.notAsWritten(class, "its normalizer is another one")
+		return s.notAsWritten(class, "its normalizer differs")
 	}
 	if _, ok := t.pre.(bertPreTokenizer); !ok {
-		return s.notAsWritten(class, "its pre-tokenizer is another one")
+		return s.notAsWritten(class, "its pre-tokenizer differs")
 	}
 	model, ok := t.model.(*wordPiece)
 	if unknown, given := s.special["unk_token"]; !ok || given && model.unknown != unknown.Content {
-		return s.notAsWritten(class, "its model or unk_token is another one")
+		return s.notAsWritten(class, "its model or unk_token differs")
 	}
 	if class == "MPNetTokenizer" {
 		return nil
@@ -85,7 +85,7 @@ func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 		return err
 	}
 	if !slices.Equal(single.Tokens, []string{cls, sep}) || !slices.Equal(pair.Tokens, []string{cls, sep, sep}) {
-		return s.notAsWritten(class, "its tokens around a text are other ones")
+		return s.notAsWritten(class, "its tokens around a text differ")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (s *settings) addBeside(t *Tokenizer) error {
 	}
 	for _, a := range s.added {
 		if id, _ := t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
-			return fmt.Errorf("%w: added token %q has id %d in the file, and would get %d", fault.ErrFormat, a.Content, a.ID, id)
+			return fmt.Errorf("%w: added token %q has id %d in the file, but would get %d", fault.ErrFormat, a.Content, a.ID, id)
 		}
 	}
 	return nil

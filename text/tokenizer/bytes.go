@@ -102,7 +102,7 @@ func spelling(d decoder) (func(token string) []byte, error) {
 				}
 			}
 		}
-		return nil, fmt.Errorf("%w: the decoder makes text of several tokens together", fault.ErrConfig)
+		return nil, fmt.Errorf("%w: the decoder makes text from several tokens together", fault.ErrConfig)
 	}
 	return func(token string) []byte {
 		bytes := []byte(token)

@@ -52,7 +52,7 @@ func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Enco
 		return nil, err
 	}
 	if c != nil && limit < 0 {
-		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", fault.ErrTruncation, c.MaxLength)
+		return nil, fmt.Errorf("%w: a limit of %d tokens leaves no place for the special tokens", fault.ErrTruncation, c.MaxLength)
 	}
 	if c != nil {
 		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {

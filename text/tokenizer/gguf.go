@@ -30,7 +30,7 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	}
 	reader, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, check.InFile(name, fault.ErrConfig, errors.New("the file system cannot read at a place"))
+		return nil, check.InFile(name, fault.ErrConfig, errors.New("the file system does not implement io.ReaderAt"))
 	}
 	f, err := gguf.NewFile(reader, info.Size())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	errNoUnknown = errors.New("the text holds what the vocabulary lacks, and the model has no unknown token")
+	errNoUnknown = errors.New("the text has characters that the vocabulary lacks, and the model has no unknown token")
 )
 
 // vocabulary maps tokens to ids and back.

@@ -166,7 +166,7 @@ func (b *building) mbart50() {
 	hasCode := false
 	b.eachPiece(func(text string, _ float64) { hasCode = hasCode || slices.Contains(codes, text) })
 	if !hasCode && b.fields.err == nil { // the class would change the ids of the pieces
-		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, of which the file has none")
+		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, but the file has none")
 	}
 	if b.language("en_XX"); !slices.Contains(codes, b.lang) {
 		b.fields.fail(fault.ErrFormat, "src_lang", "is no language of %s", b.class)

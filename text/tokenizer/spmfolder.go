@@ -41,7 +41,7 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if class == "" {
-		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type says how to read it", fault.ErrConfig, name)
+		return nil, fmt.Errorf("%w: only %s: neither tokenizer_class nor model_type says how to read it", fault.ErrConfig, name)
 	}
 	c, ok := spmClasses[class]
 	if !ok {

@@ -157,7 +157,7 @@ func (c *Padding) pad(all []*Encoding, opts *Options) error {
 		for _, o := range append(e.Overflowing[:len(e.Overflowing):len(e.Overflowing)], e) {
 			add := max(0, length-len(o.IDs))
 			if sum += min(add, maxPaddingOfAll+1); add > maxPadding || sum > maxPaddingOfAll {
-				return fmt.Errorf("%w: an encoding of %d tokens to %d tokens; at most %d can be added to it and %d in a call",
+				return fmt.Errorf("%w: padding %d tokens to %d: at most %d can be added to an encoding, and %d in a call",
 					fault.ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
 			}
 		}

@@ -82,7 +82,7 @@ func Compile(pattern string) (*Regexp, error) {
 		return nil, errors.New("it matches the empty text")
 	}
 	if found, _, _ := tree.ligature(); found {
-		return nil, errors.New("letters of a ligature without case")
+		return nil, errors.New("letters of a ligature with (?i)")
 	}
 	re := new(Regexp)
 	if err := re.emit(tree); err != nil {
@@ -110,7 +110,7 @@ func (re *Regexp) here() int32 { return int32(len(re.program)) }
 
 func (re *Regexp) emit(n *node) error {
 	if len(re.program) > maxProgram || re.memory > maxMemory || re.inner > maxInner {
-		return errors.New("too long with its repetitions")
+		return errors.New("too long once its repetitions are expanded")
 	}
 	switch n.kind {
 	case oneChar:

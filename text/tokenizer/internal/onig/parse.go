@@ -94,7 +94,7 @@ func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.in[p.at:],
 // alternatives reads to the end of a group.
 func (p *parser) alternatives() (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, errors.New("too many groups in each other")
+		return nil, errors.New("groups are nested too deeply")
 	}
 	defer func() { p.depth-- }()
 	alt := &node{kind: choice}
@@ -242,7 +242,7 @@ func (p *parser) group() (*node, error) {
 		return body, nil
 	case behind:
 		if body.kind != oneChar {
-			return nil, errors.New("looking behind for more than a character")
+			return nil, errors.New("lookbehind for more than a character")
 		}
 		n.set = body.set
 	default:
@@ -320,7 +320,7 @@ func (p *parser) quantified(n *node) (*node, error) {
 	}
 	p.at++
 	if least, _ := n.lengths(); least == 0 {
-		return nil, errors.New("repeating what may be empty")
+		return nil, errors.New("repeating a group that may be empty")
 	}
 	switch {
 	case interval && p.has("?") && rep.least == rep.most:

@@ -253,7 +253,7 @@ func (p *parser) class() (*set, error) { return p.classIn(true) }
 func (p *parser) classIn(outermost bool) (*set, error) {
 	p.at++
 	if p.depth++; p.depth > maxDepth {
-		return nil, errors.New("too many brackets in each other")
+		return nil, errors.New("brackets are nested too deeply")
 	}
 	defer func() { p.depth-- }()
 	negated := p.has("^")
@@ -319,7 +319,7 @@ func (p *parser) part() (*set, error) {
 		return low, nil
 	}
 	if low.char < 0 || p.has("-&&") {
-		return nil, errors.New("a - that may be a range or not")
+		return nil, errors.New("an ambiguous -, which may be a range or a character")
 	}
 	p.at++
 	high, err := p.member()
@@ -358,7 +358,7 @@ func (p *parser) folded(s *set) (*set, error) {
 	}
 	same, several := ucd.Cases()
 	if several[s.char] {
-		return nil, fmt.Errorf("%c without case", s.char)
+		return nil, fmt.Errorf("%c with (?i)", s.char)
 	}
 	spans := []span{{s.char, s.char}}
 	for _, r := range same[s.char] {
@@ -383,7 +383,7 @@ func closed(s *set, negated bool) (*set, error) {
 	}
 	for r := range several {
 		if !negated && s.has(r) {
-			return nil, fmt.Errorf("a class with %c without case", r)
+			return nil, fmt.Errorf("a class with %c and (?i)", r)
 		}
 	}
 	return anyOf(added), nil
