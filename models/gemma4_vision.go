@@ -55,7 +55,7 @@ func gemma4Vision(d configuration.Document, l *transformer.Loader) (*block.Poole
 	if err := d.Decode(&config); err != nil {
 		return nil, err
 	}
-	theta, err := gemma4VisionTheta(d)
+	theta, err := d.AxialTheta(100)
 	if err != nil {
 		return nil, err
 	}
@@ -91,30 +91,6 @@ func gemma4Vision(d configuration.Document, l *transformer.Loader) (*block.Poole
 		t.Axial = &block.Axial{Frequencies: transformer.Frequencies(theta, config.HeadDim/2), AcrossFirst: true}
 	}
 	return t, nil
-}
-
-// gemma4VisionTheta returns the base of the rotary positions.
-func gemma4VisionTheta(d configuration.Document) (float64, error) {
-	const field = "rope_parameters"
-	rope := struct {
-		Type  string  `json:"rope_type"`
-		Theta float64 `json:"rope_theta"`
-	}{"axial", 100}
-	d.Note(field)
-	if !d.Has(field) {
-		return rope.Theta, nil
-	}
-	object, err := d.Sub(field)
-	if err != nil {
-		return 0, err
-	}
-	if err := object.Decode(&rope); err != nil {
-		return 0, err
-	}
-	if rope.Type != "axial" {
-		return 0, object.Errorf("rope_type", `want "axial"`)
-	}
-	return rope.Theta, nil
 }
 
 // layer takes the tensors of a layer.

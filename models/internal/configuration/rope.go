@@ -50,15 +50,9 @@ const ropeTypes = "default, linear, proportional, dynamic, yarn, llama3 or longr
 // the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
 // empty, and a theta in either goes before rope_theta.
 func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
-	object := d.Bare()
-	for _, field := range []string{"rope_parameters", "rope_scaling"} {
-		if d.Empty(field) {
-			continue
-		}
-		var err error
-		if object, err = d.Sub(field); err != nil {
-			return nil, err
-		}
+	object, err := d.ropeObject()
+	if err != nil {
+		return nil, err
 	}
 	if f.Kinds {
 		for _, kind := range []string{FullAttention, SlidingAttention} {
@@ -69,6 +63,22 @@ func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.
 	}
 	f.own = true
 	return d.RotaryOf(object, f, headDim, maxPositions)
+}
+
+// ropeObject returns rope_scaling, rope_parameters if that is empty, or an object without fields if both are.
+func (d Document) ropeObject() (Document, error) {
+	object := d.Bare()
+	for _, field := range []string{"rope_parameters", "rope_scaling"} {
+		d.Note(field)
+		if d.Empty(field) {
+			continue
+		}
+		var err error
+		if object, err = d.Sub(field); err != nil {
+			return Document{}, err
+		}
+	}
+	return object, nil
 }
 
 // Theta returns the base of the frequencies: what rope_theta says, or else otherwise.

@@ -1,6 +1,10 @@
 package configuration
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Rotary positions that differ between the kinds of layer_types.
 
@@ -34,4 +38,35 @@ func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int
 		return nil, err
 	}
 	return d.RotaryOf(object, f, headDim, maxPositions)
+}
+
+// AxialTheta returns the base of rotary positions that turn with the rows and the columns of an image: rope_theta of the object, of d, or
+// otherwise. Both rope types "default" and "axial" are these positions. Another type is an error.
+func (d Document) AxialTheta(otherwise float64) (float64, error) {
+	object, err := d.ropeObject()
+	if err != nil {
+		return 0, err
+	}
+	said := struct {
+		Type    string `json:"rope_type"`
+		OldType string `json:"type"`
+		Part    any    `json:"partial_rotary_factor"` // all features turn, whatever it says
+	}{}
+	if err := object.Decode(&said); err != nil {
+		return 0, err
+	}
+	field := "rope_type"
+	if !object.Has(field) {
+		field = "type"
+	}
+	if kind := cmp.Or(said.Type, said.OldType, "default"); kind != "default" && kind != "axial" {
+		return 0, object.Errorf(field, "want default or axial")
+	}
+	for _, field := range []string{"rope_theta", "partial_rotary_factor"} {
+		d.Note(field)
+	}
+	if object.Has("rope_theta") {
+		return object.Theta(otherwise)
+	}
+	return d.Theta(otherwise)
 }
