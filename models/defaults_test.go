@@ -85,6 +85,7 @@ func TestSizesByDefault(t *testing.T) {
 		"bart":               bart, "mbart": bart, "m2m_100": bart, "marian": bart,
 		"parakeet_encoder": {"num_hidden_layers": 24, "num_attention_heads": 8, "intermediate_size": 4096, "conv_kernel_size": 9, "subsampling_conv_channels": 256, "num_mel_bins": 80},
 		"whisper":          {"encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80},
+		"moonshine":        {"encoder_num_hidden_layers": 6, "decoder_num_hidden_layers": 6, "intermediate_size": 1152},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

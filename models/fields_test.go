@@ -97,7 +97,7 @@ func results(t *testing.T, m *Model) (all []float32) {
 func TestAliases(t *testing.T) {
 	found := map[string]bool{}
 	for _, folder := range []string{
-		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h", "deepseek_v3",
+		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "moonshine", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h", "deepseek_v3",
 	} {
 		var config map[string]json.RawMessage
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))
@@ -112,8 +112,11 @@ func TestAliases(t *testing.T) {
 				t.Errorf("%s: %s in place of %s computes something else", folder, alias, name)
 			}
 			other := "1" + value
-			if strings.HasPrefix(value, "[") {
+			switch value[0] {
+			case '[':
 				other = "[]"
+			case '"':
+				other = `"another"`
 			}
 			if got := changed(t, folder, fields{name: other, alias: value}); !slices.Equal(got, want) {
 				t.Errorf("%s: %s = %s goes before %s = %s", folder, name, other, alias, value)

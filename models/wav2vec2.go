@@ -3,8 +3,6 @@ package models
 import (
 	"math"
 
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -172,43 +170,9 @@ func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*block.Conv
 	return groups
 }
 
-// waveEps is added to the variance after convolutions.
-const waveEps = 1e-5
-
-// channelNorm normalizes each column over time.
-type channelNorm struct{ weight, bias []float32 } // [D]
-
-// forward normalizes x, [n, D], in place.
-func (c *channelNorm) forward(x []float32) {
-	dim := len(c.weight)
-	n := float64(len(x) / dim)
-	mean, squares := make([]float64, dim), make([]float64, dim)
-	for i := 0; i < len(x); i += dim {
-		for d, v := range x[i : i+dim] {
-			mean[d] += float64(v)
-		}
-	}
-	for d := range mean {
-		mean[d] /= n
-	}
-	for i := 0; i < len(x); i += dim {
-		for d, v := range x[i : i+dim] {
-			squares[d] += float64((float64(v) - mean[d]) * (float64(v) - mean[d]))
-		}
-	}
-	for d, s := range squares {
-		squares[d] = float64(c.weight[d]) / math.Sqrt(s/n+waveEps)
-	}
-	for i := 0; i < len(x); i += dim {
-		for d, v := range x[i : i+dim] {
-			x[i+d] = float32((float64(v)-mean[d])*squares[d]) + c.bias[d]
-		}
-	}
-}
-
 // waveEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for each sample.
 type waveEncoder struct {
-	convolutions     []*block.Convolution
+	convolutions
 	convolutionNorms []*transformer.Norm // of each; nil: channels normalizes what the first gives
 	channels         *channelNorm
 	act              func(t kernels.Threads, x []float32)
@@ -221,31 +185,10 @@ type waveEncoder struct {
 func (a *waveEncoder) Dim() int      { return a.in.Out }
 func (a *waveEncoder) Features() int { return 1 }
 
-// Stride returns the number of samples from one hidden state to the next.
-func (a *waveEncoder) Stride() int {
-	n := 1
-	for _, c := range a.convolutions {
-		n *= c.Stride
-	}
-	return n
-}
-
-func (a *waveEncoder) Rows(samples int) int {
-	for _, c := range a.convolutions {
-		samples = c.Rows(samples)
-	}
-	return samples
-}
-
 func (a *waveEncoder) EncodeAudio(ws *Workspace, dst, samples []float32, sounds, frames int) error {
 	rows, dim := a.Rows(frames), a.Dim()
-	switch {
-	case sounds < 0 || frames < 0 || len(samples) != sounds*frames:
-		return check.Errorf(fault.ErrShape, "%d samples, want %d*%d (sounds*frames)", len(samples), sounds, frames)
-	case rows < 1:
-		return check.Errorf(fault.ErrShape, "sound of %d samples is too short for the model", frames)
-	case len(dst) != sounds*rows*dim:
-		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
+	if err := checkSamples(len(dst), len(samples), sounds, frames, rows, dim); err != nil {
+		return err
 	}
 	for s := range sounds {
 		if err := a.enter(ws, dst[s*rows*dim:(s+1)*rows*dim], samples[s*frames:(s+1)*frames]); err != nil { // [rows, D]

@@ -23,7 +23,8 @@ type Segment struct {
 // Segments returns the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
 // the model writes, as transformers' generate gives them with return_timestamps, also for long sound: the model
 // listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 and Parakeet it is
-// words, as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
+// words, as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Moonshine tells no times: an
+// error that matches fault.ErrInput. Beams must be 0 or 1.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
 	if len(samples) == 0 {
 		return nil, check.Errorf(fault.ErrInput, "no samples")
@@ -38,18 +39,23 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	if opts.Beams > 1 {
 		return nil, check.Option("Beams", opts.Beams, "segments are not searched for")
 	}
-	window := make([]float32, max(t.samples, len(samples))) // silence after short speech
+	spectrograms, ok := t.stretches.(speech.Spectrograms)
+	if !ok {
+		return nil, check.Errorf(fault.ErrInput, "the model does not say when it heard something")
+	}
+	window := make([]float32, max(spectrograms.Seconds*models.SampleRate, len(samples))) // silence after short speech
 	copy(window, samples)
-	features, err := models.LogMel(window, t.bins) // [bins, frames]
+	bins := spectrograms.Bins
+	features, err := models.LogMel(window, bins) // [bins, frames]
 	if err != nil {
 		return nil, err
 	}
 	var all []Segment
-	frames, most := len(features)/t.bins, t.samples/models.SpectrogramHop
+	frames, most := len(features)/bins, spectrograms.Seconds*models.SampleRate/models.SpectrogramHop
 	for at := 0; at < frames; {
-		part := make([]float32, t.bins*most) // [bins, most], zeros after the end
+		part := make([]float32, bins*most) // [bins, most], zeros after the end
 		n := min(most, frames-at)
-		for b := range t.bins {
+		for b := range bins {
 			copy(part[b*most:], features[b*frames+at:][:n])
 		}
 		said, next, err := t.timed(ctx, part, n, opts)
@@ -88,7 +94,7 @@ func (t *Transcriber) HasWords() bool { return t.script != nil }
 
 // timed returns the segments of features, [bins, frames], of which n are sound, and from which of these to listen on.
 func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts TranscribeOptions) ([]Segment, int, error) {
-	memory, prompt, err := t.encode(ctx, features, opts)
+	memory, prompt, err := t.encode(ctx, features, len(features)/t.model.Audio.Features(), opts)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,10 +133,9 @@ func (t *Transcriber) said(tokens []int, first int) string {
 	return t.tokenizer.Decode(words, true)
 }
 
-// encode runs the encoder on features, [bins, frames], and returns the state that the decoder
+// encode runs the encoder on features, [features, frames], and returns the state that the decoder
 // begins with.
-func (t *Transcriber) encode(ctx context.Context, features []float32, opts TranscribeOptions) (memory *models.Memory, prompt []int, err error) {
-	frames := len(features) / t.bins
+func (t *Transcriber) encode(ctx context.Context, features []float32, frames int, opts TranscribeOptions) (memory *models.Memory, prompt []int, err error) {
 	rows := t.model.Audio.Rows(frames)
 	memory = &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
 	_, err = t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error {

@@ -20,13 +20,12 @@ import (
 	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
-// Transcriber turns speech into text with a Whisper model, or with one that writes down characters or pieces of words as it hears them,
-// such as wav2vec 2.0 and Parakeet. Calls from several goroutines share the passes of Whisper's decoder.
+// Transcriber turns speech into text with a model that has a decoder, Whisper or Moonshine, or with one that writes down characters or pieces of
+// words as it hears them, such as wav2vec 2.0 and Parakeet. Calls from several goroutines share the passes of a decoder.
 type Transcriber struct {
 	*decoder
-	samples int // of one pass
-	bins    int
-	script  speech.Script // nil: there is a decoder
+	stretches speech.Stretches // of a model with a decoder
+	script    speech.Script    // of one without; else nil
 }
 
 // KindTranscriber is the kind of a [Transcriber].
@@ -58,15 +57,20 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 	if script, err := scriptOf(f, sound); script != nil || err != nil {
 		return &Transcriber{decoder: &decoder{base: f}, script: script}, err
 	}
-	config, err := sound.Spectrograms(f.model.Audio.Features())
+	stretches, err := stretchesOf(f, sound)
 	if err != nil {
 		return nil, err
 	}
 	d, err := newDecoder(f)
-	if err != nil {
-		return nil, err
+	return &Transcriber{decoder: d, stretches: stretches}, err
+}
+
+// stretchesOf is how a model with a decoder takes samples.
+func stretchesOf(f *base, sound speech.Folder) (speech.Stretches, error) {
+	if bins := f.model.Audio.Features(); bins > 1 {
+		return sound.Spectrograms(bins)
 	}
-	return &Transcriber{decoder: d, samples: config.Seconds * models.SampleRate, bins: config.Bins}, nil
+	return sound.Waves()
 }
 
 // spells reports whether a model of CTC takes samples and writes characters, whose vocabulary is another file than a tokenizer's.
@@ -115,6 +119,9 @@ type TranscribeOptions struct {
 // published ones). Words across the border of two stretches may be lost; Segments does not lose them.
 // The last piece has the reason why the last stretch ended, and counts the tokens of all.
 //
+// Moonshine hears up to 30 seconds as they are. Longer sound is cut where it is quietest between 24 and 29 seconds after the beginning of a
+// stretch. Without MaxTokens a stretch has at most 6.5 tokens a second. Language and Translate are errors.
+//
 // wav2vec 2.0 and Parakeet take no options. wav2vec 2.0 hears up to 30 seconds at once, and longer sound in windows of 30
 // seconds. Parakeet hears as much at once as its configuration has positions for, up to 400 seconds, as published models do, and longer
 // sound in windows of that length. Each window begins 10 seconds before the end of the one before. Hidden states of the first and last
@@ -132,11 +139,15 @@ func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts Tr
 			t.spell(ctx, samples, opts, yield)
 			return
 		}
-		more, tokens := true, 0
-		for at := 0; at < len(samples) && more; at += t.samples {
-			stretch, last := make([]float32, t.samples), at+t.samples >= len(samples) // silence after short speech
-			copy(stretch, samples[at:])
+		more, tokens, space := true, 0, ""
+		for len(samples) > 0 && more {
+			stretch := samples[:t.stretches.Next(samples)]
+			samples = samples[len(stretch):]
+			last, began := len(samples) == 0, false
 			err := t.stretch(ctx, stretch, opts, func(p Piece, err error) bool {
+				if p.Text != "" && !began {
+					p.Text, space, began = space+p.Text, t.stretches.Space(), true
+				}
 				tokens += p.Usage.Tokens
 				if p.Usage.Tokens = tokens; !last || p.Finish == generation.FinishNone {
 					p.Finish, p.Usage = generation.FinishNone, answer.Usage{}
@@ -160,13 +171,20 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	if err := o.check(); err != nil {
 		return err
 	}
-	features, err := models.LogMel(samples, t.bins) // [bins, frames]
+	features, frames, err := t.stretches.Features(samples) // [features, frames]
 	if err != nil {
 		return err
 	}
-	memory, prompt, err := t.encode(ctx, features, opts)
+	memory, prompt, err := t.encode(ctx, features, frames, opts)
 	if err != nil {
 		return err
+	}
+	if most := t.stretches.Tokens(len(samples)); most > 0 && o.MaxTokens == 0 {
+		room, err := t.room(len(prompt), 0)
+		if err != nil {
+			return err
+		}
+		o.MaxTokens = min(room, most)
 	}
 	tokens := t.decode(ctx, source{memory: memory}, prompt, t.rules(&o, nil), o)
 	p := pieceMaker{stream: stream.New(t.tokenizer, nil, nil), usage: answer.Usage{Prompt: len(prompt)}, began: time.Now()}
@@ -178,6 +196,15 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 // the folder, else the model's guess.
 func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts TranscribeOptions) ([]int, error) {
 	prompt := []int{t.model.Config.DecoderStart}
+	if _, ok := t.stretches.(speech.Waves); ok {
+		if opts.Translate {
+			return nil, check.Option("Translate", true, "the model does not translate")
+		}
+		if opts.Language != "" {
+			return nil, check.Option("Language", opts.Language, "the model has no tokens of languages")
+		}
+		return prompt, nil
+	}
 	notimes, err := t.token("notimestamps")
 	if err != nil {
 		return nil, err

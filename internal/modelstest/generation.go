@@ -103,8 +103,12 @@ func (e *Expected) Memory(ws *models.Workspace, m *models.Model) (*models.Memory
 	dim := 0
 	switch {
 	case m.Audio != nil:
-		features, shape := e.Floats("input_features"), e.Shape("input_features")
-		n, frames := shape[0], shape[2]
+		input := "input_features" // [sounds, features, frames]
+		if e.Has("input_values") {
+			input = "input_values" // [sounds, samples]
+		}
+		features, shape := e.Floats(input), e.Shape(input)
+		n, frames := shape[0], shape[len(shape)-1]
 		rows := m.Audio.Rows(frames)
 		dim = m.Audio.Dim()
 		all = models.Memory{X: make([]float32, n*rows*dim), Batch: transformer.Uniform(n, rows)}

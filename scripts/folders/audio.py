@@ -38,6 +38,38 @@ def _(out, name):
     f.write(hf.WhisperForConditionalGeneration(c), hf.WhisperForConditionalGeneration, run, decode, eos=[100], inputs=inputs, seed=1500, keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
 
 
+MOONSHINE = dict(vocab_size=101, hidden_size=16, intermediate_size=24, encoder_num_hidden_layers=2, decoder_num_hidden_layers=1, encoder_num_attention_heads=2, decoder_num_attention_heads=2,
+                 bos_token_id=1, decoder_start_token_id=1, eos_token_id=100, pad_token_id=100)
+
+
+@folder("moonshine", "moonshine-bias")
+def _(out, name):
+    """moonshine has heads of which zeros make more features; moonshine-bias has biases, a head of its own, and more than half of each head without positions."""
+    more = {"moonshine": dict(pad_head_dim_to_multiple_of=16, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.8)),
+            "moonshine-bias": dict(attention_bias=True, tie_word_embeddings=False, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2, encoder_num_attention_heads=4, decoder_num_attention_heads=4,
+                                   encoder_hidden_act="relu", decoder_hidden_act="gelu", rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5))}[name]
+    c = hf.MoonshineConfig(**MOONSHINE | more)
+    g = torch.Generator().manual_seed(6)
+    values = 0.1 * torch.randn((2, 3600), generator=g)
+    target = torch.cat([torch.tensor([[1]] * 2), torch.randint(0, 100, (2, 7), generator=g)], 1)
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(values.to(dtype), decoder_input_ids=target, use_cache=False)
+        return {"encoder_last_hidden_state": o.encoder_last_hidden_state, "logits": o.logits}
+
+    def decode(m):
+        tokens, margin = {}, float("inf")
+        for i in range(2):
+            with torch.no_grad():
+                ids, gap = greedy(lambda x: m(values[i:i + 1], decoder_input_ids=torch.tensor([x]), use_cache=False).logits[0, -1], [1], 12)
+            tokens[f"greedy_{i}"] = torch.tensor(ids)
+            margin = min(margin, gap)
+        return tokens, margin
+
+    Folder(out, name).write(hf.MoonshineForConditionalGeneration(c), hf.MoonshineForConditionalGeneration, run, decode, eos=[100], inputs={"input_values": values, "decoder_input_ids": target}, seed=1580, scale=[("proj_out", 2), ("embed_tokens", 0.2)])
+
+
 def wav2vec2(**more):
     return hf.Wav2Vec2Config(**(dict(vocab_size=29, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_dim=[16, 24, 16], conv_stride=[5, 3, 2], conv_kernel=[10, 3, 2],
                                      num_conv_pos_embeddings=6, num_conv_pos_embedding_groups=4) | more))

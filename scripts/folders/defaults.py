@@ -200,6 +200,21 @@ def _(out, name):
     write(out, name, hf.WhisperForConditionalGeneration, given, run, {"input_features": features, "decoder_input_ids": target}, 1, 2300, keep=["encoder.embed_positions"])
 
 
+@folder("moonshine-defaults")
+def _(out, name):
+    """Heads of three features, of which two turn."""
+    given = dict(vocab_size=VOCAB, hidden_size=24, intermediate_size=16, encoder_num_hidden_layers=1, decoder_num_hidden_layers=1)
+    values = 0.1 * torch.randn((1, 2900), generator=torch.Generator().manual_seed(6))
+    target = torch.randint(4, VOCAB, (1, 7), generator=torch.Generator().manual_seed(5))
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(values.to(dtype), decoder_input_ids=target, use_cache=False)
+        return {"encoder_last_hidden_state": o.encoder_last_hidden_state, "logits": o.logits}
+
+    write(out, name, hf.MoonshineForConditionalGeneration, given, run, {"input_values": values, "decoder_input_ids": target}, 1, 2350)
+
+
 @folder("wav2vec2-defaults")
 def _(out, name):
     given = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, conv_dim=[8] * 7)

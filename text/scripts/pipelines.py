@@ -544,6 +544,63 @@ def _(out):
     f.json("expected.json", {"sounds": [f"sound{i}.wav" for i in range(len(pcm))], "texts": texts, "language": "en", "max_tokens": 20})
 
 
+@folder("transcribe-waves")
+def _(out):
+    """A Moonshine. Sound is that of the folder transcribe: of one stretch, and of two, as Waves.Next of package speech cuts them."""
+    f = Folder(out, "transcribe-waves", "llama-untied", bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>")
+    extractor = hf.Wav2Vec2FeatureExtractor(do_normalize=False, return_attention_mask=True)
+    extractor.save_pretrained(f.path)
+    c = hf.MoonshineConfig(vocab_size=len(f.tokenizer), hidden_size=16, intermediate_size=24, encoder_num_hidden_layers=1, decoder_num_hidden_layers=1, encoder_num_attention_heads=2, decoder_num_attention_heads=2,
+                           max_position_embeddings=194, pad_token_id=2, pad_head_dim_to_multiple_of=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.8))
+
+    def read(name):
+        with wave.open(os.path.join(HERE, "../testdata/transcribe", name)) as w:
+            return np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+
+    def stretches(x):
+        """The lengths of stretches."""
+        if len(x) <= 480000:
+            return [len(x)]
+        loud = (x[384000:464000].astype(np.float64) ** 2).reshape(-1, 160).sum(1)
+        tenths = np.convolve(loud, np.ones(10), "valid")
+        cut = 384000 + (len(tenths) - 1 - int(tenths[::-1].argmin()) + 5) * 160
+        return [cut, *stretches(x[cut:])]
+
+    def hear(m, x, noise=0.0):
+        inputs = extractor(x + noise * np.random.default_rng(1).standard_normal(len(x)).astype(np.float32), sampling_rate=16000, return_tensors="pt")
+        return m.generate(**inputs, max_length=max(int(len(x) * 6.5 / 16000), 2), do_sample=False, num_beams=1)[0].tolist()
+
+    sounds = [["sound0.wav"], ["sound1.wav", "sound0.wav"] * 12]
+    samples = [np.concatenate([read(n) for n in names]) for names in sounds]
+    model = hf.MoonshineForConditionalGeneration(c).eval()
+    draw = dict(scale=[("embed_tokens", 0.2)])
+    for seed in range(6000, 7000):
+        redraw(model, seed, **draw)
+        for p in model.parameters():
+            p.data = p.data.to(torch.bfloat16).float()
+        with torch.no_grad():
+            got = [hear(model, samples[0])]
+            if len(set(got[0])) < 5 or got != [hear(model, samples[0], 1e-4)]:
+                continue
+            at, several = 0, []
+            for n in stretches(samples[1]):
+                several.append(hear(model, samples[1][at:at + n]))
+                if several[-1] != hear(model, samples[1][at:at + n], 1e-4):
+                    break
+                at += n
+            texts = [f.tokenizer.decode(ids, skip_special_tokens=True) for ids in several]
+            if at == len(samples[1]) and all(len(set(s)) > 4 for s in several) and several[0][-1] == 2 and texts[0] and texts[1] and texts[0] != texts[1]:
+                break
+    else:
+        raise SystemExit("no weights write texts unambiguously")
+    model.to(torch.bfloat16).save_pretrained(f.path)
+    model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
+    recognize = hf.pipeline("automatic-speech-recognition", model=model, tokenizer=f.tokenizer, feature_extractor=extractor)
+    texts = [recognize(samples[0].copy(), generate_kwargs={"max_length": int(len(samples[0]) * 6.5 / 16000), "max_new_tokens": None, "num_beams": 1})["text"], " ".join(texts)]
+    assert texts[0] == f.tokenizer.decode(got[0], skip_special_tokens=True)
+    f.json("expected.json", {"stretches": stretches(samples[1]), "cases": [{"sounds": n, "text": t} for n, t in zip(sounds, texts)]})
+
+
 @folder("transcribe-times")
 def _(out):
     """Segments with timestamps, of sound within what the model listens to at once, and beyond it. Tokens of timestamps are more than the

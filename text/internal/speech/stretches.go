@@ -1,0 +1,95 @@
+// Sound that a model with a decoder hears stretch by stretch.
+
+package speech
+
+import (
+	"github.com/avoformer/avoformer/models"
+)
+
+// Stretches is how a model with a decoder takes samples.
+type Stretches interface {
+	// Next returns how many of the samples the model hears next, at least 1 and at most all.
+	Next(samples []float32) int
+	// Features is what the model takes of a stretch, [features, frames], and the number of frames.
+	Features(stretch []float32) ([]float32, int, error)
+	// Tokens is the most tokens that a stretch of so many samples can say; 0: any number.
+	Tokens(samples int) int
+	// Space is what goes between the texts of two stretches.
+	Space() string
+}
+
+// Next: a stretch is as long as the model listens at once.
+func (s Spectrograms) Next(samples []float32) int {
+	return min(len(samples), s.Seconds*models.SampleRate)
+}
+
+// Features is the log-mel spectrogram of a stretch, with silence after it to the length that the model listens to.
+func (s Spectrograms) Features(stretch []float32) ([]float32, int, error) {
+	whole := make([]float32, s.Seconds*models.SampleRate)
+	copy(whole, stretch)
+	features, err := models.LogMel(whole, s.Bins)
+	return features, len(features) / s.Bins, err
+}
+
+func (s Spectrograms) Tokens(int) int { return 0 }
+
+// Space is empty: the tokens of words have their spaces.
+func (s Spectrograms) Space() string { return "" }
+
+// Waves are samples themselves, for models that hear sound of any length, such as Moonshine.
+type Waves struct{ Normalize bool }
+
+// Waves reads how the samples of a model such as Moonshine become its input.
+func (f Folder) Waves() (Waves, error) {
+	w, err := f.waves()
+	return Waves{w.Normalize.Value}, err
+}
+
+// Sound that is longer than Moonshine was trained on is cut where it is quietest, between the two times after which a stretch may end.
+const (
+	stretchMost  = windowSeconds * models.SampleRate
+	stretchLeast = stretchMost - 6*models.SampleRate
+	stretchRest  = models.SampleRate // at least so much is left for the last stretch
+	quietStep    = models.SampleRate / 100
+	quietSteps   = 10
+)
+
+// Next returns the length of all samples if they are few, else that up to the middle of the quietest tenth of a second in which a stretch may end.
+func (w Waves) Next(samples []float32) int {
+	if len(samples) <= stretchMost {
+		return len(samples)
+	}
+	from := samples[stretchLeast : stretchMost-stretchRest]
+	loudness := make([]float64, len(from)/quietStep)
+	for i := range loudness {
+		for _, v := range from[i*quietStep : (i+1)*quietStep] {
+			loudness[i] += float64(float64(v) * float64(v))
+		}
+	}
+	best, least := 0, 0.0
+	for i := 0; i+quietSteps <= len(loudness); i++ {
+		sum := 0.0
+		for _, v := range loudness[i : i+quietSteps] {
+			sum += v
+		}
+		if i == 0 || sum <= least {
+			best, least = i, sum
+		}
+	}
+	return stretchLeast + (best+quietSteps/2)*quietStep
+}
+
+// Features is the samples, one for each frame.
+func (w Waves) Features(stretch []float32) ([]float32, int, error) {
+	if w.Normalize {
+		stretch = standardized(stretch)
+	}
+	return stretch, len(stretch), nil
+}
+
+// Tokens is that of six and a half tokens a second, the first token of the decoder among them, which Moonshine's authors recommend: a
+// model that repeats itself ends.
+func (w Waves) Tokens(samples int) int { return max(samples*13/(2*models.SampleRate)-1, 1) }
+
+// Space separates texts, whose first words have no space before them.
+func (w Waves) Space() string { return " " }
