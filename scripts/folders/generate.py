@@ -22,6 +22,7 @@ Outputs, by kind of model:
   seq2seq      input_ids, attention_mask, decoder_input_ids; encoder_last_hidden_state, logits;
                greedy_K for row K without its padding, after decoder_start_token_id
   whisper      input_features instead of input_ids; greedy_K follows decoder_prompt
+  moonshine    input_values instead of input_ids
   gguf         model.gguf instead of config.json and safetensors; outputs as for decoders
 
 adapter-NAME writes an adapter of peft to OUT/../adapters/NAME, with what the model in the folder that the
