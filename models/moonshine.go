@@ -25,7 +25,7 @@ type moonshineConfig struct {
 	EncoderHeads      int    `json:"encoder_num_attention_heads"`
 	DecoderHeads      int    `json:"decoder_num_attention_heads"`
 	EncoderKVHeads    int    `json:"encoder_num_key_value_heads" min:"0"`
-	DecoderKVHeads    int    `json:"decoder_num_key_value_heads" min:"0"`
+	DecoderKVHeads    any    `json:"decoder_num_key_value_heads"` // transformers takes the encoder's
 	HeadDim           int    `json:"head_dim" min:"0"`
 	PadHeads          int    `json:"pad_head_dim_to_multiple_of" min:"0"` // zeros beside the features of a head change nothing
 	EncoderActivation string `json:"encoder_hidden_act"`
@@ -100,12 +100,10 @@ func newMoonshine(c *Checkpoint) (*Model, error) {
 // layers returns the configuration of a layer of the encoder and of one of the decoder, or the error of fields that contradict each other.
 func (config *moonshineConfig) layers(d configuration.Document) (encoder, decoder transformer.LayerConfig, err error) {
 	heads := config.EncoderHeads
-	for field, have := range map[string]int{"encoder_num_key_value_heads": config.EncoderKVHeads, "decoder_num_key_value_heads": config.DecoderKVHeads} {
-		if have != heads && !(have == 0 && !d.Has(field)) {
-			return encoder, decoder, d.Errorf(field, "want encoder_num_attention_heads = %d", heads)
-		}
-	}
+	const kvHeads = "encoder_num_key_value_heads"
 	switch {
+	case config.EncoderKVHeads != heads && d.Has(kvHeads):
+		return encoder, decoder, d.Errorf(kvHeads, "want encoder_num_attention_heads = %d", heads)
 	case config.DecoderHeads != heads: // for which transformers takes the encoder's
 		return encoder, decoder, d.Errorf("decoder_num_attention_heads", "want encoder_num_attention_heads = %d", heads)
 	case d.Has("pad_head_dim_to_multiple_of") && config.PadHeads == 0:

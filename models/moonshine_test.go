@@ -31,7 +31,7 @@ func TestMoonshineRows(t *testing.T) {
 func TestMoonshineFields(t *testing.T) {
 	t.Parallel()
 	modelstest.RefusesFields(t, "moonshine", map[string]string{
-		"decoder_num_attention_heads": "4", "encoder_num_key_value_heads": "1", "decoder_num_key_value_heads": "1", "pad_head_dim_to_multiple_of": "0",
+		"decoder_num_attention_heads": "4", "encoder_num_key_value_heads": "1", "pad_head_dim_to_multiple_of": "0",
 		"encoder_hidden_act": `"nonsense"`, "decoder_hidden_act": `"nonsense"`, "hidden_size": "0", "head_dim": "-1",
 	})
 }

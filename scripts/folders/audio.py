@@ -38,16 +38,16 @@ def _(out, name):
     f.write(hf.WhisperForConditionalGeneration(c), hf.WhisperForConditionalGeneration, run, decode, eos=[100], inputs=inputs, seed=1500, keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
 
 
-MOONSHINE = dict(vocab_size=101, hidden_size=16, intermediate_size=24, encoder_num_hidden_layers=2, decoder_num_hidden_layers=1, encoder_num_attention_heads=2, decoder_num_attention_heads=2,
+MOONSHINE = dict(vocab_size=101, hidden_size=24, intermediate_size=24, encoder_num_hidden_layers=2, decoder_num_hidden_layers=1, encoder_num_attention_heads=2, decoder_num_attention_heads=2,
                  bos_token_id=1, decoder_start_token_id=1, eos_token_id=100, pad_token_id=100)
 
 
 @folder("moonshine", "moonshine-bias")
 def _(out, name):
-    """moonshine has heads of which zeros make more features; moonshine-bias has biases, a head of its own, and more than half of each head without positions."""
-    more = {"moonshine": dict(pad_head_dim_to_multiple_of=16, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.8)),
-            "moonshine-bias": dict(attention_bias=True, tie_word_embeddings=False, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2, encoder_num_attention_heads=4, decoder_num_attention_heads=4,
-                                   encoder_hidden_act="relu", decoder_hidden_act="gelu", rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5))}[name]
+    """moonshine has heads of which zeros make more features; moonshine-bias has biases, a head of its own, and sizes of heads that are odd."""
+    more = {"moonshine": dict(pad_head_dim_to_multiple_of=16, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.7)),
+            "moonshine-bias": dict(hidden_size=28, attention_bias=True, tie_word_embeddings=False, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2, encoder_num_attention_heads=4, decoder_num_attention_heads=4,
+                                   encoder_hidden_act="relu", decoder_hidden_act="gelu", rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.6))}[name]
     c = hf.MoonshineConfig(**MOONSHINE | more)
     g = torch.Generator().manual_seed(6)
     values = 0.1 * torch.randn((2, 3600), generator=g)
