@@ -17,30 +17,6 @@ func (p *Parser) head() bool {
 	return p.headed(&r, heads[p.format.Calls](p, &r))
 }
 
-// headed begins what follows a head that r has read.
-func (p *Parser) headed(r *reader, next *start) bool {
-	switch {
-	case r.short && !p.ended:
-		return false
-	case next == nil:
-		return p.fail()
-	}
-	p.take(r.at)
-	p.state = next.state
-	switch {
-	case next.state == inObject && next.name == "": // the object has the name
-		return true
-	case !p.named(next.name):
-		return p.fail()
-	case next.tags != nil || next.syntax != nil:
-		p.call.param = parameter{tags: next.tags, syntax: next.syntax, names: map[string]bool{}}
-		p.call.args = append(p.call.args, '{')
-	default:
-		p.call.jsonArg = true
-	}
-	return true
-}
-
 // mistralHead reads the beginning of a list, or a name.
 func (p *Parser) mistralHead(r *reader) *start {
 	r.space()

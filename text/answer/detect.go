@@ -36,9 +36,6 @@ var tokenRules = []struct {
 // thoughts are the markers of reasoning. The first pair whose end is in the template is used.
 var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}, {channel + "thought", "<channel|>"}}
 
-// channel begins a part of an answer of Gemma 4, whose name follows.
-const channel = "<|channel>"
-
 // Detect finds the format of a model from its chat template and its vocabulary; hasToken
 // may be nil.
 //

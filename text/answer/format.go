@@ -88,6 +88,12 @@ func (f Format) Markers() []string {
 	return append(append(list, fam.open...), fam.markers...)
 }
 
+// channel begins a part of an answer of Gemma 4, whose name follows.
+const channel = "<|channel>"
+
+// gemmaQuote is around strings in calls of Gemma 4.
+const gemmaQuote = `<|"|>`
+
 // family has the markers of a format of calls. heads has the function that reads what follows the first.
 type family struct {
 	open    []string // each begins a call, or a list of calls

@@ -4,24 +4,10 @@ package answer
 
 import "strings"
 
-// syntax is how calls with named literals are written.
-type syntax struct {
-	before    string // before a name
-	open, end string // around the arguments
-	is        string // between a name and its value
-	quotes    []string
-	escapes   bool // in strings, as Python has them
-	bareKeys  bool // keys of maps stand without quotes
-	listed    bool // calls may be those of a list
-	constants map[string]string
-}
-
 var (
 	pythonSyntax = &syntax{open: "(", end: ")", is: "=", quotes: []string{`"`, "'"}, escapes: true, listed: true, constants: map[string]string{"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}}
 	gemmaSyntax  = &syntax{before: "call:", open: "{", end: "}", is: ":", quotes: []string{gemmaQuote}, bareKeys: true, constants: map[string]string{"true": "true", "false": "false", "null": "null", "None": "null"}}
 )
-
-const gemmaQuote = `<|"|>`
 
 // pythonHead reads the beginning of a list, or the name of a call. A list may have objects instead.
 func (p *Parser) pythonHead(r *reader) *start {

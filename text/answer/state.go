@@ -93,6 +93,18 @@ type tags struct {
 	function string // after all parameters
 }
 
+// syntax is the syntax of calls whose arguments are names with literals.
+type syntax struct {
+	before    string            // before the name of the call
+	open, end string            // around the arguments
+	is        string            // between a name and its value
+	quotes    []string          // around strings
+	escapes   bool              // strings have the escapes of Python
+	bareKeys  bool              // keys of maps may have no quotes
+	listed    bool              // calls may be in a list
+	constants map[string]string // and the JSON of each
+}
+
 // field is a field of the object that a call is.
 type field struct {
 	name     string
@@ -150,6 +162,30 @@ func (p *Parser) named(name string) bool {
 	}
 	if !p.whole {
 		p.tell()
+	}
+	return true
+}
+
+// headed begins to read what follows the head of a call, which r has read.
+func (p *Parser) headed(r *reader, next *start) bool {
+	switch {
+	case r.short && !p.ended:
+		return false
+	case next == nil:
+		return p.fail()
+	}
+	p.take(r.at)
+	p.state = next.state
+	switch {
+	case next.state == inObject && next.name == "": // the object has the name
+		return true
+	case !p.named(next.name):
+		return p.fail()
+	case next.tags != nil || next.syntax != nil:
+		p.call.param = parameter{tags: next.tags, syntax: next.syntax, names: map[string]bool{}}
+		p.call.args = append(p.call.args, '{')
+	default:
+		p.call.jsonArg = true
 	}
 	return true
 }
