@@ -69,7 +69,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 			c.Kind = JSON
 		}
 		if c.Kind == Bytes {
-			return nil, check.Errorf(fault.ErrOption, "JSON has no bytes: Pass %q", c.Name+":bytes")
+			return nil, check.Errorf(fault.ErrOption, "Pass %q: JSON has no values of bytes", c.Name+":bytes")
 		}
 		r.pass = append(r.pass, c)
 	}

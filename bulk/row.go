@@ -62,7 +62,7 @@ func parsePass(names []string) (passing, error) {
 	for _, s := range names {
 		if s == "*" {
 			if len(names) > 1 {
-				return p, check.Errorf(fault.ErrOption, "Pass has * beside other names")
+				return p, check.Errorf(fault.ErrOption, "Pass has * together with other names")
 			}
 			return passing{all: true}, nil
 		}

@@ -92,7 +92,7 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 	if config.BothWays == "all" {
 		const causal = "is_causal" // which transformers then writes
 		if c.doc.Note(causal); c.doc.Has(causal) && !c.doc.Empty(causal) {
-			return nil, c.doc.Errorf(causal, "beside use_bidirectional_attention")
+			return nil, c.doc.Errorf(causal, "not together with use_bidirectional_attention")
 		}
 		if c.Config.Head() == "ForCausalLM" {
 			return nil, c.doc.Errorf("use_bidirectional_attention", "not supported for a language model")

@@ -74,7 +74,7 @@ func (f *gemma4Fields) layers(d configuration.Document, kinds []string, rope map
 		return nil, err
 	}
 	if sharpness != 0 && f.PerLayer > 0 {
-		return nil, d.Errorf("hidden_activation", "not supported beside per-layer embeddings")
+		return nil, d.Errorf("hidden_activation", "not supported with per-layer embeddings")
 	}
 	all, err := f.heads(d, kinds)
 	if err != nil {
@@ -132,7 +132,7 @@ func (f *gemma4Fields) heads(d configuration.Document, kinds []string) (map[stri
 	of := map[string]layerHeads{}
 	for i, kind := range kinds {
 		if first, ok := of[kind]; ok && first != own[i] {
-			return nil, d.Errorf(field, "layer %d has other heads than another layer of %s: not supported", i, kind)
+			return nil, d.Errorf(field, "heads of layer %d differ from those of another layer of %s: not supported", i, kind)
 		}
 		of[kind] = own[i]
 	}

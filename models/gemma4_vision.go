@@ -128,7 +128,7 @@ func (config *gemma4VisionConfig) layer(l *transformer.Loader, activation kernel
 func gemma4Images(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error) {
 	const both = "use_bidirectional_attention"
 	if text.Has(both) {
-		return nil, text.Errorf(both, "not supported beside images, whose tokens then see those after them")
+		return nil, text.Errorf(both, "not supported with images, because their tokens would see those that follow")
 	}
 	tokens := struct {
 		Image int `json:"image_token_id" min:"0"`

@@ -35,7 +35,7 @@ func readMistral3GGUF(r *llamacpp.Reader) {
 	}
 	rope, ok := r.Fields["rope_scaling"].(map[string]any)
 	if !ok || rope["rope_type"] != "yarn" {
-		r.Refuse("attention.temperature_scale", beta, "want rope.scaling.type = yarn beside it")
+		r.Refuse("attention.temperature_scale", beta, "want rope.scaling.type = yarn as well")
 		return
 	}
 	r.Fields["model_type"], rope["llama_4_scaling_beta"] = "ministral3", llamacpp.Shortest(beta)

@@ -248,7 +248,7 @@ func (m *Model) haveBeside(names []string) error {
 	}
 	d, ok := m.LM.(*block.Decoder)
 	if !ok || m.Encoder != nil || m.Audio != nil || d.AttendsToMemory() {
-		return check.Option("Name", names[0], "adapters with a name are supported for language models that are decoders alone, not for %s", m.Config.ModelType)
+		return check.Option("Name", names[0], "adapters with a name are supported only for decoders, not for %s", m.Config.ModelType)
 	}
 	d.Adapters, m.Adapters = names, names
 	return nil

@@ -131,7 +131,7 @@ func (o Options) check() error {
 	case o.PromptFormat < kernels.FormatInt8:
 		return check.Option("PromptFormat", o.PromptFormat, "want f32, which is not a copy, int8, a format of blocks or bf16_fast")
 	case o.Exact:
-		return check.Option("PromptFormat", o.PromptFormat, "beside Exact")
+		return check.Option("PromptFormat", o.PromptFormat, "not together with Exact")
 	}
 	if o.CacheFormat > kernels.FormatInt8 {
 		return check.Option("CacheFormat", o.CacheFormat, "want f32, bf16, f16 or int8")

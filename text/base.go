@@ -101,7 +101,7 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	}
 	wordless := r.Images || r.wordless != nil && r.wordless(f.model)
 	if failed != nil && f.model.Image != nil {
-		return nil, folder.Errorf("a %s takes images, no texts", f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s takes images, not texts", f.model.Config.ModelType)
 	} else if failed != nil && !wordless {
 		return nil, failed
 	}

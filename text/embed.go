@@ -107,7 +107,7 @@ func noVectors(m *models.Model) error {
 	c := m.Config
 	switch why := models.TraitsOf(c.ModelType).NoVectors; {
 	case m.Heads[models.HeadClassifier] != nil || m.Heads[models.HeadTokenClassifier] != nil || m.Heads[models.HeadAnswer] != nil:
-		return check.InFile("config.json", fault.ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
+		return check.InFile("config.json", fault.ErrFolder, folder.Errorf("architectures = %q: want a modules.json that says how such a model computes vectors of texts", c.Architectures))
 	case m.Encoder == nil || m.Audio != nil:
 		return folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
 	case why != "":
@@ -238,7 +238,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 		Check: func(in *queue.Input) error {
 			for _, w := range in.Windows {
 				if n := len(w.IDs); skip > 0 && n <= skip {
-					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", fault.ErrInput, in.Number, n, skip)
+					return fmt.Errorf("%w: text %d has %d tokens, of which %d belong to the prompt: none are left for the vector", fault.ErrInput, in.Number, n, skip)
 				}
 			}
 			return nil

@@ -44,7 +44,7 @@ func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokeni
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows) > 1 || in.Windows[0].Cut > 0 {
-				return fmt.Errorf("%w: chunks want the whole text, of which at most %d tokens are possible", fault.ErrTooLong, e.limitOf(limit))
+				return fmt.Errorf("%w: chunks need the whole text, and the model takes at most %d tokens", fault.ErrTooLong, e.limitOf(limit))
 			}
 			return nil
 		},

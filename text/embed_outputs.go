@@ -304,7 +304,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, o EmbedOptio
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows) > 1 {
-				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", fault.ErrInput, in.Number, len(in.Windows))
+				return fmt.Errorf("%w: text %d is split into %d windows; vectors of tokens are only for texts that are not split", fault.ErrInput, in.Number, len(in.Windows))
 			}
 			return nil
 		},

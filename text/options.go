@@ -167,7 +167,7 @@ func (o *Options) check(info KindInfo) error {
 		return check.Option("Long", int(o.Long), "there is no such choice")
 	}
 	if o.Replicas > 0 && o.ReplicaPerNode {
-		return check.Option("Replicas", o.Replicas, "beside ReplicaPerNode")
+		return check.Option("Replicas", o.Replicas, "not together with ReplicaPerNode")
 	}
 	if o.Stride > 0 && o.Long != LongSplit {
 		return check.Option("Stride", o.Stride, "without LongSplit")

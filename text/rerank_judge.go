@@ -50,7 +50,7 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	}
 	// sentence-transformers asks by the folder's chat template, which has to be this prompt.
 	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, asked.Told) {
-		return nil, check.InFile("modules.json", fault.ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as %s's does", asked.Name))
+		return nil, check.InFile("modules.json", fault.ErrFolder, folder.Errorf("want a chat template that asks as that of %s does", asked.Name))
 	}
 	around, limit := len(j.begin)+len(j.end), asked.Limit
 	if asked.Query != "" {

@@ -98,7 +98,7 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 			return check.Errorf(fault.ErrConfig, "cache of histories of different pages")
 		}
 		if h.adapter > c.adapters {
-			return check.Errorf(fault.ErrConfig, "history with adapter %d in a model with %d beside its weights", h.adapter, c.adapters)
+			return check.Errorf(fault.ErrConfig, "history with adapter %d, but the model has %d adapters", h.adapter, c.adapters)
 		}
 	}
 	c.pages.mu.Lock()

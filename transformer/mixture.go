@@ -173,7 +173,7 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 	down = l.Stacked(e.Hidden, own, out)
 	for _, layer := range append(in, down) {
 		if layer != nil && len(layer.weight.Beside) > 0 {
-			l.Fail(check.Errorf(fault.ErrConfig, "%s: an adapter beside the weights of an expert, of which a pass multiplies some rows alone: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: an adapter with a name for an expert is not supported", l.Name()))
 		}
 	}
 	if e.Bias && e.stacked && !l.Failed() {

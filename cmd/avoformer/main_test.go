@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-o", exists}, "", exitFailed, "-f replaces it"},
 		{[]string{"embed", testdata + "embed", "-f", "-o", dir}, "", exitFailed, "not a regular file"},
 		{[]string{"embed", testdata + "embed", "-o", dir + "/none/out.npy"}, "", exitFailed, "none/out.npy.part: no such file"},
-		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, no texts"},
+		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, not texts"},
 		{[]string{"classify", "-pixels", "100", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, "", exitFailed, "pixels"},
 		{[]string{"generate", testdata + "generate", "x", "-schema", "testdata/answer.json", "-max-tokens", "2", "-json"}, "", exitFailed, "cut before it was whole"},
 		{[]string{"generate", testdata + "generate", "x", "-top-k", "5"}, "", exitUsage, "-temperature above 0"},

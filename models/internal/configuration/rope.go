@@ -270,7 +270,7 @@ func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim,
 		case err != nil:
 			return nil, err
 		case all.Fields != nil && !all.Has(kind):
-			return nil, d.Errorf("rope_scaling", "beside rope_parameters without %s", kind)
+			return nil, d.Errorf("rope_scaling", "rope_parameters lacks %s", kind)
 		}
 		fields := maps.Clone(scaling.Fields)
 		for name, v := range object.Fields {

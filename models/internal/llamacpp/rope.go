@@ -67,7 +67,7 @@ func (r *Reader) scaling(frequencies int) {
 	}
 	switch long, one := r.Has("rope_factors_long.weight"), r.Has("rope_freqs.weight"); {
 	case kind == "yarn" && (long || one):
-		r.Refuse("rope.scaling.type", "yarn", "not supported beside factors in tensors")
+		r.Refuse("rope.scaling.type", "yarn", "not supported together with factors in tensors")
 	case kind == "yarn":
 		r.Fields["rope_scaling"] = r.yarn(factor, attention, original)
 	case kind != "" && kind != "none" && kind != "linear" && kind != "longrope":

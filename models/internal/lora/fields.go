@@ -66,7 +66,7 @@ func (f *peftFields) read(doc configuration.Document, warnings *[]string) (*modu
 		return nil, doc.Errorf("bias", "want one of none, all, lora_only")
 	}
 	if f.Added && f.Magnitudes {
-		return nil, doc.Errorf("lora_bias", "not supported beside use_dora")
+		return nil, doc.Errorf("lora_bias", "not supported together with use_dora")
 	}
 	idle := peftIdle
 	for _, name := range []string{"layer_replication", "target_parameters"} { // of which peft asks whether they are empty
@@ -99,10 +99,10 @@ func (f *peftFields) rules(doc configuration.Document) (*moduleRules, error) {
 		return nil, err
 	}
 	if len(f.Layers) > 0 && f.Target.Ends == nil {
-		return nil, doc.Errorf("layers_to_transform", "want a list as target_modules beside it")
+		return nil, doc.Errorf("layers_to_transform", "want target_modules to be a list as well")
 	}
 	if len(f.Pattern) > 0 && len(f.Layers) == 0 {
-		return nil, doc.Errorf("layers_pattern", "want layers_to_transform beside it")
+		return nil, doc.Errorf("layers_pattern", "want layers_to_transform as well")
 	}
 	for _, name := range f.Pattern {
 		e, err := pythonExpression(`(?:|.*?\.)(?:`, name, `)\.(\d+)\..*`)

@@ -79,11 +79,11 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	var opened *adapter
 	switch {
 	case info.IsDir() && b.Architecture != "":
-		return nil, check.Errorf(fault.ErrOption, "an adapter's folder beside a GGUF file: not supported; llama.cpp's convert_lora_to_gguf.py makes a GGUF file of it")
+		return nil, check.Errorf(fault.ErrOption, "the model is a GGUF file, and the adapter a folder: not supported; llama.cpp's convert_lora_to_gguf.py converts the adapter to a GGUF file")
 	case info.IsDir():
 		opened, err = openPEFT(os.DirFS(path), b)
 	case b.Architecture == "":
-		return nil, check.Errorf(fault.ErrOption, "an adapter's file beside a model's folder: not supported; want the adapter's folder")
+		return nil, check.Errorf(fault.ErrOption, "the model is a folder, and the adapter a file: not supported; want the adapter's folder")
 	default:
 		opened, err = openGGUFAdapter(path, b)
 	}

@@ -23,7 +23,7 @@ func OpenCrossEncoder(fsys fs.FS, encoder Encoder, modelType string) (*CrossEnco
 		return nil, err
 	}
 	if len(modules) != 1 || modules[0].kind() != "Transformer" || modules[0].Path != "" {
-		return nil, modulesError(fault.ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
+		return nil, modulesError(fault.ErrConfig, "a CrossEncoder is supported only with one module, a Transformer in the folder itself")
 	}
 	s := &Embedder{encoder: encoder}
 	if err := s.readTransformer(fsys, modelType, classification); err != nil {

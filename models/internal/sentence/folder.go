@@ -40,11 +40,11 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 		case m.Encoder == nil:
 			s.encoder = m.Causal
 		case m.ModelType == "bart" || m.ModelType == "mbart":
-			return nil, modulesError(fault.ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.ModelType)
+			return nil, modulesError(fault.ErrFolder, "model_type %q is not supported: its decoder would compute the vectors", m.ModelType)
 		}
 	}
 	if s.encoder == nil {
-		return nil, modulesError(fault.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
+		return nil, modulesError(fault.ErrFolder, "model_type %q is not an encoder", m.ModelType)
 	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {

@@ -52,7 +52,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 		return err
 	}
 	if m.Encoder == nil {
-		return modulesError(fault.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
+		return modulesError(fault.ErrFolder, "model_type %q is not an encoder", m.ModelType)
 	}
 	s := &Embedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
 	t := &TokenEmbedder{dim: m.Encoder.Dim()}
@@ -89,7 +89,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 		}
 	}
 	if _, ok := m.Encoder.(interface{ HidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
-		return modulesError(fault.ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.ModelType)
+		return modulesError(fault.ErrFolder, "model_type %q is not supported: queries would be extended by tokens that the rest of the query does not see", m.ModelType)
 	}
 	s.out = 0
 	f.Warnings = append(f.Warnings, append(s.warnings, t.warnings...)...)
@@ -198,7 +198,7 @@ func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder) erro
 		return err
 	}
 	if _, ok := doc.Fields["query_expansion"]; ok {
-		return doc.Errorf("query_expansion", "not supported beside PyLate's do_query_expansion")
+		return doc.Errorf("query_expansion", "not supported together with PyLate's do_query_expansion")
 	}
 	if _, ok := doc.Fields["attend_to_expansion_tokens"]; !ok {
 		raw.Attend = raw.Masks
@@ -250,7 +250,7 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 		return nil
 	}
 	if m.ModelType != "xlm-roberta" || m.Encoder == nil {
-		return check.InFile("config.json", fault.ErrFolder, check.Errorf(fault.ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.ModelType))
+		return check.InFile("config.json", fault.ErrFolder, check.Errorf(fault.ErrFolder, "%s or %s with a model_type %q is not supported", weight, vectors, m.ModelType))
 	}
 	dim := m.Encoder.Dim()
 	if configuration.Exists(fsys, weight) {

@@ -295,7 +295,7 @@ func (s *Embedder) addLayerWeights(fsys fs.FS, dir string) error {
 		return err
 	}
 	if s.allLayers {
-		return doc.ErrorWith("", "", "beside output_hidden_states of config.json: not supported")
+		return doc.ErrorWith("", "", "not supported with output_hidden_states of config.json")
 	}
 	weights, err := weightfile.OpenWeights(fsys, path.Clean(dir))
 	if err != nil {

@@ -47,7 +47,7 @@ func (w *files) joinMXFP4() error {
 		scales, _ := t.scales.Shape(stem + "_scales")
 		n := len(scales)
 		if n < 2 || len(shape) != n+1 || !slices.Equal(shape[:n], scales) || shape[n] != mxfp4Block/2 {
-			return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: check.Errorf(fault.ErrFormat, "shape %v beside scales of shape %v: want blocks of %d", shape, scales, mxfp4Block/2)}
+			return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: check.Errorf(fault.ErrFormat, "shape %v, with scales of shape %v: want blocks of %d", shape, scales, mxfp4Block/2)}
 		}
 		t.shape = slices.Clone(scales)
 		t.shape[n-1] *= mxfp4Block

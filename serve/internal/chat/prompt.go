@@ -132,7 +132,7 @@ func closeThoughts(prompt string, f answer.Format) string {
 func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	opening, arguments, ok := f.Opening()
 	if !ok {
-		return nil, "", engine.Errorf(engine.Invalid, "calls in the form %q cannot be made certain: tool_choice can be auto or none", f.Calls).At("tool_choice")
+		return nil, "", engine.Errorf(engine.Invalid, "this model writes calls as %q, which cannot be forced: want tool_choice auto or none", f.Calls).At("tool_choice")
 	}
 	tools := q.Tools
 	if q.Called != "" {

@@ -31,7 +31,7 @@ func (p protocol) features(c *wire.Call, model string, body []byte) error {
 			return err
 		}
 		if inside != (tei.EmbedParameters{}) && in.EmbedParameters != (tei.EmbedParameters{}) {
-			return engine.Errorf(engine.Invalid, "parameters are given beside the inputs and in parameters, want one of them").At("parameters")
+			return engine.Errorf(engine.Invalid, "parameters are given both next to the inputs and in parameters: want one of them").At("parameters")
 		}
 		if inside != (tei.EmbedParameters{}) {
 			in.EmbedParameters = inside

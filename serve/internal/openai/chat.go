@@ -84,7 +84,7 @@ func (in *chatRequest) conversation() (*chat.Conversation, error) {
 	}
 	switch {
 	case len(in.Modalities) > 0 && !slices.Equal(in.Modalities, []string{"text"}):
-		return nil, engine.Errorf(engine.Invalid, "modalities %.100q, want text alone", in.Modalities).At("modalities")
+		return nil, engine.Errorf(engine.Invalid, "modalities %.100q, want only text", in.Modalities).At("modalities")
 	case in.Continue && flag(in.Generation, false):
 		return nil, engine.Errorf(engine.Invalid, "continue_final_message goes with an add_generation_prompt of false").At("continue_final_message")
 	}

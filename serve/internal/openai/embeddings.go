@@ -40,7 +40,7 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 
 // tokensRefused tells whoever sends the token ids of another vocabulary, as clients of OpenAI's own models do unasked.
 const tokensRefused = "input is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
-	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. A server that is to take the model's own token ids is started with -token-ids."
+	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. To accept the model's own token ids, start the server with -token-ids."
 
 // embeddingsRequest is texts of which vectors are asked for.
 type embeddingsRequest struct {

@@ -132,11 +132,11 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 		return configError("resample", "%d is unknown", p.filter)
 	}
 	if p.resize && filter.Null {
-		return configError("resample", "null, want a number beside do_resize")
+		return configError("resample", "null, want a number because do_resize is true")
 	}
 	factor := c.Factor.Or(1. / 255)
 	if p.factor = factor.Value; p.rescale && factor.Null {
-		return configError("rescale_factor", "null, want a number beside do_rescale")
+		return configError("rescale_factor", "null, want a number because do_rescale is true")
 	}
 	p.mean, p.std = c.Mean.Or(d.mean).Value, c.Std.Or(d.std).Value
 	if p.normalize && (len(p.mean) != 3 || len(p.std) != 3 || slices.Contains(p.std, 0)) {
@@ -154,7 +154,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	}
 	cropped, err := size("crop_size", c.CropSize.Or(json.RawMessage(d.crop)), true)
 	if err == nil && p.crop && (cropped.height == 0 || cropped.width == 0) {
-		err = configError("crop_size", "want height and width beside do_center_crop")
+		err = configError("crop_size", "want height and width because do_center_crop is true")
 	}
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 			return configError("resample", "%d, want %d or %d", p.filter, Bilinear, Bicubic)
 		}
 		if !p.rescale {
-			return configError("do_rescale", "want true beside do_resize")
+			return configError("do_rescale", "want true because do_resize is true")
 		}
 	}
 	if class == flexible {
@@ -179,7 +179,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 		return p.configureSquares(c)
 	}
 	if p.resize && !p.size.usable() {
-		return configError("size", "want height and width, shortest_edge, or max_height and max_width beside do_resize")
+		return configError("size", "want height and width, shortest_edge, or max_height and max_width because do_resize is true")
 	}
 	return nil
 }

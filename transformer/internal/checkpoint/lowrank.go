@@ -66,7 +66,7 @@ func (s Scope) addedTo(name string, beside bool) (all []LowRank) {
 // noneBeside notes an error if an adapter is to stay beside a tensor of which no linear layer is made.
 func (s Scope) noneBeside(name string) {
 	for _, d := range s.addedTo(name, true) {
-		s.Fail(check.Errorf(fault.ErrConfig, "%s adds to %s beside it, which is supported for linear layers alone", d.Name, s.lookup(name)))
+		s.Fail(check.Errorf(fault.ErrConfig, "%s adds to %s, which is supported only for linear layers", d.Name, s.lookup(name)))
 	}
 }
 
