@@ -32,7 +32,7 @@ type Checkpoint struct {
 	widened func(held []transformer.Holding) []string
 	// images says that the encoder of images of a language model is wanted.
 	images bool
-	// instead are tokens that enter as others do: those for images and sound as padding.
+	// instead maps tokens to the tokens that replace them: those for images and sound as padding.
 	instead map[int]int
 	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
 }
@@ -250,7 +250,7 @@ func (c *Checkpoint) heads(m *Model, own ownHeads) (*Model, error) {
 	return m, nil
 }
 
-// ignoring returns a head that needs no tensors, and leaves those of other heads alone.
+// ignoring returns a head that needs no tensors, and does not read those of other heads.
 func (c *Checkpoint) ignoring(patterns ...string) func() error {
 	return func() error {
 		c.Loader.Ignore(patterns...)

@@ -91,7 +91,7 @@ func (c *Checkpoint) clipImage(d configuration.Document, l *transformer.Loader) 
 	return images, &block.Head{Pool: block.PoolFirst, Norm: l.At("post_layernorm.").Norm(tower.Norm()), Dim: tower.Dim}, nil
 }
 
-// newCLIPText returns the tower of texts alone. Its Pooler gives the hidden state of the token that
+// newCLIPText returns only the tower of texts. Its Pooler gives the hidden state of the token that
 // ends a text, projected where the checkpoint says so.
 func newCLIPText(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
@@ -109,7 +109,7 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, nil
 }
 
-// newCLIPImage returns the tower of images alone. Its ImagePooler gives the normalized hidden
+// newCLIPImage returns only the tower of images. Its ImagePooler gives the normalized hidden
 // state of the class token, projected where the checkpoint says so.
 func newCLIPImage(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults

@@ -163,7 +163,7 @@ func addScaled(dst, x, y, scale []float32) {
 	}
 }
 
-// classAndMean is a classifier of the row of the class beside the mean of the patches.
+// classAndMean is a classifier of the row of the class, followed by the mean of the patches.
 type classAndMean struct{ out *transformer.Linear }
 
 func (h *classAndMean) Out() int { return h.out.Out }

@@ -11,7 +11,7 @@ import (
 
 // The parts of Gemma 3n's layers.
 
-// gemma3nLayer predicts all streams, computes one of them, and corrects the others.
+// gemma3nLayer predicts all streams, computes one of them, and corrects all other streams.
 type gemma3nLayer struct {
 	altUp                                  block.AltUp
 	norm, postNorm, feedNorm, feedPostNorm *transformer.Norm

@@ -91,7 +91,7 @@ func loadPerLayer(l *transformer.Loader, dim, layers, width int, eps float32) *b
 	}
 }
 
-// gemma4Feed is a feed-forward network beside a mixture of experts. Its input is not normalized; each of the two normalizes
+// gemma4Feed is a feed-forward network in parallel with a mixture of experts. Its input is not normalized; each of the two normalizes
 // what it takes and what it gives.
 type gemma4Feed struct {
 	norm, postNorm             *transformer.Norm

@@ -62,7 +62,7 @@ func newLFM2MoE(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// readLFM2MoEGGUF reads what the mixture has beside LFM2.
+// readLFM2MoEGGUF reads the metadata of the mixture.
 func readLFM2MoEGGUF(r *llamacpp.Reader) {
 	readLFM2GGUF(r)
 	r.Experts("num_experts", llamacpp.Sigmoid)

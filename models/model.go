@@ -34,7 +34,7 @@ type Model struct {
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
 	// many of float32, if types of weights have no products of their own: Q2_K.
 	Warnings []string
-	// Adapters are the names of those that stay beside the weights of LM: number 1 of a [History] is the first.
+	// Adapters are the names of the adapters that are kept separate from the weights of LM: number 1 of a [History] is the first.
 	Adapters []string
 	// Holdings are the weights of linear layers and tables that the model was opened with, and the format of each.
 	Holdings []transformer.Holding
@@ -118,7 +118,7 @@ type LanguageModel interface {
 // A SoftReader is a language model that takes soft tokens.
 type SoftReader interface {
 	LanguageModel
-	// HiddenSoft is Hidden for tokens of which some are placeholders: from row At of the batch on, the vectors of each Soft
+	// HiddenSoft is Hidden for tokens among which are placeholders: from row At of the batch on, the vectors of each Soft
 	// enter in the place of those of the tokens. Soft tokens outside of the batch or of another width are an error that
 	// matches fault.ErrShape.
 	HiddenSoft(ws *Workspace, dst []float32, tokens []int, batch Batch, soft []Soft, cache *Cache) error
@@ -143,7 +143,7 @@ type AudioEncoder interface {
 	EncodeAudio(ws *Workspace, dst, features []float32, sounds, frames int) error
 }
 
-// A Transducer writes tokens of hidden states of sound, each of which says how many hidden states it is about.
+// A Transducer writes tokens of hidden states of sound. Each token says how many hidden states it spans.
 type Transducer interface {
 	// Begin returns the state before sound that has a number of hidden states, which limits the number of tokens.
 	Begin(rows int) *Transduction

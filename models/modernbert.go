@@ -250,7 +250,7 @@ func readModernGGUF(r *llamacpp.Reader) {
 	}
 }
 
-// modernGGUFWindows returns the types of layers of which some have a window.
+// modernGGUFWindows returns the types of the layers, some of which have a window.
 func modernGGUFWindows(kinds []bool) []string {
 	types := make([]string, len(kinds))
 	for i, window := range kinds {

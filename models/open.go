@@ -241,7 +241,7 @@ func (m *Model) idle(d configuration.Document, name string) bool {
 	return false
 }
 
-// haveBeside tells the model of the adapters beside its weights, or returns an error if it cannot have any.
+// haveBeside gives the model the names of the adapters that are kept separate from its weights. It returns an error if the model cannot have any.
 func (m *Model) haveBeside(names []string) error {
 	if len(names) == 0 {
 		return nil

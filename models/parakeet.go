@@ -69,7 +69,7 @@ func newParakeetCTC(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// newParakeetEncoder returns the encoder of the others, published by itself.
+// newParakeetEncoder returns only the encoder, which is also published by itself.
 func newParakeetEncoder(c *Checkpoint) (*Model, error) {
 	if c.Config.Head() != "Model" {
 		return nil, c.unknownHead()

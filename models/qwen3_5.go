@@ -43,7 +43,7 @@ type qwen35Config struct {
 	Taps       int `json:"linear_conv_kernel_dim"`
 }
 
-// qwen35MoEConfig is what those with experts have beside it.
+// qwen35MoEConfig has the further fields of models with experts.
 type qwen35MoEConfig struct {
 	TopK         int `json:"num_experts_per_tok"`
 	Experts      int `json:"num_experts" min:"0"`

@@ -104,7 +104,7 @@ func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transforme
 	})
 }
 
-// sharedExpert returns the mixture m and beside it an expert that every row takes.
+// sharedExpert returns the mixture m together with an expert that every row takes.
 func (c *Checkpoint) sharedExpert(l *transformer.Loader, m *transformer.Mixture, shared transformer.FeedForwardConfig) transformer.Feed {
 	return &sharedExpert{
 		mixture: m,

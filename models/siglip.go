@@ -92,13 +92,13 @@ func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageT
 	return images, attend, err
 }
 
-// newSigLIPText returns the tower of texts alone.
+// newSigLIPText returns only the tower of texts.
 func newSigLIPText(c *Checkpoint) (*Model, error) {
 	texts, pooled, err := c.siglipText(c.doc, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, err
 }
 
-// newSigLIPImage returns the tower of images alone.
+// newSigLIPImage returns only the tower of images.
 func newSigLIPImage(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglipImage) }
 
 func (c *Checkpoint) siglipImageAlone(image func(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error)) (*Model, error) {

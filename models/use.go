@@ -51,7 +51,7 @@ var generating = map[string]Use{
 	"MTModel":                  UseOtherText,
 }
 
-// Traits are what the models of a model type have beside their parts.
+// Traits describe the models of a model type, in addition to their parts.
 type Traits struct {
 	// Use is what models are for whose class names no head, or one that generates; "": what the head says, or hidden states.
 	Use Use
@@ -65,7 +65,7 @@ type Traits struct {
 // that may follow. {instruction}, {query} and {text} stand for what is asked.
 type Judge struct {
 	Begin, End  string // around the pair
-	Pair        string // the pair, or the text alone where Query is not empty
+	Pair        string // the pair, or only the text if Query is not empty
 	Query       string // the query, which becomes tokens by itself, as Separator after it does; "": Pair has the query
 	Instructed  string // Query if there is an instruction
 	Separator   string

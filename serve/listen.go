@@ -75,7 +75,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 // doorTime is how long connections that were made before the end have for the header of their request.
 const doorTime = 500 * time.Millisecond
 
-// connections are those of which a request is expected or not answered.
+// connections are the connections that may send a request, or wait for an answer.
 type connections struct {
 	mu  sync.Mutex
 	all map[net.Conn]bool

@@ -8,9 +8,9 @@ import (
 )
 
 // Alternating Updates: Baykal et al., 2023, "Alternating Updates for Efficient Transformers". Several streams of rows pass through the
-// layers. A layer predicts all streams, computes one of them, and corrects the others by what that changed.
+// layers. A layer predicts all streams, computes one of them, and corrects all other streams by the change.
 
-// Streams makes the streams of a decoder, of which the first is the vectors of the tokens, and makes rows of them after the last layer.
+// Streams makes the streams of a decoder, and rows of the streams after the last layer. The first stream is the vectors of the tokens.
 type Streams struct {
 	In, Out []*transformer.Linear // of D, for each stream but the first
 }

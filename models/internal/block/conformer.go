@@ -18,7 +18,7 @@ type ConformerConfig struct {
 	ConvolutionBias    bool
 }
 
-// Conformer is a layer of attention and convolution between two feed-forward networks, of each of which half is added (Gulati et
+// Conformer is a layer of attention and convolution between two feed-forward networks, each of which adds half of its output (Gulati et
 // al., 2020, "Conformer: Convolution-augmented Transformer for Speech Recognition").
 type Conformer struct {
 	before, after                                              *transformer.FeedForward

@@ -18,10 +18,11 @@ type DecoderLayer interface {
 	CacheBytes(f kernels.Format) int64
 }
 
-// A crossLayer is a decoderLayer that may attend to what an encoder gives, of which a cache takes MemoryBytes a row; 0: it does not.
+// A crossLayer is a DecoderLayer that may attend to the rows of an encoder. A cache takes MemoryBytes for each row; 0: the layer does not attend
+// to them.
 type crossLayer interface{ MemoryBytes() int64 }
 
-// A recurrentLayer is a DecoderLayer of which a cache keeps a state of StateBytes for each sequence.
+// A recurrentLayer is a DecoderLayer with a state: a cache keeps StateBytes for each sequence.
 type recurrentLayer interface{ StateBytes() int64 }
 
 // memoryBytes is MemoryBytes of a layer, 0 where it has none.
@@ -42,13 +43,13 @@ type Decoder struct {
 	Norm        *transformer.Norm   // after the last layer; nil: none
 	Head        *transformer.Linear
 	CacheFormat kernels.Format // of keys and values in caches
-	// Adapters are the names of those beside the weights.
+	// Adapters are the names of adapters that are kept separate from the weights.
 	Adapters []string
 	Cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
 	Scale    float32 // of the logits; 0: 1
 	// Instead are tokens that enter as others do.
 	Instead map[int]int
-	// Beside makes what each layer gets beside the rows; nil: nothing.
+	// Beside makes the further inputs of each layer, in addition to the rows; nil: there are none.
 	Beside *PerLayer
 	// Streams are what passes through the layers in the place of rows; nil: rows do.
 	Streams *Streams
@@ -100,7 +101,7 @@ func (d *Decoder) Hidden(ws *transformer.Workspace, dst []float32, tokens []int,
 	return d.pass(ws, dst, tokens, batch, nil, memory, cache) // [rows, D]
 }
 
-// HiddenSoft is Hidden for tokens of which some are placeholders of soft tokens.
+// HiddenSoft is Hidden for tokens among which are placeholders of soft tokens.
 func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, cache *transformer.Cache) error {
 	if d.Frequencies != nil {
 		return check.Errorf(fault.ErrConfig, "soft tokens in a model whose frequencies depend on the length")

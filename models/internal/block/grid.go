@@ -130,7 +130,7 @@ func (t *gridTurn) Do(from, to int) {
 	}
 }
 
-// turnPairs turns the pairs of x, of which each has one feature in either half. The conversions keep a processor from fusing
+// turnPairs turns the pairs of x. The features of a pair are one in each half. The conversions keep a processor from fusing
 // a product with the sum.
 func turnPairs(x, cos, sin []float32) {
 	first, second := x[:len(cos)], x[len(cos):]

@@ -41,7 +41,7 @@ func (p *PerLayer) Forward(ws *transformer.Workspace, dst []float32, tokens []in
 	return nil
 }
 
-// within is tokens, of which those beyond a padded table are token 0.
+// within returns tokens, with token 0 for those beyond a padded table.
 func (p *PerLayer) within(tokens []int) []int {
 	if !p.Padded {
 		return tokens

@@ -58,7 +58,7 @@ var towerLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer: tr
 	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
 }}
 
-// DecodeAll fills several structs from one object, of which each has some fields.
+// DecodeAll fills several structs from one object. Each struct has some of its fields.
 func DecodeAll(d configuration.Document, into ...any) error {
 	for _, v := range into {
 		if err := d.Decode(v); err != nil {

@@ -23,7 +23,7 @@ type TransducerConfig struct {
 	Activation      kernels.Activation
 }
 
-// Transducer writes tokens of hidden states of sound, each of which says how many of them it is about. What follows depends on the
+// Transducer writes tokens of hidden states of sound. Each token says how many hidden states it spans. What follows depends on the
 // tokens so far, of which an LSTM makes a vector (Graves, 2012, "Sequence Transduction with Recurrent Neural Networks"; Xu et al., 2023,
 // "Efficient Sequence Transduction by Jointly Predicting Tokens and Durations").
 type Transducer struct {

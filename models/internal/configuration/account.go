@@ -97,7 +97,7 @@ func (d Document) Hidden(name string) (Document, bool) {
 	return own, ok
 }
 
-// Tracked returns a file beside config.json with an account of its own, which [Document.settleBy] ends.
+// Tracked returns a file other than config.json with an account of its own, which [Document.settleBy] ends.
 func (d Document) Tracked() Document {
 	d.account = &account{read: map[string]bool{}, ledger: new(ledger)}
 	return d
@@ -186,7 +186,7 @@ func (d Document) AsClass(name string) {
 	}
 }
 
-// Unaccounted returns the same object, of which nobody notes what is read.
+// Unaccounted returns the same object without an account of the fields that are read.
 func (d Document) Unaccounted() Document { return Document{Name: d.Name, Fields: d.Fields} }
 
 // Bare returns an object without fields, which counts as d's.

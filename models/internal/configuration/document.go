@@ -23,7 +23,7 @@ import (
 type Document struct {
 	Name    string // of the file, and the path to the object in it
 	Fields  map[string]json.RawMessage
-	account *account // of which fields are read; nil: nobody asks
+	account *account // of the fields that are read; nil: none is kept
 }
 
 // Parse reads the object in text.
@@ -79,11 +79,11 @@ func (d Document) Errorf(field, format string, args ...any) error {
 	return d.ErrorWith(field, d.Value(field), format, args...)
 }
 
-// ErrorWith returns an error about a field with a value, of which there may be none.
+// ErrorWith returns an error about a field with a value, which may be empty.
 func (d Document) ErrorWith(field, value, format string, args ...any) error {
 	file, object, _ := strings.Cut(d.Name, ": ")
 	if file == GGUFMetadata {
-		file = "" // whoever opened it names it
+		file = "" // the caller that opened the file names it
 	}
 	parts := slices.DeleteFunc([]string{strings.ReplaceAll(object, ": ", "."), field}, func(s string) bool { return s == "" })
 	return &fault.Error{Kind: fault.ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Architecture is what one of llama.cpp's architectures has beside what all of them have.
+// An Architecture says how one of llama.cpp's architectures differs from the usual.
 type Architecture struct {
 	ModelType string // "": the same name
 	// Encoder is whether it reads texts, or has an encoder and a decoder; else it is a decoder alone.
@@ -29,7 +29,7 @@ type Architecture struct {
 	Groups     bool   // several queries of an encoder have the same keys; Read reads how many
 	Latent     bool   // keys and values are made of a latent vector; Read reads their sizes
 	ByLayer    bool   // the number of heads of keys and values differs from layer to layer; Read reads it
-	// Read reads what the metadata has beside the usual; or is nil.
+	// Read, unless nil, reads further metadata.
 	Read func(r *Reader)
 }
 

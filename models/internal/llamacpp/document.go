@@ -83,7 +83,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	return configuration.Parse(configuration.GGUFMetadata, text)
 }
 
-// decoder reads what decoders have beside the sizes of all models.
+// decoder reads the metadata that only decoders have.
 func (r *Reader) decoder() {
 	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{r.Architecture + "ForCausalLM"}
 	if r.Pool != nil {
@@ -125,7 +125,7 @@ func (r *Reader) special() {
 	}
 }
 
-// encoder reads what encoders have beside the sizes of all models.
+// encoder reads the metadata that only encoders have.
 func (r *Reader) encoder() {
 	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{"Model"}
 	if r.own.Epsilon != "" {

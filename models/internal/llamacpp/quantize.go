@@ -123,7 +123,7 @@ func (q *Quantizer) warnOfFallbacks() {
 // format returns the format that a tensor of two dimensions gets.
 func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
-	// llama.cpp leaves these alone too: routers, and the small matrices of Gemma 3n's streams.
+	// llama.cpp does not quantize these either: routers, and the small matrices of Gemma 3n's streams.
 	left := slices.ContainsFunc([]string{".ffn_gate_inp", "altup_", ".laurel_"}, func(part string) bool { return strings.Contains(name, part) })
 	if left && !slices.ContainsFunc(q.Patterns, func(f Pattern) bool { return f.matches(name) }) {
 		return stored

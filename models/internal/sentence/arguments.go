@@ -47,7 +47,7 @@ func argumentsFor(d configuration.Document, what string) (configuration.Document
 	return configuration.Document{}, nil
 }
 
-// configMembers are names that transformers' configurations have beside their fields.
+// configMembers are the names of transformers' configurations that are not fields.
 var configMembers = map[string]bool{}
 
 func init() {

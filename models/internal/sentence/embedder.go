@@ -141,7 +141,7 @@ func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in tr
 	return nil
 }
 
-// Pooled returns the embedder of an encoder alone, with a mode of sentence-transformers' Pooling.
+// Pooled returns the embedder of an encoder without files of sentence-transformers, with a mode of their Pooling.
 func Pooled(encoder Encoder, mode string) (*Embedder, error) {
 	pool, ok := block.Poolings[mode]
 	if !ok {

@@ -22,7 +22,7 @@ type Embedders struct {
 	Tokens   *TokenEmbedder // a vector of each token; nil: none
 }
 
-// Files is what a folder holds beside the model.
+// Files has the files of a folder that are not the model's.
 type Files struct {
 	Embedders
 	Warnings []string

@@ -23,7 +23,7 @@ type bytesReader interface {
 	ReadBytes(dst []byte, name string, from int) error
 }
 
-// mxfp4Tensor is a tensor in two others, which may be in two files.
+// mxfp4Tensor is a tensor that is stored as two tensors, possibly in two files.
 type mxfp4Tensor struct {
 	name           string
 	shape          []int

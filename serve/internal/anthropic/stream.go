@@ -16,7 +16,7 @@ type writer struct {
 	made  chat.Blocks
 }
 
-// event is an event of a stream. What it has beside its type depends on that.
+// event is an event of a stream. The type decides which other fields it has.
 type event struct {
 	Type    string `json:"type"`
 	Index   *int   `json:"index,omitempty"`

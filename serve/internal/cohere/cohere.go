@@ -1,4 +1,4 @@
-// Package cohere is Cohere's protocol of ranking, which Jina's and others' is too.
+// Package cohere is Cohere's protocol of ranking. Jina and other providers have the same.
 package cohere
 
 import (

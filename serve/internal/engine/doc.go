@@ -1,6 +1,6 @@
-// Package engine is the server without protocols: models by name, who may come in, and the operations.
+// Package engine is the server without protocols: models by name, admission of requests, and the operations.
 //
-// A protocol is a package beside this one that exports Routes(e *engine.Engine) []wire.Route, which serve/routes.go
+// A protocol is a package next to this one that exports Routes(e *engine.Engine) []wire.Route, which serve/routes.go
 // lists. A handler reads, asks the engine, writes, and returns any error as it is:
 //
 //	func (p protocol) embed(c *wire.Call) error {

@@ -54,7 +54,7 @@ func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.In
 	})
 }
 
-// Similarity returns the cosines of a text and others.
+// Similarity returns the cosine of a text with each of several texts.
 func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, asked Asked, o text.EmbedOptions) ([]float32, Usage, error) {
 	o.Scale = text.ScaleUnit
 	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)...), asked, o)

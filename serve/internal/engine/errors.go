@@ -31,7 +31,7 @@ const (
 	Forbidden                // a page of another site asks
 	Overloaded               // the queue is full
 	Deadline                 // the time that the request had is over
-	Cancelled                // who asked has gone
+	Cancelled                // the client has gone
 	Unavailable              // not ready yet, or no longer ready
 )
 
@@ -114,7 +114,7 @@ func message(kind Kind, err error) string {
 	switch kind {
 	case Internal:
 		if errors.Is(err, fault.ErrNotFinite) {
-			return "the model computed a number that is not finite" // which whoever asks must know: it is not a passing failure
+			return "the model computed a number that is not finite" // the client must know this, because trying again does not help
 		}
 		return "internal error"
 	case Deadline:

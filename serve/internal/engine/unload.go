@@ -1,4 +1,4 @@
-// Models that are opened and closed since somebody asks for that alone.
+// Models that are opened and closed on request.
 
 package engine
 

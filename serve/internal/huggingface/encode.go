@@ -41,7 +41,7 @@ func (p protocol) features(c *wire.Call, model string, body []byte) error {
 	return tei.Embed(p.engine, c, &in.EmbedRequest)
 }
 
-// similarity answers with the cosines of a text and others.
+// similarity answers with the cosine of a text with each of several texts.
 func (p protocol) similarity(c *wire.Call, model string, body []byte) error {
 	var in struct {
 		tei.SimilarityRequest
@@ -54,7 +54,7 @@ func (p protocol) similarity(c *wire.Call, model string, body []byte) error {
 	return tei.Similarity(p.engine, c, &in.SimilarityRequest)
 }
 
-// labels answers with a list of labels for each text, also for one alone, which is how InferenceClient reads them.
+// labels answers with a list of labels for each text. InferenceClient expects a list for a single text, too.
 func (p protocol) labels(c *wire.Call, model string, body []byte) error {
 	var in task
 	var how labelParameters
@@ -81,7 +81,7 @@ type labelParameters struct {
 	Function string `json:"function_to_apply"`
 }
 
-// finish returns a function that does it to the labels of one input, the best of which is the first.
+// finish returns a function that applies the parameters to the labels of one input, which come with the best first.
 func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
 	if how.TopK != nil && *how.TopK < 1 {
 		return nil, engine.Errorf(engine.Invalid, "top_k %d, want at least 1", *how.TopK).At("top_k")
@@ -99,7 +99,7 @@ func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
 	}, nil
 }
 
-// softmax makes probabilities of logits, of which the first is the largest.
+// softmax makes probabilities of logits. The first logit is the largest.
 func softmax(labels []text.Label) {
 	first, sum := float64(labels[0].Score), 0.0
 	for _, l := range labels {

@@ -20,7 +20,7 @@ type imageTask struct {
 	Options    json.RawMessage `json:"options"` // whether to wait and to cache, which changes no answer
 }
 
-// encoded is files, or one alone.
+// encoded is a list of files, or a single file.
 type encoded struct {
 	files [][]byte
 	one   bool
@@ -94,7 +94,7 @@ func (p protocol) images(c *wire.Call, m engine.ModelInfo, body []byte) error {
 	return answerImages(c, labels, in.Inputs.one)
 }
 
-// answerImages answers with a list, or with the answer to an image that was given alone.
+// answerImages answers with a list, or with one result for a request with a single image.
 func answerImages[T any](c *wire.Call, all []T, one bool) error {
 	if one {
 		return c.WriteJSON(http.StatusOK, all[0])

@@ -80,7 +80,7 @@ func (m *Metrics) Batch(windows, tokens int) {
 	m.nextTokens.Observe(float64(tokens))
 }
 
-// register adds a collector, whose name is no other's.
+// register adds a collector. No other collector has its name.
 func register[C prometheus.Collector](m *Metrics, c C) C {
 	m.registry.MustRegister(c)
 	return c

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// embedRequest is texts of which vectors are asked for.
+// embedRequest asks for the vectors of texts.
 type embedRequest struct {
 	Model      string          `json:"model"`
 	Input      wire.Inputs     `json:"input"`
@@ -74,7 +74,7 @@ func (p protocol) embed(c *wire.Call) error {
 	return c.Write(http.StatusOK, "application/json", append(out, tail[1:]...))
 }
 
-// embeddingsRequest is a text of which the vector is asked for.
+// embeddingsRequest asks for the vector of a text.
 type embeddingsRequest struct {
 	Model     string          `json:"model"`
 	Prompt    string          `json:"prompt"`

@@ -38,11 +38,11 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 	}
 }
 
-// tokensRefused tells whoever sends the token ids of another vocabulary, as clients of OpenAI's own models do unasked.
+// tokensRefused is the error for token ids. Some clients of OpenAI's models send ids of those models' vocabulary by default.
 const tokensRefused = "input is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
 	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. To accept the model's own token ids, start the server with -token-ids."
 
-// embeddingsRequest is texts of which vectors are asked for.
+// embeddingsRequest asks for the vectors of texts.
 type embeddingsRequest struct {
 	Model      string      `json:"model"`
 	Input      wire.Inputs `json:"input"`

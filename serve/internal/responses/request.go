@@ -145,7 +145,7 @@ func (in *request) conversation(s *store) (q *chat.Conversation, kept []text.Mes
 	return q, kept, in.constrain(q)
 }
 
-// instructed is messages with instructions in front. They are not kept, so that the next request can have others.
+// instructed returns messages with instructions before them. Instructions are not kept: the next request may have different ones.
 func (in *request) instructed(messages []text.Message) []text.Message {
 	if in.Instructions == nil || *in.Instructions == "" {
 		return messages

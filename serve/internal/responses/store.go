@@ -31,7 +31,7 @@ func newStore(most int64) *store {
 	return &store{most: most, byUse: list.New(), byID: map[string]*list.Element{}}
 }
 
-// overhead is what a message takes beside its texts, or a call, with room to spare.
+// overhead is at least the memory of a message, or of a call, without its texts.
 const overhead = 256
 
 // size returns the bytes that a response takes at most: texts that it shares with an earlier one count for both.
@@ -46,7 +46,7 @@ func (k *kept) size() int64 {
 	return int64(n)
 }
 
-// put keeps a response, unless it alone takes more than there is room for.
+// put keeps a response, unless it takes more than the whole store.
 func (s *store) put(k *kept) {
 	k.bytes = k.size()
 	if k.bytes > s.most {

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// EmbedRequest is texts of which vectors are asked for.
+// EmbedRequest asks for the vectors of texts.
 type EmbedRequest struct {
 	Inputs wire.Inputs `json:"inputs"`
 	Model  string      `json:"model"`
@@ -87,7 +87,7 @@ func (p protocol) embedSparse(c *wire.Call) error {
 	return answerEach(c, p.engine.EmbedSparse, appendSparse)
 }
 
-// eachRequest is texts of each of which something is asked for.
+// eachRequest asks for a result for each of several texts.
 type eachRequest struct {
 	Inputs wire.Inputs `json:"inputs"`
 	engine.Asked
@@ -139,7 +139,7 @@ func appendSparse(dst []byte, v text.SparseVector) (_ []byte, err error) {
 	return append(dst, ']'), nil
 }
 
-// SimilarityRequest is a text, and others of which is asked how alike they are to it.
+// SimilarityRequest asks for the similarity of a text to each of several texts.
 type SimilarityRequest struct {
 	Inputs struct {
 		Source    string   `json:"source_sentence"`

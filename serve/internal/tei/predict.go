@@ -54,7 +54,7 @@ func (s *sequences) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// predictRequest is texts, or pairs, of which labels are asked for.
+// predictRequest asks for the labels of texts or pairs.
 type predictRequest struct {
 	Inputs sequences `json:"inputs"`
 	Raw    bool      `json:"raw_scores"`

@@ -21,7 +21,7 @@ type token struct {
 	Stop    *int   `json:"stop"`
 }
 
-// tokenizeRequest is texts of which tokens are asked for.
+// tokenizeRequest asks for the tokens of texts.
 type tokenizeRequest struct {
 	Inputs  wire.Inputs `json:"inputs"`
 	Special *bool       `json:"add_special_tokens"`
@@ -87,7 +87,7 @@ func tokens(t *tokenizer.Tokenizer, prompt string, in text.Input, o tokenizer.Op
 	return out, nil
 }
 
-// decodeRequest is tokens of which texts are asked for.
+// decodeRequest asks for the texts of tokens.
 type decodeRequest struct {
 	IDs   wire.Inputs `json:"ids"`
 	Skip  *bool       `json:"skip_special_tokens"`

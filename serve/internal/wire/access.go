@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Keys are those of which a request needs one. What is compared are their hashes, all of them, each in constant time.
+// Keys are the keys of the server; a request needs one of them. The hashes of all keys are compared, each in constant time.
 type Keys struct{ hashes [][sha256.Size]byte }
 
 var errNoKeys = errors.New("no API keys")

@@ -1,4 +1,4 @@
-// Bodies of which every field counts.
+// Bodies of requests, where an unknown field is an error.
 
 package wire
 
@@ -74,7 +74,7 @@ func Peek(data []byte, into any) error {
 	return nil
 }
 
-// others accounts for the fields that a struct lacks.
+// others checks the fields that a struct does not have.
 func (c *Call) others(data []byte, into any) error {
 	known := Neutral{}
 	if n, ok := into.(neutral); ok {
@@ -252,7 +252,7 @@ func blamed(data []byte, into any) string {
 // IsNull reports whether a field was left out or null.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// Stops is a list of strings that end a text, or one alone. Empty ones, which some clients send, are
+// Stops is a list of strings that end a text, or a single string. Empty ones, which some clients send, are
 // ignored.
 type Stops []string
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stream is an answer that comes in pieces, each of which is flushed. A reader who takes none for as long as
+// Stream is an answer in pieces. Each piece is flushed. A reader who takes none for as long as
 // Limits.WriteTimeout loses the connection.
 type Stream struct {
 	c              *Call
