@@ -21,6 +21,7 @@ var (
 	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of BenchmarkLanguageModel and BenchmarkLoad; none: one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
 	benchPrompts = flag.String("prompts", "", "the format of a second copy for prompts; none: no copy")
+	benchLayers  = flag.Int("layers", 2, "the layers of BenchmarkSpeech: 24 as published")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
 )
 
@@ -89,6 +90,32 @@ func BenchmarkLanguageModel(b *testing.B) {
 		b.ReportMetric(float64(64*b.N)/b.Elapsed().Seconds(), "tokens/s")
 		b.ReportMetric(float64(resident())/(1<<10), "MiB")
 	})
+}
+
+// BenchmarkSpeech hears 20 seconds of sound with the encoder of Parakeet 0.6B, of which it has a part of the layers, and reports seconds of sound
+// a second. Two numbers of layers tell what a layer takes, and what comes before all layers.
+func BenchmarkSpeech(b *testing.B) {
+	format, err := kernels.ParseFormat(*benchWeights)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := models.New(fmt.Appendf(nil, `{"model_type": "parakeet_encoder", "architectures": ["ParakeetEncoder"], "hidden_size": 1024, "num_hidden_layers": %d, "num_attention_heads": 8,
+		"intermediate_size": 4096, "num_mel_bins": 128, "subsampling_conv_channels": 256}`, *benchLayers), transformer.Random(1), models.Options{WeightFormat: format})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const seconds = 20
+	frames := seconds * models.SampleRate / models.SpectrogramHop
+	features := make([]float32, m.Audio.Features()*frames) // [bins, frames]
+	for i := range features {
+		features[i] = float32(i*7919%1000)/500 - 1
+	}
+	hidden := make([]float32, m.Audio.Rows(frames)*m.Audio.Dim())
+	ws := models.Workspace{Threads: kernels.Threads(runtime.GOMAXPROCS(0))}
+	for b.Loop() {
+		tftest.NoError(b, m.Audio.EncodeAudio(&ws, hidden, features, 1, frames))
+	}
+	b.ReportMetric(float64(seconds*b.N)/b.Elapsed().Seconds(), "s/s")
 }
 
 // BenchmarkLoad opens a model, and says how much memory was resident at most, in MiB: with
