@@ -185,8 +185,8 @@ func TestRowsInCalls(t *testing.T) {
 func TestGrow(t *testing.T) {
 	for _, f := range formats {
 		p := NewPages(f, 2, 4, 16)
-		p.Grow(1)
 		p.Grow(slabPages)
+		p.Grow(1)
 		if p.Len() != slabPages {
 			t.Errorf("%v: %d pages, want %d", f, p.Len(), slabPages)
 		}

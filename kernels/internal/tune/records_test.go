@@ -73,8 +73,8 @@ func TestAliases(t *testing.T) {
 	t.Cleanup(func() { Used = kept })
 	for _, record := range []Record{Zen4, neoverseN1} {
 		Used = record
-		for _, ld := range []int{1, 3, 8, 15, 16, 17, 24, 48, 100, 250, 512, 1000, 1016, 1024, 1032, 1040, 2048, 3000, 4096, 4104} {
-			for _, rows := range []int{1, 2, 5, 8, 9, 14, 64, 70} {
+		for _, ld := range []int{0, 1, 3, 8, 15, 16, 17, 24, 48, 100, 250, 512, 1000, 1016, 1024, 1032, 1040, 1536, 2048, 3000, 4096, 4104} {
+			for _, rows := range []int{1, 2, 5, 8, 9, 14, 16, 64, 70} {
 				lines := map[int]bool{}
 				for i := range rows {
 					lines[i*ld*element/line] = true
