@@ -63,6 +63,14 @@ var convertKernels = []Kernel{
 		Close: Closeness{Exact: true},
 		Body:  kernel.WidenInt8,
 	},
+	{
+		File: "convert", Source: "convert.go", Name: "widenInt8Panel",
+		Doc: []string{"computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.", widenAhead},
+		Params: []Param{out("dst", "rows", "nr", ""), in("x", "rows", "nr", "").of(Int8), in("scale", "1", "nr", ""),
+			each("rows", 0, "0", "1", "3", "4", "7", "8"), turn("nr", 1, "nr"), hint("ahead", "0", "64", "rows")},
+		Close: Closeness{Exact: true},
+		Body:  kernel.WidenInt8Panel,
+	},
 }
 
 // signKernels are for vectors by their signs.

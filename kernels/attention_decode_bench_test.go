@@ -27,7 +27,7 @@ func BenchmarkAttentionStreams(b *testing.B) {
 			var pages [][2]*Pages
 			row := randomSlice(r, kv*dim)
 			for range layers {
-				of := [2]*Pages{NewPages(f, kv, rows, dim), NewPages(f, kv, rows, dim)}
+				of := [2]*Pages{NewKeyPages(f, kv, rows, dim), NewPages(f, kv, rows, dim)}
 				for _, x := range of {
 					x.Grow(len(numbers))
 					for i := range len(numbers) * rows {

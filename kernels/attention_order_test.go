@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
@@ -24,6 +25,7 @@ type attentionSetup struct {
 	bias, alibi, sinks bool
 	keep               bool
 	pages              bool
+	rows               int // of a page, or 0
 	format             Format
 }
 
@@ -35,6 +37,8 @@ var attentionSetups = []attentionSetup{
 	{name: "few", lenQ: 1, lenK: 200, dim: 64, kvHeads: 1},
 	{name: "few of few", lenQ: 3, lenK: 9, dim: 20, lengths: 7},
 	{name: "few tails", lenQ: 7, lenK: 131, dim: 33},
+	{name: "short causal", lenQ: 11, lenK: 11, dim: 20, causal: true},
+	{name: "few of pages", lenQ: 3, lenK: 70, dim: 33, pages: true, format: FormatF16},
 	{name: "causal", lenQ: 70, lenK: 300, dim: 64, causal: true, kvHeads: 1},
 	{name: "window", lenQ: 75, lenK: 290, dim: 16, causal: true, window: 37, alibi: true, bias: true},
 	{name: "whole", lenQ: 65, lenK: 530, dim: 32, lengths: 519, bias: true},
@@ -45,6 +49,8 @@ var attentionSetups = []attentionSetup{
 	{name: "pages", lenQ: 30, lenK: 1100, dim: 32, causal: true, pages: true, kvHeads: 1},
 	{name: "pages float16", lenQ: 6, lenK: 1150, dim: 32, causal: true, pages: true, format: FormatF16, kvHeads: 1},
 	{name: "pages bfloat16", lenQ: 1, lenK: 2100, dim: 20, causal: true, pages: true, format: FormatBF16, kvHeads: 1},
+	{name: "pages of few rows", lenQ: 20, lenK: 300, dim: 24, causal: true, pages: true, rows: 24, format: FormatF16},
+	{name: "pages of a window", lenQ: 9, lenK: 400, dim: 40, causal: true, window: 77, pages: true, format: FormatBF16, kvHeads: 1},
 	{name: "pages int8", lenQ: 14, lenK: 520, dim: 64, causal: true, window: 300, pages: true, format: FormatInt8},
 }
 
@@ -95,7 +101,10 @@ func (s attentionSetup) params(kind string) AttentionParams {
 
 // inPages puts keys and values into pages, in no order, and has them as they are there in K and V.
 func (s attentionSetup) inPages(p *AttentionParams) {
-	const rows = 48
+	rows := 64
+	if s.rows > 0 {
+		rows = s.rows
+	}
 	n := (s.lenK + rows - 1) / rows
 	table := make([]int32, n)
 	for i := range table {
@@ -106,19 +115,22 @@ func (s attentionSetup) inPages(p *AttentionParams) {
 			table[i] = int32(n - 1 - i)
 		}
 	}
-	fill := func(x []float32, dim int) *Pages {
-		pages := NewPages(s.format, p.KVHeads, rows, dim)
-		pages.Grow(n)
-		for j := range s.lenK {
-			row := x[j*p.KVHeads*dim:][:p.KVHeads*dim]
-			pages.Set(int(table[j/rows]), j%rows, row)
-			pages.Row(row, int(table[j/rows]), j%rows)
-		}
-		return pages
-	}
-	p.KPages, p.VPages = fill(p.K, s.dim), fill(p.V, p.ValueDim)
+	p.KPages = s.filled(p.K, NewKeyPages(s.format, p.KVHeads, rows, s.dim), table)
+	p.VPages = s.filled(p.V, NewPages(s.format, p.KVHeads, rows, p.ValueDim), table)
 	p.Sequences = []AttentionSequence{{LenQ: s.lenQ, LenK: s.lenK, Past: p.Past, Pages: table}}
 	p.LenQ, p.LenK, p.Past = 0, 0, 0
+}
+
+// filled puts keys or values into pages, and has them as they are there in x.
+func (s attentionSetup) filled(x []float32, pages *Pages, table []int32) *Pages {
+	pages.Grow(len(table))
+	width, rows := pages.Heads()*pages.Dim(), pages.Rows()
+	for j := range s.lenK {
+		row := x[j*width:][:width]
+		pages.Set(int(table[j/rows]), j%rows, row)
+		pages.Row(row, int(table[j/rows]), j%rows)
+	}
+	return pages
 }
 
 // query is what the order says of a query of a head in a call whose scores are dot products, or chains.
@@ -201,39 +213,62 @@ func TestOrderOfAttention(t *testing.T) {
 				}
 			}
 		}
-		if s.pages {
-			p.K, p.V = nil, nil
+		compare := func(t *testing.T, how string, p AttentionParams, from, to int) {
+			keys := p.LenK
+			if p.Sequences != nil {
+				keys = p.Sequences[0].LenK
+			}
+			dots := order.ScoresAreDots(to-from, keys, s.dim, s.causal || s.pages)
+			for _, i := range queries {
+				if i >= from && i < to {
+					sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[dots][i])
+				}
+			}
 		}
 		t.Run(s.name, func(t *testing.T) {
 			eachISA(t, func(t *testing.T) {
-				compare := func(how string, p AttentionParams, from, to int) {
-					keys := p.LenK
-					if p.Sequences != nil {
-						keys = p.Sequences[0].LenK
+				s.eachPlace(func(place string, p AttentionParams) {
+					for _, threads := range []Threads{1, 3} {
+						clear(p.Dst)
+						threads.Attention(p)
+						compare(t, fmt.Sprintf("all, %s, %d threads", place, threads), p, 0, s.lenQ)
 					}
 					for _, i := range queries {
-						if i >= from && i < to {
-							sameBits(t, fmt.Sprintf("query %d of %s", i, how), p.Dst[(i-from)*p.DstStrides.Row:], want[order.ScoresAreDots(to-from, keys, s.dim)][i])
+						for _, n := range []int{1, 2, 7, 14} {
+							if i+n <= s.lenQ {
+								part := s.some(p, i, i+n)
+								Attention(part)
+								compare(t, fmt.Sprintf("%d, %s", n, place), part, i, i+n)
+							}
 						}
 					}
-				}
-				for _, threads := range []Threads{1, 3} {
-					clear(p.Dst)
-					threads.Attention(p)
-					compare(fmt.Sprintf("all, %d threads", threads), p, 0, s.lenQ)
-				}
-				for _, i := range queries {
-					for _, n := range []int{1, 2, 7, 14} {
-						if i+n <= s.lenQ {
-							part := s.some(p, i, i+n)
-							Attention(part)
-							compare(fmt.Sprintf("%d", n), part, i, i+n)
-						}
-					}
-				}
+				})
 			})
 		})
 	}
+}
+
+// eachPlace runs f with keys and values in place, or in pages of panels or rows.
+func (s attentionSetup) eachPlace(f func(place string, p AttentionParams)) {
+	p := s.params("plain")
+	if !s.pages {
+		f("in place", p)
+		return
+	}
+	k, v := p.K, p.V
+	p.K, p.V = nil, nil
+	f("pages", p)
+	if testenv.Emulated() {
+		return
+	}
+	p.KPages = s.filled(drawn("plain", 2, len(k)), NewPages(s.format, p.KVHeads, p.KPages.Rows(), s.dim), p.Sequences[0].Pages)
+	f("pages of rows", p)
+	if !s.causal {
+		return
+	}
+	p.KPages, p.VPages, p.K, p.V = nil, nil, k, v
+	p.LenQ, p.LenK, p.Past, p.Sequences = s.lenQ, s.lenK, s.lenK-s.lenQ, nil
+	f("in place", p)
 }
 
 // sameBits compares the elements of want.

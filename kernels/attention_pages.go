@@ -22,7 +22,19 @@ type Pages struct{ pages *kv.Pages }
 
 // NewPages returns an empty set of pages. Each page will have rows rows of dim elements for each head.
 func NewPages(f Format, heads, rows, dim int) *Pages {
-	const fn = "NewPages"
+	checkNewPages("NewPages", f, heads, rows, dim)
+	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
+}
+
+// NewKeyPages is NewPages for the keys of Attention. It stores them as the columns of a product, which Attention multiplies as they lie
+// there, if rows is a multiple of 32 and dim is at most 4096. Results have the same bits with NewPages, but take longer.
+func NewKeyPages(f Format, heads, rows, dim int) *Pages {
+	checkNewPages("NewKeyPages", f, heads, rows, dim)
+	return &Pages{kv.NewKeys(weights.Format(f), heads, rows, dim)}
+}
+
+// checkNewPages checks the arguments of a function that returns pages.
+func checkNewPages(fn string, f Format, heads, rows, dim int) {
 	mem.CheckSize(fn, "heads", heads)
 	mem.CheckSize(fn, "dim", dim)
 	if rows < 1 {
@@ -34,7 +46,6 @@ func NewPages(f Format, heads, rows, dim int) *Pages {
 		mem.PanicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
 	}
 	mem.MulLen(fn, mem.MulLen(fn, heads, rows), dim)
-	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
 }
 
 // Format returns the elements' format.

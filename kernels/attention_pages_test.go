@@ -30,7 +30,7 @@ func inPagesOf(r *rand.Rand, f Format, rows, batch, heads, lenK, dim int, x []fl
 			p.tables[b], ids = append(p.tables[b], int32(ids[0])), ids[1:]
 		}
 	}
-	return p.fill(NewPages(f, heads, rows, dim), x, s)
+	return p.fill(NewKeyPages(f, heads, rows, dim), x, s)
 }
 
 // alike returns a tensor of values in pages with the same tables.
@@ -127,7 +127,7 @@ func TestAttentionOfManySequences(t *testing.T) {
 		for name, mask := range masks {
 			for _, f := range []Format{FormatF32, FormatF16, FormatInt8} {
 				p := AttentionParams{Batch: len(lengths), Heads: heads, KVHeads: kvHeads, HeadDim: dim, Mask: mask,
-					KPages: NewPages(f, kvHeads, rows, dim), VPages: NewPages(f, kvHeads, rows, dim)}
+					KPages: NewKeyPages(f, kvHeads, rows, dim), VPages: NewPages(f, kvHeads, rows, dim)}
 				for _, l := range lengths {
 					s := AttentionSequence{LenQ: l[0], LenK: l[1], Past: l[1] - l[0], Query: len(p.Q) / (heads * dim)}
 					for range (l[1] + rows - 1) / rows {
@@ -235,6 +235,8 @@ func pagesAPI(data func(n int) []float32) []call {
 	row := []badArg{{"row", -1, "want one of 4 rows"}, {"row", 4, "want one of 4 rows"}, {"row", huge, "want one of 4 rows"}}
 	return []call{
 		{fn: NewPages, name: "NewPages", args: []any{FormatInt8, 3, 4, 8}, params: "f heads rows dim",
+			bad: cat(sized("heads", "dim"), []badArg{{"rows", 0, "want at least 1"}, {"f", FormatQ8_0, "want FormatF32"}, {"heads", huge, "overflows"}, {"dim", huge, "overflows"}})},
+		{fn: NewKeyPages, name: "NewKeyPages", args: []any{FormatInt8, 3, 4, 8}, params: "f heads rows dim",
 			bad: cat(sized("heads", "dim"), []badArg{{"rows", 0, "want at least 1"}, {"f", FormatQ8_0, "want FormatF32"}, {"heads", huge, "overflows"}, {"dim", huge, "overflows"}})},
 		{fn: pages.Grow, name: "Pages.Grow", args: []any{3}, params: "n", bad: cat(sized("n"), []badArg{{"n", huge, "overflows"}})},
 		{fn: pages.Set, name: "Pages.Set", args: []any{1, 2, data(16)}, params: "page row x", bad: cat(page("page"), row, lengths(16, "x"))},

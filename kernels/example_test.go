@@ -255,7 +255,7 @@ func ExampleAttention() {
 // Decoding with keys and values in pages, which a sequence has wherever they are: the new token attends to three rows.
 func ExampleNewPages() {
 	const heads, rows, dim = 1, 2, 4
-	keys, values := kernels.NewPages(kernels.FormatF16, heads, rows, dim), kernels.NewPages(kernels.FormatF16, heads, rows, dim)
+	keys, values := kernels.NewKeyPages(kernels.FormatF16, heads, rows, dim), kernels.NewPages(kernels.FormatF16, heads, rows, dim)
 	keys.Grow(8)
 	values.Grow(8)
 	pages := []int32{5, 2} // row j is row j%2 of page pages[j/2]

@@ -298,7 +298,7 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 		}
 	}
 	if in.Scores != nil && weights > 0 {
-		scaledScores(ws.Threads, in.Scores[captured:captured+weights], &call, a.Scale)
+		scaledScores(ws, in.Scores[captured:captured+weights], &call, a.Scale)
 	}
 	if a.SoftCap > 0 {
 		attendCapped(ws, call, a.SoftCap, in.Mask.ofPositions())

@@ -176,7 +176,9 @@ func (p *Pages) store(layer int, of stored, heads, headDim int) (pageStore, erro
 		format = kernels.FormatF32
 	}
 	if s.keys == nil {
-		s.keys = kernels.NewPages(format, heads, p.Rows, headDim)
+		if s.keys = kernels.NewPages(format, heads, p.Rows, headDim); of != storedInputs {
+			s.keys = kernels.NewKeyPages(format, heads, p.Rows, headDim)
+		}
 		g.bytes += int64(s.keys.Bytes())
 		if of != storedInputs {
 			s.values = kernels.NewPages(format, heads, p.Rows, headDim)

@@ -49,6 +49,26 @@ func WidenInt8(m vec.Machine) {
 	})
 }
 
+// WidenInt8Panel widens a panel of integers and multiplies each column with its scale.
+func WidenInt8Panel(m vec.Machine) {
+	dst, x, scales, rows := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("scale"), m.IntParam("rows")
+	fetch, nr, width := fetcher(m, x), m.Tier().Gemm.NR, m.Width()
+	var scale []vec.V
+	for j := 0; j < nr; j += width {
+		scale = append(scale, m.Load(scales, 4*j))
+	}
+	for _, some := range []int{4, 1} {
+		m.Loop(rows, some, func() {
+			for i := range some * len(scale) {
+				m.Store(dst, 4*i*width, m.Mul(scale[i%len(scale)], m.LoadInt8(x, i*width)))
+			}
+			fetch(some * nr)
+			m.Bump(dst, 4*some*nr)
+			m.Bump(x, some*nr)
+		})
+	}
+}
+
 // widen returns the kernel func(dst []float32, x []uint16, ahead int). What is left after whole vectors is taken one by one:
 // AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {

@@ -4,8 +4,8 @@
 //   - plan.go cuts a call into pieces and chooses how to compute each.
 //   - run.go hands the pieces to threads, and splits.go merges pieces that share a row of the result.
 //   - unit.go is one piece at work, and keys.go finds its keys and values.
-//   - tiles.go, weights.go and short.go are the ways to compute a piece. They use products.go, relative.go, mask.go,
-//     and, for products of integers, integers.go.
+//   - tiles.go, weights.go and short.go are the ways to compute a piece. They use panels.go for scores, products.go for values,
+//     relative.go, mask.go and, for products of integers, integers.go.
 //   - fetch.go and queue.go prefetch the memory that is used next.
 package attend
 

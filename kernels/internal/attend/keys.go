@@ -47,7 +47,7 @@ func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, th
 		return
 	}
 	k.ld, k.first = p.Dim, j
-	onePage := p.Format == weights.F32 && j/p.Rows == (j+n-1)/p.Rows
+	onePage := p.InPlace() && j/p.Rows == (j+n-1)/p.Rows
 	if k.apart = !together && !onePage; k.apart {
 		k.isa, k.buf, k.then = isa, buf, then
 		return
@@ -73,12 +73,47 @@ func (k *keyRows) widen(isa simd.ISA, dst []float32, j, some, n int, then uintpt
 	k.pages.Widen(isa, dst, int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows, some, then)
 }
 
-// address is where row j begins in narrow pages, else 0.
+// address is where row j begins in narrow pages, or the panel that has it, else 0.
 func (k *keyRows) address(j int) uintptr {
 	if k.pages == nil || k.pages.Format == weights.F32 {
 		return 0
 	}
 	return k.pages.Address(int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows)
+}
+
+// loadPanels makes the rows [j, j+n), whole panels, float32. The next ones are fetched meanwhile, and with the last ones what is at then.
+func (k *keyRows) loadPanels(isa simd.ISA, dst []float32, j, n int, then uintptr) {
+	p := k.pages
+	for at := 0; at < n; {
+		next, some := then, min(n-at, p.Rows-(j+at)%p.Rows)
+		if at+some < n {
+			next = k.address(j + at + some)
+		}
+		p.WidenPanels(isa, dst[at*p.Dim:], int(k.table[(j+at)/p.Rows]), k.head, (j+at)%p.Rows, some, next)
+		at += some
+	}
+}
+
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// panelPiece returns panels of a page with the rows from row j on as float32, the column of row j in the first of them, and the number of
+// rows: at most n, and at most limit if they are widened.
+func (k *keyRows) panelPiece(isa simd.ISA, buf *[]float32, j, n, limit int, then uintptr) (panels []float32, column, some int) {
+	p := k.pages
+	row := j % p.Rows
+	column = row % p.Panel
+	some = min(n, p.Rows-row)
+	if p.Format == weights.F32 {
+		return p.Wide(int(k.table[j/p.Rows]), k.head, row-column), column, some
+	}
+	some = min(some, limit-column)
+	rows := roundUp(column+some, p.Panel)
+	*buf = mem.Grow(*buf, rows*p.Dim)
+	if some < n {
+		then = k.address(j + some)
+	}
+	p.WidenPanels(isa, *buf, int(k.table[j/p.Rows]), k.head, row-column, rows, then)
+	return *buf, column, some
 }
 
 // from returns the rows from row j on, of those that are one piece.
@@ -93,7 +128,7 @@ func (k *keyRows) piece(j, n int) ([]float32, int) {
 	p := k.pages
 	row := j % p.Rows
 	some := min(n, p.Rows-row)
-	if p.Format == weights.F32 {
+	if p.InPlace() {
 		return p.Wide(int(k.table[j/p.Rows]), k.head, row), some
 	}
 	some = min(some, max(1, pieceElements/max(p.Dim, 1)))

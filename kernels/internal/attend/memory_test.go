@@ -19,7 +19,7 @@ func scratchBytes(p Params) int {
 	for i := range c.groups[0].units * c.groups[0].splits {
 		c.piece(w, &c.groups[0], i, 1)
 	}
-	floats := cap(c.partial) + cap(w.scores) + cap(w.keys) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
+	floats := cap(c.partial) + cap(w.scores) + cap(w.keys) + cap(w.panel) + cap(w.few) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
 		cap(w.relative[0]) + cap(w.relative[1])
 	return 4*floats + 8*(cap(w.lo)+cap(w.hi)) + cap(w.fresh)
 }

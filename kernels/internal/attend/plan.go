@@ -80,7 +80,7 @@ func (c *Call) plan() {
 // add plans a group of sequences.
 func (c *Call) add(g group, sequences int) {
 	c.planUnits(&g, sequences)
-	g.dots = order.ScoresAreDots(g.lenQ, g.lenK, c.P.HeadDim)
+	g.dots = order.ScoresAreDots(g.lenQ, g.lenK, c.P.HeadDim, c.inPieces())
 	g.way = c.chooseStrategy(&g)
 	c.planSplits(&g)
 	g.ints = c.byIntegers(&g)
@@ -90,6 +90,12 @@ func (c *Call) add(g group, sequences int) {
 	g.part = c.parts
 	c.parts = g.partsEnd()
 	c.groups = append(c.groups, g)
+}
+
+// inPieces reports whether the queries of a sequence may be those of several calls: they may under a causal mask, and with pages, which
+// keep the keys for the next call.
+func (c *Call) inPieces() bool {
+	return c.P.KPages != nil || slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.Kind == mask.Window && t.After <= 0 })
 }
 
 // byIntegers reports whether the units of a group are computed with integers. The answer is the same on every tier: heads with few

@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The two products of attention, of queries with keys and of weights with values, for
-// a tile of keys.
+// The operands of a tile of keys, and the product of weights with values. That of queries with keys is in panels.go.
 
 // crowded reports whether rows of dim elements, ld apart, are better copied. They are for
 // many queries, if the rows share a set of the cache: in a fused projection of 1024
@@ -50,71 +49,6 @@ func (u *unit) spread() {
 	for h := range fold {
 		o := p.Dst[u.c.row(p.DstStrides, u.seq, u.head+h, u.query):]
 		simd.CopyRows(u.c.isa, o, u.o[h*p.ValueDim:], u.rows/fold, p.ValueDim, p.DstStrides.Row, fold*p.ValueDim)
-	}
-}
-
-// packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and reports whether it did: scores that are dot
-// products take them in place.
-func (u *unit) packKeys(j, n int) bool {
-	c, p, w := u.c, &u.c.P, u.w
-	packs := !u.g.dots
-	u.k.load(c.isa, &w.wideKeys, j, n, packs || p.Relative != nil, u.v.address(j))
-	if !packs {
-		return false
-	}
-	w.keys = mem.Grow(w.keys, (u.g.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
-	at := 0
-	if simd.KernelAttnKeys.InAssembly(c.isa) && p.HeadDim%16 == 0 {
-		at = n / c.nr * c.nr
-		simd.AttnKeys(c.isa, w.keys[:at*p.HeadDim], u.k.from(j), at, p.HeadDim, u.k.ld, c.nr)
-	}
-	for ; at < n; at += c.nr {
-		pack.Transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
-	}
-	return true
-}
-
-// scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
-// element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
-// packKeys returned, for n keys or more.
-func (u *unit) scores(s []float32, lds, ra, rb, j, n int, packed bool) {
-	c, p, w := u.c, &u.c.P, u.w
-	q := u.q[ra*u.ldq:]
-	if packed {
-		u.panels(rb-ra, n, p.HeadDim, p.Scale, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
-	}
-	for at := 0; at < n && !packed; {
-		keys, some := u.k.piece(j+at, n-at)
-		some = min(some, perCall(rb-ra, p.HeadDim))
-		w.inPlace(c, true, rb-ra, some, q, u.ldq, keys, u.k.ld, s[at:], lds)
-		at += some
-	}
-	if p.Relative != nil {
-		u.addRelative(s, lds, ra, rb, j, n)
-	}
-	u.mask(s, lds, ra, rb, j, n)
-}
-
-// fetchedKeys is how many keys ahead of a single query keys are fetched.
-const fetchedKeys = 8
-
-// inPlace computes scores, as dot products or chains: s[i*lds+j] is that of row i of a and row j of b, queries and keys or the
-// other way round.
-func (w *scratch) inPlace(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
-	dim, scale := c.P.HeadDim, c.P.Scale
-	switch {
-	case dots && rows == 1:
-		simd.GemvDot(c.isa, scale, s[:n], a[:dim], b, ldb, fetchedKeys*ldb)
-		return
-	case dots:
-		gemmDot(c.isa, rows, n, dim, scale, a, lda, b, ldb, s, lds)
-		return
-	}
-	w.panel = mem.Grow(w.panel, c.nr*dim)
-	for at := 0; at < n; at += c.nr {
-		some := min(c.nr, n-at)
-		pack.Transpose(c.isa, w.panel, b[at*ldb:], some, dim, c.nr, ldb)
-		simd.Panel(c.isa, rows, some, dim, scale, a, lda, w.panel, c.nr, 0, s[at:], lds)
 	}
 }
 

@@ -61,11 +61,11 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	keys, values, ldk := k.from(sees.lo), v.from(sees.lo), k.ld
 	scores, ldq := w.scores[:headElements], p.QStrides.Row
 	if g.way == attendShort { // a product is the same the other way round
-		w.inPlace(c, g.dots, sees.n, g.lenQ, keys, ldk, q, ldq, scores, simd.ShortQueries)
+		w.headScores(c, g.dots, sees.n, g.lenQ, keys, ldk, q, ldq, scores, simd.ShortQueries)
 		simd.AttnShort(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 		return
 	}
-	w.inPlace(c, g.dots, g.lenQ, sees.n, q, ldq, keys, ldk, scores, simd.FewRow)
+	w.headScores(c, g.dots, g.lenQ, sees.n, q, ldq, keys, ldk, scores, simd.FewRow)
 	simd.AttnFew(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 }
 

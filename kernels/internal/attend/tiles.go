@@ -56,7 +56,7 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 		w.fresh[r] = true
 	}
 	for j, last := lo, false; !last; j = u.after(j) {
-		n, prepared, packed := min(u.after(j), hi)-j, false, false
+		n, prepared := min(u.after(j), hi)-j, false
 		last = j+n == hi
 		for from, to := 0, 0; from < u.rows; from = to {
 			to = u.stripEnd(from)
@@ -67,9 +67,10 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 			}
 			if ra < rb {
 				if !prepared { // nothing is prepared of a tile that no row sees
-					prepared, packed = true, u.prepare(j, n)
+					u.prepare(j, n)
+					prepared = true
 				}
-				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
+				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), w.fresh[from])
 				w.fresh[from] = false
 			}
 			if last && only {
@@ -79,20 +80,19 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 	}
 }
 
-// prepare packs the keys and the values [j, j+n), and returns what packKeys does.
-func (u *unit) prepare(j, n int) (packed bool) {
+// prepare makes the keys and the values [j, j+n) ready for products.
+func (u *unit) prepare(j, n int) {
 	if u.g.ints {
 		u.packIntegers(j, n)
-		return true
+		return
 	}
-	packed = u.packKeys(j, n)
+	u.packKeys(j, n)
 	u.packValues(j, n)
-	return packed
 }
 
 // strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these
 // are the first. The scores begin at a multiple of the lanes in which the weights are summed up, with what is hidden.
-func (u *unit) strip(ra, rb, j, n int, packed, first bool) {
+func (u *unit) strip(ra, rb, j, n int, first bool) {
 	c, w, lds := u.c, u.w, u.g.tile
 	hidden := j % u.g.tile % order.DotLanes
 	s := w.scores[hidden:]
@@ -105,7 +105,7 @@ func (u *unit) strip(ra, rb, j, n int, packed, first bool) {
 		u.integerScores(s, lds, ra, rb, j, n)
 	} else {
 		u.fetchAhead(ra, rb, j, false)
-		u.scores(s, lds, ra, rb, j, n, packed)
+		u.scores(s, lds, ra, rb, j, n)
 	}
 	simd.AttnSoftmax(c.isa, w.scores, rb-ra, hidden+n, lds, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)

@@ -23,7 +23,9 @@ type scratch struct {
 	chains               []float32 // the products of a strip with values
 	keys                 []float32 // the tile's keys: panels of NR, transposed
 	values               []float32 // the tile's values, if they are copied: panels of NR
-	panel                []float32 // NR relative embeddings, transposed
+	panel                []float32 // panels of some relative embeddings, or keys, transposed
+	line                 []float32 // the products of a query with some panels
+	few                  []float32 // less than a block of keys, to be transposed
 	wideKeys, wideValues []float32 // the tile's, if they are narrow
 	relative             [2][]float32
 	ramp                 []float32 // the bias of ALiBi
@@ -75,6 +77,7 @@ type unit struct {
 	q, o     []float32 // row r at r*ldq, r*ldo
 	ldq, ldo int
 	k, v     keyRows   // of the key head
+	keys     keyTile   // the keys at hand
 	weights  []float32 // rows LenK apart, or nil
 	tile     valueTile // the values at hand
 	lo, hi   int       // the hull of the rows' intervals
@@ -260,6 +263,12 @@ func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 	for i := range o {
 		o[i] *= weight
 	}
+}
+
+// keyTile is a tile of keys as panels, all of which are there; without data they are made piece by piece.
+type keyTile struct {
+	data  []float32
+	first int // the key of the first column
 }
 
 // valueTile is the values of some keys, ready for products.

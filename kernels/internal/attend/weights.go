@@ -22,7 +22,8 @@ func (u *unit) withWeights() {
 	}
 	for j := u.lo; j < u.hi; j = u.after(j) {
 		n := min(u.after(j), u.hi) - j
-		u.scores(u.weights[j:], u.g.lenK, 0, u.rows, j, n, u.packKeys(j, n))
+		u.packKeys(j, n)
+		u.scores(u.weights[j:], u.g.lenK, 0, u.rows, j, n)
 	}
 	u.softmaxWeights()
 	beta := float32(0)

@@ -7,23 +7,36 @@ import (
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head after the other.
+// Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head after the other. Panel neighbouring rows
+// of a head, which divide Rows, are stored as a panel: their first elements, then their second ones, and so on. Rows are contiguous
+// where Panel is 1.
 type Pages struct {
-	Format           weights.Format
-	Heads, Rows, Dim int
-	slabs            atomic.Pointer[[]rows] // slabPages pages each; Grow replaces the list, so that readers need no lock
+	Format                  weights.Format
+	Heads, Rows, Dim, Panel int
+	slabs                   atomic.Pointer[[]rows] // slabPages pages each; Grow replaces the list, so that readers need no lock
 }
 
 // slabPages is how many pages are allocated at a time.
 const slabPages = 8
 
-// NewPages returns an empty set of pages.
+// NewPages returns an empty set of pages of contiguous rows.
 func NewPages(f weights.Format, heads, rows, dim int) *Pages {
-	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim}
+	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim, Panel: 1}
+}
+
+// NewKeys returns an empty set of pages of keys. They are stored in the panels that the tier multiplies, unless these do not divide a page,
+// or heads are so wide that scores are dot products.
+func NewKeys(f weights.Format, heads, rows, dim int) *Pages {
+	p := NewPages(f, heads, rows, dim)
+	if _, nr := simd.GemmTile(simd.Active()); rows%nr == 0 && !order.WideHead(dim) {
+		p.Panel = nr
+	}
+	return p
 }
 
 // Len returns the number of pages.
@@ -44,7 +57,7 @@ func (p *Pages) Grow(n int) {
 		slabs = slices.Clone(*s)
 	}
 	for len(slabs)*slabPages < n {
-		slabs = append(slabs, newRows(p.Format, slabPages*p.Heads*p.Rows, p.Dim))
+		slabs = append(slabs, newRows(p.Format, slabPages*p.Heads*p.Rows, p.Dim, p.Panel))
 	}
 	p.slabs.Store(&slabs)
 }
@@ -83,7 +96,10 @@ func (p *Pages) Copy(to, from, n int) {
 	}
 }
 
-// Wide returns the rows of a head in place, from the given row to the end of the page. It is nil unless the format is float32.
+// InPlace reports whether rows are contiguous as float32.
+func (p *Pages) InPlace() bool { return p.Format == weights.F32 && p.Panel == 1 }
+
+// Wide returns what a page has of a head from the given row on, the first of a panel. It is nil unless the format is float32.
 func (p *Pages) Wide(page, head, row int) []float32 {
 	slab, i := p.at(page, head, row)
 	if slab.wide == nil {
@@ -92,9 +108,30 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 	return slab.wide[i*p.Dim : (i-row+p.Rows)*p.Dim]
 }
 
+// Halves is Wide for 16 bits: it is nil for other formats.
+func (p *Pages) Halves(page, head, row int) []uint16 {
+	slab, i := p.at(page, head, row)
+	if slab.halves == nil {
+		return nil
+	}
+	return slab.halves[i*p.Dim : (i-row+p.Rows)*p.Dim]
+}
+
 // Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless next is 0, it also fetches
 // as many bytes from address next into the second-level cache.
 func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
+	if p.Panel == 1 {
+		p.WidenPanels(isa, dst, page, head, row, n, next)
+		return
+	}
+	slab, i := p.at(page, head, row)
+	for r := range n {
+		slab.gather(dst[r*p.Dim:][:p.Dim], i+r)
+	}
+}
+
+// WidenPanels is Widen for whole panels of n rows in all, which stay panels.
+func (p *Pages) WidenPanels(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	ahead := 0
 	if next != 0 {
@@ -103,25 +140,25 @@ func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next 
 	slab.widen(isa, dst[:n*p.Dim], i, n, ahead)
 }
 
-// Address returns the address of a row of a head. It is 0 in float32, which needs no widening.
+// Address returns the address of a row of a head, or of the panel that has it. It is 0 in float32, which needs no widening.
 func (p *Pages) Address(page, head, row int) uintptr {
 	slab, i := p.at(page, head, row)
-	return slab.address(i)
+	return slab.address(i / p.Panel * p.Panel)
 }
 
-// rows are rows of dim elements. One of wide, halves and bytes holds them, depending on the format.
+// rows are rows of dim elements, in panels. One of wide, halves and bytes holds them, depending on the format.
 type rows struct {
-	format weights.Format
-	dim    int
-	wide   []float32
-	halves []uint16
-	bytes  []int8
-	scales []float32 // one per row of bytes
+	format     weights.Format
+	dim, panel int
+	wide       []float32
+	halves     []uint16
+	bytes      []int8
+	scales     []float32 // one per row of bytes
 }
 
-// newRows returns n rows of zeros.
-func newRows(f weights.Format, n, dim int) rows {
-	r := rows{format: f, dim: dim}
+// newRows returns n rows of zeros, a multiple of panel.
+func newRows(f weights.Format, n, dim, panel int) rows {
+	r := rows{format: f, dim: dim, panel: panel}
 	switch size := n * dim; f {
 	case weights.F32:
 		r.wide = make([]float32, size)
@@ -133,46 +170,80 @@ func newRows(f weights.Format, n, dim int) rows {
 	return r
 }
 
+// start is where the first element of row i is; the others follow r.panel elements apart.
+func (r *rows) start(i int) int { return i/r.panel*r.panel*r.dim + i%r.panel }
+
 // set stores x as row i.
 func (r *rows) set(i int, x []float32) {
-	at := i * r.dim
+	at := r.start(i)
 	switch {
 	case r.dim == 0:
-	case r.format == weights.F32:
+	case r.format == weights.F32 && r.panel == 1:
 		copy(r.wide[at:], x)
+	case r.format == weights.F32:
+		for p, v := range x {
+			r.wide[at+p*r.panel] = v
+		}
 	case r.format == weights.BF16:
 		for p, v := range x {
-			r.halves[at+p] = half.ToBFloat16(v)
+			r.halves[at+p*r.panel] = half.ToBFloat16(v)
 		}
 	case r.format == weights.F16:
 		for p, v := range x {
-			r.halves[at+p] = half.ToFloat16(v)
+			r.halves[at+p*r.panel] = half.ToFloat16(v)
 		}
 	default:
 		scale, inverse := simd.QuantizeBlock(x)
 		r.scales[i] = scale
 		for p, v := range x {
-			r.bytes[at+p] = int8(simd.QuantizeOne(v, inverse))
+			r.bytes[at+p*r.panel] = int8(simd.QuantizeOne(v, inverse))
 		}
 	}
 }
 
-// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to.
-func (r *rows) copy(to int, src *rows, from, n int) {
-	i, j, size := to*r.dim, from*r.dim, n*r.dim
-	switch {
-	case size == 0:
-	case r.format == weights.F32:
-		copy(r.wide[i:i+size], src.wide[j:])
-	case r.format == weights.Int8:
-		copy(r.bytes[i:i+size], src.bytes[j:])
-		copy(r.scales[to:to+n], src.scales[from:])
-	default:
-		copy(r.halves[i:i+size], src.halves[j:])
+// gather sets dst to row i as float32.
+func (r *rows) gather(dst []float32, i int) {
+	at := r.start(i)
+	for p := range dst {
+		switch q := at + p*r.panel; r.format {
+		case weights.F32:
+			dst[p] = r.wide[q]
+		case weights.BF16:
+			dst[p] = half.BFloat16(r.halves[q])
+		case weights.F16:
+			dst[p] = half.Float16(r.halves[q])
+		default:
+			dst[p] = r.scales[i] * float32(r.bytes[q])
+		}
 	}
 }
 
-// address returns the address of row i. It is 0 in float32.
+// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to: both are the first of a panel.
+func (r *rows) copy(to int, src *rows, from, n int) {
+	i, j := to*r.dim, from*r.dim
+	switch {
+	case n*r.dim == 0:
+	case r.format == weights.F32:
+		copyRows(r.wide[i:], src.wide[j:], n, r.dim, r.panel)
+	case r.format == weights.Int8:
+		copyRows(r.bytes[i:], src.bytes[j:], n, r.dim, r.panel)
+		copy(r.scales[to:to+n], src.scales[from:])
+	default:
+		copyRows(r.halves[i:], src.halves[j:], n, r.dim, r.panel)
+	}
+}
+
+// copyRows copies n rows of dim elements in panels, and leaves the other rows of the last panel as they are.
+func copyRows[T float32 | uint16 | int8](dst, src []T, n, dim, panel int) {
+	left := n % panel
+	whole := (n - left) * dim
+	copy(dst[:whole], src)
+	for p := 0; p < dim && left > 0; p++ {
+		copy(dst[whole+p*panel:][:left], src[whole+p*panel:])
+	}
+}
+
+// address returns the address of row i, the first of a panel. It is 0 in float32, which needs no widening.
 func (r *rows) address(i int) uintptr {
 	switch {
 	case len(r.halves) > 0:
@@ -183,7 +254,7 @@ func (r *rows) address(i int) uintptr {
 	return 0
 }
 
-// widen sets dst to n rows from row i on, and fetches the bytes that lie ahead bytes after them.
+// widen sets dst to n rows from row i on, in whole panels, and fetches the bytes that lie ahead bytes after them.
 func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	const most = 1 << 13 // elements of a call
 	at, size := i*r.dim, n*r.dim
@@ -193,6 +264,14 @@ func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 		return
 	case r.format == weights.F32:
 		copy(dst, r.wide[at:at+size])
+		return
+	case r.format == weights.Int8 && r.panel > 1:
+		for row := 0; row < n; row += r.panel {
+			for p := 0; p < r.dim; p += most / r.panel {
+				from, some := row*r.dim+p*r.panel, min(most/r.panel, r.dim-p)
+				simd.WidenInt8Panel(isa, dst[from:], r.bytes[at+from:], r.scales[i+row:i+row+r.panel], some, r.panel, ahead)
+			}
+		}
 		return
 	case r.format == weights.Int8:
 		some := max(1, most/r.dim)

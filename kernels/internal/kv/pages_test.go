@@ -47,8 +47,11 @@ func row(p *Pages, page, head, r int) []float32 {
 func TestPages(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, rows, dim = 3, 4, 33
-		for _, f := range formats {
+		for i, f := range slices.Concat(formats, formats) {
 			p := NewPages(f, heads, rows, dim)
+			if i >= len(formats) {
+				p.Panel = 2
+			}
 			if p.Len() != 0 {
 				t.Fatalf("%v: %d pages", f, p.Len())
 			}
@@ -76,7 +79,7 @@ func TestPages(t *testing.T) {
 					t.Fatalf("%v: row %d of head %d of page %d: %v, want %v", f, at[2], at[1], at[0], got[:3], want[:3])
 				}
 				wide := p.Wide(at[0], at[1], at[2])
-				if (wide != nil) != (f == weights.F32) || wide != nil && (len(wide) != (rows-at[2])*dim || !slices.Equal(wide[:dim], want)) {
+				if (wide != nil) != (f == weights.F32) || wide != nil && (len(wide) != (rows-at[2])*dim || p.InPlace() && !slices.Equal(wide[:dim], want)) {
 					t.Fatalf("%v: %d elements in place", f, len(wide))
 				}
 				if (p.Address(at[0], at[1], at[2]) != 0) != (f != weights.F32) {
@@ -108,6 +111,54 @@ func TestPages(t *testing.T) {
 			p.Grow(3)
 			if p.Len() != 2*slabPages {
 				t.Fatalf("%v: growing to less leaves %d pages", f, p.Len())
+			}
+		}
+	})
+}
+
+// TestKeys sets keys in panels of the tier, and reads panels as they are stored and as float32. Pages that panels do
+// not divide, and those of wide heads, have rows.
+func TestKeys(t *testing.T) {
+	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
+		const heads, rows, dim = 2, 64, 19
+		_, nr := simd.GemmTile(simd.Active())
+		for _, f := range formats {
+			p, r := NewKeys(f, heads, rows, dim), rand.New(rand.NewPCG(3, 4))
+			p.Grow(1)
+			var want [heads][rows][]float32
+			for i := range rows {
+				x := make([]float32, heads*dim)
+				for j := range x {
+					x[j] = float32(r.NormFloat64())
+				}
+				p.Set(5, i, x)
+				for h := range heads {
+					want[h][i] = stored(f, x[h*dim:][:dim])
+				}
+			}
+			if p.Panel != nr {
+				t.Fatalf("%v: panels of %d rows, want %d", f, p.Panel, nr)
+			}
+			wide := make([]float32, 2*nr*dim)
+			for h := range heads {
+				p.WidenPanels(simd.Active(), wide[:nr*dim], 5, h, rows-nr, nr, 0)
+				p.WidenPanels(simd.Active(), wide[nr*dim:], 5, h, 0, nr, p.Address(5, h, nr))
+				for i := range 2 * nr {
+					from, row := i/nr*nr*dim+i%nr, (rows-nr+i)%rows
+					for j := range dim {
+						if got := wide[from+j*nr]; got != want[h][row][j] {
+							t.Fatalf("%v: element %d of row %d is %v, want %v", f, j, row, got, want[h][row][j])
+						}
+					}
+				}
+				if halves := p.Halves(5, h, nr); (halves != nil) != (f == weights.BF16 || f == weights.F16) || halves != nil && len(halves) != (rows-nr)*dim {
+					t.Fatalf("%v: %d elements of 16 bits in place", f, len(halves))
+				}
+			}
+		}
+		for _, s := range [][2]int{{rows + 1, dim}, {rows, 1<<12 + 1}} {
+			if p := NewKeys(weights.F16, 1, s[0], s[1]); p.Panel != 1 {
+				t.Errorf("panels of %d rows in pages of %d rows of %d", p.Panel, s[0], s[1])
 			}
 		}
 	})

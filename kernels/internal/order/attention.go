@@ -32,13 +32,16 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 	return block, max(s.Stretch/block, 1) * block
 }
 
-// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], and not chains: they are for so few queries, or
-// queries and keys, that to transpose the keys does not pay, or for wide heads.
-func ScoresAreDots(queries, keys, dim int) bool {
-	return queries <= 4 || queries <= FewRows && keys <= 32 || dim > wideHead
+// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], and not chains. Heads of more than wideHead features
+// have dot products, since a chain cannot be interrupted, and theirs would take long. So do few queries, or few queries and keys, for which
+// it does not pay to transpose the keys. Queries that may come in pieces do not: their scores must not depend on the number of queries.
+func ScoresAreDots(queries, keys, dim int, pieces bool) bool {
+	return WideHead(dim) || !pieces && (queries <= 4 || queries <= FewRows && keys <= 32)
 }
 
-// wideHead is the most features of a head whose scores are chains. A chain cannot be interrupted, and of wider heads it would take long.
+// WideHead reports whether scores of heads of dim features are dot products, however many queries and keys there are.
+func WideHead(dim int) bool { return dim > wideHead }
+
 const wideHead = 1 << 12
 
 // Score returns the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.

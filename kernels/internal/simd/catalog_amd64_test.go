@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelFloat16Vec:          {float16VecAVX512, float16VecAVX2F16C, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
 	KernelWidenInt8:           {widenInt8AVX512, widenInt8AVX2, widenInt8Generic},
+	KernelWidenInt8Panel:      {widenInt8PanelAVX512, widenInt8PanelAVX2, widenInt8PanelGeneric},
 	KernelQuantizeInt8:        {quantizeInt8AVX512, quantizeInt8AVX2, quantizeInt8Generic},
 	KernelRotate128:           {rotate128AVX512, rotate128AVX2, rotate128Generic},
 	KernelRotate32:            {rotate32AVX512, rotate32AVX2, rotate32Generic},

@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelFloat16Vec:          {float16VecNEON, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecNEON, bfloat16VecGeneric},
 	KernelWidenInt8:           {widenInt8NEON, widenInt8Generic},
+	KernelWidenInt8Panel:      {widenInt8PanelNEON, widenInt8PanelGeneric},
 	KernelQuantizeInt8:        {quantizeInt8NEON, quantizeInt8Generic},
 	KernelRotate128:           {rotate128NEON, rotate128Generic},
 	KernelRotate32:            {rotate32NEON, rotate32Generic},

@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelFloat16Vec:          {float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecGeneric},
 	KernelWidenInt8:           {widenInt8Generic},
+	KernelWidenInt8Panel:      {widenInt8PanelGeneric},
 	KernelQuantizeInt8:        {quantizeInt8Generic},
 	KernelRotate128:           {rotate128Generic},
 	KernelRotate32:            {rotate32Generic},

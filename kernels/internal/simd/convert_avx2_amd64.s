@@ -209,3 +209,79 @@ end8:
 end2:
 	VZEROUPPER
 	RET
+
+// func widenInt8PanelAVX2(dst []float32, x []int8, scale []float32, rows int, nr int, ahead int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·widenInt8PanelAVX2(SB), NOSPLIT, $0-96
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+48(FP), DX
+	MOVQ    rows+72(FP), BX
+	MOVQ    ahead+88(FP), SI
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	CMPQ    BX, $+4
+	JLT     end2
+
+loop1:
+	VPMOVSXBD  (CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    Y2, (AX)
+	VPMOVSXBD  8(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMOVUPS    Y2, 32(AX)
+	VPMOVSXBD  16(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    Y2, 64(AX)
+	VPMOVSXBD  24(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMOVUPS    Y2, 96(AX)
+	VPMOVSXBD  32(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    Y2, 128(AX)
+	VPMOVSXBD  40(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMOVUPS    Y2, 160(AX)
+	VPMOVSXBD  48(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    Y2, 192(AX)
+	VPMOVSXBD  56(CX), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMOVUPS    Y2, 224(AX)
+	PREFETCHT1 (CX)(SI*1)
+	ADDQ       $+256, AX
+	ADDQ       $+64, CX
+	SUBQ       $+4, BX
+	CMPQ       BX, $+4
+	JGE        loop1
+
+end2:
+	CMPQ BX, $+1
+	JLT  end4
+
+loop3:
+	VPMOVSXBD (CX), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   Y2, (AX)
+	VPMOVSXBD 8(CX), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y1, Y2
+	VMOVUPS   Y2, 32(AX)
+	ADDQ      $+64, AX
+	ADDQ      $+16, CX
+	SUBQ      $+1, BX
+	CMPQ      BX, $+1
+	JGE       loop3
+
+end4:
+	VZEROUPPER
+	RET

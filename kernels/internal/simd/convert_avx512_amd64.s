@@ -212,3 +212,80 @@ end8:
 end2:
 	VZEROUPPER
 	RET
+
+// func widenInt8PanelAVX512(dst []float32, x []int8, scale []float32, rows int, nr int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·widenInt8PanelAVX512(SB), NOSPLIT, $0-96
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+48(FP), DX
+	MOVQ    rows+72(FP), BX
+	MOVQ    ahead+88(FP), SI
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	CMPQ    BX, $+4
+	JLT     end2
+
+loop1:
+	VPMOVSXBD  (CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z0, Z2
+	VMOVUPS    Z2, (AX)
+	VPMOVSXBD  16(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z1, Z2
+	VMOVUPS    Z2, 64(AX)
+	VPMOVSXBD  32(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z0, Z2
+	VMOVUPS    Z2, 128(AX)
+	VPMOVSXBD  48(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z1, Z2
+	VMOVUPS    Z2, 192(AX)
+	VPMOVSXBD  64(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z0, Z2
+	VMOVUPS    Z2, 256(AX)
+	VPMOVSXBD  80(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z1, Z2
+	VMOVUPS    Z2, 320(AX)
+	VPMOVSXBD  96(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z0, Z2
+	VMOVUPS    Z2, 384(AX)
+	VPMOVSXBD  112(CX), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z2, Z1, Z2
+	VMOVUPS    Z2, 448(AX)
+	PREFETCHT1 (CX)(SI*1)
+	PREFETCHT1 64(CX)(SI*1)
+	ADDQ       $+512, AX
+	ADDQ       $+128, CX
+	SUBQ       $+4, BX
+	CMPQ       BX, $+4
+	JGE        loop1
+
+end2:
+	CMPQ BX, $+1
+	JLT  end4
+
+loop3:
+	VPMOVSXBD (CX), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z0, Z2
+	VMOVUPS   Z2, (AX)
+	VPMOVSXBD 16(CX), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z1, Z2
+	VMOVUPS   Z2, 64(AX)
+	ADDQ      $+128, AX
+	ADDQ      $+32, CX
+	SUBQ      $+1, BX
+	CMPQ      BX, $+1
+	JGE       loop3
+
+end4:
+	VZEROUPPER
+	RET

@@ -24,3 +24,12 @@ func widenInt8Generic(dst []float32, x []int8, scale []float32, rows, cols, ldx,
 		}
 	}
 }
+
+func widenInt8PanelGeneric(dst []float32, x []int8, scale []float32, rows, nr, _ int) {
+	for i := range rows {
+		to := dst[i*nr:][:nr]
+		for j, v := range x[i*nr:][:nr] {
+			to[j] = scale[j] * float32(v)
+		}
+	}
+}

@@ -223,6 +223,182 @@ end8:
 end2:
 	RET
 
+// func widenInt8PanelNEON(dst []float32, x []int8, scale []float32, rows int, nr int, ahead int)
+TEXT ·widenInt8PanelNEON(SB), NOSPLIT, $0-96
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F5
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  scale_base+48(FP), R2
+	MOVD  rows+72(FP), R3
+	FMOVQ (R2), F1
+	FMOVQ 16(R2), F2
+	FMOVQ 32(R2), F3
+	FMOVQ 48(R2), F4
+	CMP   $4, R3
+	BLT   end2
+
+loop1:
+	FMOVS (R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVS 4(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	FMOVS 8(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 32(R0)
+	FMOVS 12(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	FMOVQ F0, 48(R0)
+	FMOVS 16(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 64(R0)
+	FMOVS 20(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 80(R0)
+	FMOVS 24(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 96(R0)
+	FMOVS 28(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	FMOVQ F0, 112(R0)
+	FMOVS 32(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 128(R0)
+	FMOVS 36(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 144(R0)
+	FMOVS 40(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 160(R0)
+	FMOVS 44(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	FMOVQ F0, 176(R0)
+	FMOVS 48(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, 192(R0)
+	FMOVS 52(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 208(R0)
+	FMOVS 56(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 224(R0)
+	FMOVS 60(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	FMOVQ F0, 240(R0)
+	ADD   $256, R0, R0
+	ADD   $64, R1, R1
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop1
+
+end2:
+	CMP $1, R3
+	BLT end4
+
+loop3:
+	FMOVS (R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVS 4(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	FMOVS 8(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	FMOVQ F0, 32(R0)
+	FMOVS 12(R1), F0
+	VZIP1 V0.B16, V5.B16, V0.B16
+	VZIP1 V0.H8, V5.H8, V0.H8
+	WORD  $0x4f280400 // sshr v0.4s, v0.4s, #24
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	FMOVQ F0, 48(R0)
+	ADD   $64, R0, R0
+	ADD   $16, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop3
+
+end4:
+	RET
+
 DATA constants<>+0(SB)/8, $0x0000000000000000
 DATA constants<>+8(SB)/8, $0x0000000000000000
 GLOBL constants<>(SB), RODATA|NOPTR, $16

@@ -950,6 +950,23 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 	}
 }
 
+// WidenInt8Panel runs the implementation of widenInt8Panel for the tier.
+func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr, ahead int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, nr, nr)
+		raceReadRows(x, rows, nr, nr)
+		raceRead(scale)
+	}
+	switch chosen[KernelWidenInt8Panel][isa&isaMask] {
+	case 0:
+		widenInt8PanelAVX512(dst, x, scale, rows, nr, ahead)
+	case 1:
+		widenInt8PanelAVX2(dst, x, scale, rows, nr, ahead)
+	default:
+		widenInt8PanelGeneric(dst, x, scale, rows, nr, ahead)
+	}
+}
+
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	if race.Enabled {

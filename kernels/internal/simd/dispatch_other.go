@@ -284,6 +284,11 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 	widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale, ahead)
 }
 
+// WidenInt8Panel runs the implementation of widenInt8Panel for the tier.
+func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr, ahead int) {
+	widenInt8PanelGeneric(dst, x, scale, rows, nr, ahead)
+}
+
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start)

@@ -224,6 +224,10 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelWidenInt8Panel: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelQuantizeInt8: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},

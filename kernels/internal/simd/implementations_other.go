@@ -174,6 +174,9 @@ var implementations = [numKernels][]Implementation{
 	KernelWidenInt8: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelWidenInt8Panel: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelQuantizeInt8: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},

@@ -60,6 +60,7 @@ const (
 	KernelFloat16Vec
 	KernelBFloat16Vec
 	KernelWidenInt8
+	KernelWidenInt8Panel
 	KernelQuantizeInt8
 	KernelRotate128
 	KernelRotate32
@@ -154,6 +155,7 @@ var kernelNames = [numKernels]string{
 	"float16Vec",
 	"bfloat16Vec",
 	"widenInt8",
+	"widenInt8Panel",
 	"quantizeInt8",
 	"rotate128",
 	"rotate32",

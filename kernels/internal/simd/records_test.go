@@ -681,6 +681,18 @@ var records = [numKernels]record{
 		{name: "ldscale"},
 		{name: "ahead"},
 	}},
+	KernelWidenInt8Panel: {exact: true, sums: 1, sizes: []size{
+		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{0, 1, 3, 4, 7, 8} }},
+		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
+		{name: "ahead", hint: true, least: 0, values: func(s shape) []int { return []int{0, 64, s["rows"]} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["nr"] }, write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["nr"] }, read: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["nr"] }, read: true}},
+		{name: "rows"},
+		{name: "nr"},
+		{name: "ahead"},
+	}},
 	KernelQuantizeInt8: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 32, values: func(s shape) []int { return []int{32, 64, 96, 160, 512} }},

@@ -1524,6 +1524,30 @@ func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, 
 //go:noescape
 func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
+// widenInt8PanelAVX512 computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+//
+//	dst   rows x nr, written
+//	x     rows x nr int8
+//	scale nr
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8PanelAVX512(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
+
+// widenInt8PanelAVX2 computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+//
+//	dst   rows x nr, written
+//	x     rows x nr int8
+//	scale nr
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8PanelAVX2(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
+
 // quantizeInt8AVX512 makes integers of each row of x:
 //
 //	largest := the largest magnitude of the row

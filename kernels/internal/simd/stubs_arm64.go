@@ -679,6 +679,18 @@ func bfloat16VecNEON(dst []float32, x []uint16, ahead int)
 //go:noescape
 func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
+// widenInt8PanelNEON computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+//
+//	dst   rows x nr, written
+//	x     rows x nr int8
+//	scale nr
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8PanelNEON(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
+
 // quantizeInt8NEON makes integers of each row of x:
 //
 //	largest := the largest magnitude of the row

@@ -1,0 +1,232 @@
+package attend
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// The products of queries with keys. A score is one chain over the features, so the keys are the columns of a product: panels of NR
+// keys, as pages have them. Keys in rows are transposed, a tile at a time for many queries, and piece by piece for few.
+
+// panelElements is what becomes panels at a time for few queries, which read it again at once: up to simd.PanelsAtOnce panels, which
+// stay in the first-level cache.
+const panelElements = 1 << 13
+
+// inPanels reports whether the keys lie in pages as panels of the tier.
+func (u *unit) inPanels() bool {
+	return u.k.pages != nil && u.k.pages.Panel == u.c.nr && u.c.P.Relative == nil
+}
+
+// packKeys prepares the keys [j, j+n).
+func (u *unit) packKeys(j, n int) {
+	c, w, dim := u.c, u.w, u.c.P.HeadDim
+	few, relative := u.g.rows <= Size.InPlaceRows, u.c.P.Relative != nil
+	u.keys = keyTile{}
+	switch {
+	case u.inPanels():
+		if few || u.k.pages.Format == weights.F32 {
+			return
+		}
+		u.keys.first = j - j%c.nr
+		columns := roundUp(j+n-u.keys.first, c.nr)
+		w.keys = mem.Grow(w.keys, columns*dim)
+		u.k.loadPanels(c.isa, w.keys, u.keys.first, columns, u.v.address(j))
+	case u.g.dots || few:
+		u.k.load(c.isa, &w.wideKeys, j, n, relative, u.v.address(j))
+		return
+	default:
+		u.k.load(c.isa, &w.wideKeys, j, n, true, u.v.address(j))
+		w.keys = mem.Grow(w.keys, roundUp(u.g.tile, c.nr)*dim)
+		w.transpose(c, w.keys, u.k.from(j), n, u.k.ld)
+		u.keys.first = j
+	}
+	u.keys.data = w.keys
+}
+
+// transpose makes panels of NR columns of n keys, ld elements apart. Columns without a key may hold anything.
+func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
+	const side = 8 // of the blocks that are transposed by vectors
+	dim, at := c.P.HeadDim, 0
+	if simd.KernelAttnKeys.InAssembly(c.isa) && dim%16 == 0 {
+		at = n / c.nr * c.nr
+		simd.AttnKeys(c.isa, dst[:at*dim], keys, at, dim, ld, c.nr)
+	}
+	for ; at < n; at += c.nr {
+		some, from, ldx := min(c.nr, n-at), keys[at*ld:], ld
+		if some < side && dim >= side { // whole blocks, of which the last rows are anything
+			w.few = mem.Grow(w.few, side*dim)
+			simd.CopyRows(c.isa, w.few, from, some, dim, dim, ld)
+			some, from, ldx = side, w.few, dim
+		}
+		pack.Transpose(c.isa, dst[at*dim:], from, some, dim, c.nr, ldx)
+	}
+}
+
+// keyPiece returns panels that have the keys from j on, at most n, the column of key j in the first panel, and the number of keys. They
+// are valid until the next piece.
+func (u *unit) keyPiece(j, n int) (panels []float32, column, some int) {
+	c, k, dim := u.c, &u.k, u.c.P.HeadDim
+	switch {
+	case u.keys.data != nil:
+		column = j - u.keys.first
+		return u.keys.data[column/c.nr*c.nr*dim:], column % c.nr, n
+	case u.inPanels():
+		return k.panelPiece(c.isa, &u.w.wideKeys, j, n, c.pieceRows(), u.v.address(j))
+	}
+	rows, some := k.piece(j, n)
+	some = min(some, c.pieceRows())
+	u.w.panel = mem.Grow(u.w.panel, roundUp(some, c.nr)*dim)
+	u.w.transpose(c, u.w.panel, rows, some, k.ld)
+	return u.w.panel, 0, some
+}
+
+// pieceRows is how many keys become panels at a time for few queries.
+func (c *Call) pieceRows() int {
+	return c.nr * max(1, min(simd.PanelsAtOnce, panelElements/max(1, c.nr*c.P.HeadDim)))
+}
+
+// scores computes the tile of rows [ra, rb) and keys [j, j+n), which are prepared, into s, whose
+// element 0 is its first: scaled, with the biases, -Inf where hidden.
+func (u *unit) scores(s []float32, lds, ra, rb, j, n int) {
+	u.products(s, lds, ra, rb, j, n)
+	if u.c.P.Relative != nil {
+		u.addRelative(s, lds, ra, rb, j, n)
+	}
+	u.mask(s, lds, ra, rb, j, n)
+}
+
+// products sets s to the scores of the rows [ra, rb) and the keys [j, j+n), without biases.
+func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
+	p := &u.c.P
+	q := u.q[ra*u.ldq:]
+	for at := 0; at < n; {
+		if u.g.dots {
+			keys, some := u.k.piece(j+at, n-at)
+			some = min(some, perCall(rb-ra, p.HeadDim))
+			dotScores(u.c, rb-ra, some, q, u.ldq, keys, u.k.ld, s[at:], lds)
+			at += some
+			continue
+		}
+		if some := u.halves(s[at:], lds, rb-ra, q, j+at, n-at); some > 0 {
+			at += some
+			continue
+		}
+		panels, column, some := u.keyPiece(j+at, n-at)
+		u.columns(s[at:], lds, rb-ra, q, panels, column, some)
+		at += some
+	}
+}
+
+// halves multiplies one or two queries with keys of 16 bits where they lie in their page, and returns the number of keys: 0 where it does
+// not, for more queries, other formats, or if key j is not the first of a panel.
+func (u *unit) halves(s []float32, lds, m int, q []float32, j, n int) int {
+	if m > 2 || !u.inPanels() || u.keys.data != nil {
+		return 0
+	}
+	c, p, dim := u.c, u.k.pages, u.c.P.HeadDim
+	row, multiply := j%p.Rows, simd.GemvPanelsFloat16
+	switch {
+	case row%c.nr != 0:
+		return 0
+	case p.Format == weights.BF16:
+		multiply = simd.GemvPanelsBFloat16
+	case p.Format != weights.F16:
+		return 0
+	}
+	some := min(n, p.Rows-row)
+	halves, ahead := p.Halves(int(u.k.table[j/p.Rows]), u.k.head, row), u.ahead(j, some, n)
+	for i := range m {
+		u.w.wholePanels(s[i*lds:], some, c.nr, (p.Rows-row)/c.nr, func(panels, column int, s []float32) {
+			multiply(c.isa, panels, c.nr, c.P.Scale, q[i*u.ldq:][:dim], halves[column*dim:], dim*c.nr, 0, s, c.nr, ahead)
+		})
+		ahead = 0 // fetched by then
+	}
+	return some
+}
+
+// wholePanels sets n elements of s to products of a query with whole panels, the last of which go by way of a buffer. multiply does that for
+// a number of panels from a column on. Four panels take no longer than three where they are read as 16 bits, if that many are there.
+func (w *scratch) wholePanels(s []float32, n, nr, there int, multiply func(panels, column int, s []float32)) {
+	const most = simd.PanelsAtOnce
+	whole := n / (most * nr) * most
+	if whole > 0 {
+		multiply(whole, 0, s)
+	}
+	if left := n - whole*nr; left > 0 {
+		panels := (left + nr - 1) / nr
+		if panels == most-1 && there-whole >= most {
+			panels = most
+		}
+		w.line = mem.Grow(w.line, most*nr)
+		multiply(panels, whole*nr, w.line)
+		copy(s[whole*nr:n], w.line)
+	}
+}
+
+// ahead is how many bytes behind the panels of some keys, of n that are left from j on, those lie that are used next: the keys after
+// them, or the values.
+func (u *unit) ahead(j, some, n int) int {
+	next := u.v.address(j)
+	if some < n {
+		next = u.k.address(j + some)
+	}
+	return int(next - u.k.address(j))
+}
+
+// columns multiplies m queries with n keys from a column of the first panel on.
+func (u *unit) columns(s []float32, lds, m int, q, panels []float32, column, n int) {
+	c, dim := u.c, u.c.P.HeadDim
+	panel, done := c.nr*dim, 0
+	if column > 0 {
+		done = min(c.nr-column, n)
+		simd.Panel(c.isa, m, done, dim, c.P.Scale, q, u.ldq, panels[column:], c.nr, 0, s, lds)
+		panels = panels[panel:]
+	}
+	if m == 1 && done < n {
+		u.w.wholePanels(s[done:], n-done, c.nr, 0, func(number, column int, s []float32) {
+			simd.GemvPanels(c.isa, number, c.nr, c.P.Scale, q[:dim], panels[column*dim:], panel, 0, s, c.nr, 0)
+		})
+		return
+	}
+	if done < n {
+		u.panels(m, n-done, dim, c.P.Scale, q, u.ldq, panels, c.nr, panel, 0, s[done:], lds)
+	}
+}
+
+// fetchedKeys is how many keys ahead of a single query keys are fetched.
+const fetchedKeys = 8
+
+// dotScores is dot products of queries and keys in rows, times the scale.
+func dotScores(c *Call, rows, n int, q []float32, ldq int, keys []float32, ldk int, s []float32, lds int) {
+	dim, scale := c.P.HeadDim, c.P.Scale
+	if rows == 1 {
+		simd.GemvDot(c.isa, scale, s[:n], q[:dim], keys, ldk, fetchedKeys*ldk)
+		return
+	}
+	gemmDot(c.isa, rows, n, dim, scale, q, ldq, keys, ldk, s, lds)
+}
+
+// headScores is the scores of a whole head: s[i*lds+j] is that of row i of a and row j of b, queries and keys or the other way round.
+// Behind a row of s there may be more, up to whole panels.
+func (w *scratch) headScores(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
+	if dots {
+		dotScores(c, rows, n, a, lda, b, ldb, s, lds)
+		return
+	}
+	dim, scale, step := c.P.HeadDim, c.P.Scale, c.pieceRows()
+	w.panel = mem.Grow(w.panel, step*dim)
+	width := simd.KernelGemmPanel.On(c.isa).Width
+	for at := 0; at < n; at += step {
+		some := min(step, n-at)
+		w.transpose(c, w.panel, b[at*ldb:], some, ldb)
+		if rows == 1 {
+			simd.GemvPanels(c.isa, roundUp(some, c.nr)/c.nr, c.nr, scale, a[:dim], w.panel, c.nr*dim, 0, s[at:], c.nr, 0)
+			continue
+		}
+		for j := 0; j < some; j += c.nr {
+			simd.Panel(c.isa, rows, min(c.nr, roundUp(some-j, width)), dim, scale, a, lda, w.panel[j*dim:], c.nr, 0, s[at+j:], lds)
+		}
+	}
+}
