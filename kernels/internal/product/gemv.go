@@ -98,7 +98,7 @@ func (r *gemvCall) cut(t int) {
 		return
 	}
 	parts := min(most, r.n*r.k/elements)
-	if cuts := min((parts+r.cutM-1)/r.cutM, r.n/least); cuts > 1 {
+	if cuts := min((parts+r.cutM-1)/r.cutM, r.n/least, t); cuts > 1 {
 		r.wide = (r.n/cuts + least - 1) / least * least
 		r.cutN = (r.n + r.wide - 1) / r.wide
 	}
