@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // What a call takes beyond its arguments.
@@ -27,8 +28,8 @@ func scratchBytes(p Params) int {
 // TestAttentionMemory: the memory of a call is small, and the same for any
 // length.
 func TestAttentionMemory(t *testing.T) {
-	if testing.Short() || testenv.Emulated() {
-		t.Skip("takes long in emulators, and no tier has memory of its own")
+	if testing.Short() || testenv.Emulated() || simd.Active() == simd.Generic {
+		t.Skip("takes long in emulators and without assembly, and no tier has memory of its own")
 	}
 	const limit, short, long = 512 << 10, 1024, 65536
 	for _, dim := range []int{64, 128} {
