@@ -25,8 +25,8 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 EMULATED := test-arm64 test-avx512
 NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
 # What make test-all adds: what a change rarely breaks that passes make test.
-LONG := test-second-go cross vet-elsewhere test-arm64-go fused
-SAMPLES := test-generic test-long test-samples
+LONG := test-second-go cross vet-elsewhere fused
+SAMPLES := test-generic test-long test-arm64-go test-samples
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
 ALL_PACKAGES := ./... $(NESTED:%=./%/...) $(PUBLISHED_PACKAGES)
