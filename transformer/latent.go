@@ -31,8 +31,8 @@ type LatentNames struct {
 	Down                          string // to the latent vector and the key with positions
 	Norm                          string
 	Up                            string // from the latent vector to each head's key without positions and values
-	// KeyUp and ValueUp are the two halves of Up where a checkpoint has them apart, as llama.cpp's files do: [Heads, Rank, Plain],
-	// the matrix of each head transposed, and [Heads, ValueDim, Rank].
+	// KeyUp and ValueUp are the two halves of Up for a checkpoint that stores them as two tensors, as llama.cpp's files do: [Heads, Rank,
+	// Plain], with the matrix of each head transposed, and [Heads, ValueDim, Rank]. "": the checkpoint has Up.
 	KeyUp, ValueUp string
 	Out            string
 }
@@ -102,12 +102,8 @@ func (a *LatentAttention) up(l *Loader, names LatentNames) {
 	both := l.At(names.Up).Tensor("weight", a.Heads*head, a.Rank)
 	for h := 0; h < a.Heads && !l.Failed(); h++ {
 		rows := both[h*head*a.Rank : (h+1)*head*a.Rank]
-		key := make([]float32, a.Rank*a.Plain) // [Rank, Plain], transposed
-		for i := range a.Plain {
-			for j := range a.Rank {
-				key[j*a.Plain+i] = rows[i*a.Rank+j]
-			}
-		}
+		key := make([]float32, a.Rank*a.Plain) // [Rank, Plain]
+		transpose(key, rows, a.Plain, a.Rank, a.Rank)
 		a.KeyUp = append(a.KeyUp, l.At(names.Up).LinearOf(a.Plain, a.Rank, key, nil))
 		a.ValueUp = append(a.ValueUp, l.At(names.Up).LinearOf(a.Rank, a.ValueDim, rows[a.Plain*a.Rank:], nil))
 	}
