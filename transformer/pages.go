@@ -176,14 +176,12 @@ func (p *Pages) store(layer int, of stored, heads, headDim int) (pageStore, erro
 		format = kernels.FormatF32
 	}
 	if s.keys == nil {
-		if s.keys = kernels.NewPages(format, heads, p.Rows, headDim); of != storedInputs {
-			s.keys = kernels.NewKeyPages(format, heads, p.Rows, headDim)
-		}
-		g.bytes += int64(s.keys.Bytes())
-		if of != storedInputs {
-			s.values = kernels.NewPages(format, heads, p.Rows, headDim)
+		rows := kernels.NewPages(format, heads, p.Rows, headDim)
+		if s.keys = rows; of != storedInputs {
+			s.keys, s.values = kernels.NewKeyPages(format, heads, p.Rows, headDim), rows
 			g.bytes += int64(s.values.Bytes())
 		}
+		g.bytes += int64(s.keys.Bytes())
 	}
 	if s.keys.Heads() != heads || s.keys.Dim() != headDim || (s.values == nil) != (of == storedInputs) {
 		return *s, check.Errorf(fault.ErrShape, "pages of a layer with %d heads of %d used with %d heads of %d", s.keys.Heads(), s.keys.Dim(), heads, headDim)
