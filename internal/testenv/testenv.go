@@ -51,8 +51,8 @@ func require[T fmt.Stringer](list string, supported []T) error {
 	return nil
 }
 
-// EachTier runs test as a subtest on every supported tier that Runs, made active by use; under the race detector on the active
-// one: every tier has the same goroutines.
+// EachTier runs test as a subtest on every supported tier for which [Runs] returns true, after use has made it active. Under the race
+// detector it runs only on the active tier, since every tier has the same goroutines.
 func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
 	t.Helper()
 	for _, isa := range supported {
@@ -66,8 +66,8 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 	}
 }
 
-// Runs reports whether tests look at a tier, other than the active one: not where AVOFORMER_ISA forces the active one or an emulator
-// runs for its sake, and not at the one without assembly in AVOFORMER_ASSEMBLY=1: another run of make test has these.
+// Runs reports whether tests run on a tier. They always run on the active one. They run on no other if AVOFORMER_ISA forces the active
+// tier, or in an emulator, and not on the tier without assembly if AVOFORMER_ASSEMBLY is set: other targets of the Makefile run those.
 func Runs(tier, active string) bool {
 	switch {
 	case tier == active:
@@ -87,7 +87,7 @@ func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 // Long reports whether sweeps look at all of their cases, as make test-all asks for: what they see elsewhere is a part.
 func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 
-// Slow reports whether the tests run under qemu (make test-arm64) or the race detector, some thirty times slower
+// Slow reports whether the tests run under qemu (make test-arm64) or the race detector, about thirty times slower
 // than on the machine itself, or as Emulated says. It is for tests that look here at some of the cases which they
 // see elsewhere.
 func Slow() bool { return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" }
