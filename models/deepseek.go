@@ -109,11 +109,13 @@ func readDeepSeekGGUF(r *llamacpp.Reader) {
 	r.SigmoidExperts()
 	r.Fields["first_k_dense_replace"] = r.IntegerOf("leading_dense_block_count")
 	if scaling, ok := r.Fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
-		// llama.cpp's converter multiplies by 0.1, and its yarn takes mscale for the same.
-		scale := llamacpp.Shortest(10 * r.NumberOf("rope.scaling.yarn_log_multiplier", 0))
-		if scaling["mscale"], scaling["mscale_all_dim"], scaling["attention_factor"] = scale, scale, 1.0; !(scale > 0) {
-			r.Refuse("rope.scaling.yarn_log_multiplier", scale, "want a number above 0")
+		const key = "rope.scaling.yarn_log_multiplier" // 0.1 times mscale_all_dim, which llama.cpp takes for mscale, too
+		multiplier := r.NumberOf(key, 0)
+		if !(multiplier > 0) {
+			r.Refuse(key, multiplier, "want a number above 0")
 		}
+		scale := llamacpp.Shortest(10 * multiplier)
+		scaling["mscale"], scaling["mscale_all_dim"], scaling["attention_factor"] = scale, scale, 1.0
 	}
 }
 
