@@ -21,7 +21,7 @@ var (
 	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of BenchmarkLanguageModel and BenchmarkLoad; none: one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
 	benchPrompts = flag.String("prompts", "", "the format of a second copy for prompts; none: no copy")
-	benchLayers  = flag.Int("layers", 2, "the layers of BenchmarkSpeech: 24 as published")
+	benchLayers  = flag.Int("layers", 2, "the number of layers of BenchmarkSpeech; the published model has 24")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
 )
 
@@ -92,8 +92,8 @@ func BenchmarkLanguageModel(b *testing.B) {
 	})
 }
 
-// BenchmarkSpeech hears 20 seconds of sound with the encoder of Parakeet 0.6B, of which it has a part of the layers, and reports seconds of sound
-// a second. Two numbers of layers tell what a layer takes, and what comes before all layers.
+// BenchmarkSpeech encodes 20 seconds of sound with some layers of the encoder of Parakeet 0.6B, and reports seconds of sound per second. The
+// difference of two runs with different -layers is the time of the layers between; the rest is what comes before all layers.
 func BenchmarkSpeech(b *testing.B) {
 	format, err := kernels.ParseFormat(*benchWeights)
 	if err != nil {

@@ -72,7 +72,8 @@ func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 			}
 		}
 	}
-	// near is equal, except that attention to a memory in place may have another order for few queries than to one in a cache.
+	// near wants equal bits. With a memory it allows a difference: attention to a memory that is not in a cache may add in another order if
+	// there are few queries.
 	near := func(what string, got, want []float32) {
 		t.Helper()
 		tolerance := 0.0

@@ -114,7 +114,7 @@ var jina3HubLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer:
 	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
 }}
 
-// jina3GGUFNames are llama.cpp's, for the published ones.
+// jina3GGUFNames returns a function from the tensors' names in published folders to llama.cpp's.
 func jina3GGUFNames(*llamacpp.Reader) func(name string) string {
 	return llamacpp.Names("encoder.layers.", map[string]string{
 		"mixer.Wqkv": "attn_qkv", "mixer.out_proj": "attn_output", "norm1": "attn_output_norm", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "norm2": "layer_output_norm",

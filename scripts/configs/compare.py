@@ -8,8 +8,8 @@ its committed config.json with one field changed, for every field of its configu
 several values each, and with two fields changed at once, drawn from these; both sides then compute the model's
 outputs from that configuration and the same weights. A case ends as
 
-    equal           the outputs agree within TestFolders' tolerance; if not, within that of noise that weights make which move by less
-                    than float32 tells apart
+    equal           the outputs agree within TestFolders' tolerance; if not, within the larger one that follows from changes of
+                    the weights that float32 does not resolve
     both refuse     neither side computes anything, or transformers computes NaN
     ours refuses    transformers computes something, here is an error
     theirs refuses  the reverse
@@ -162,8 +162,8 @@ def expect(recipe, path, result, noise):
 
 
 def shake(recipe, path, result, noise, double, exact):
-    """Raises the noise to how far results move when weights move by less than float32 tells apart. Some configurations hang on that, such as those
-    that normalize a number near 0."""
+    """Raises the noise to how far results move when weights change by less than float32 resolves. Some configurations amplify such changes:
+    those that normalize a number near 0, for example."""
     weights = {k: v.clone() for k, v in double.state_dict().items()}
     noise, g = dict(noise), torch.Generator().manual_seed(1)
     for _ in range(4):
@@ -173,6 +173,7 @@ def shake(recipe, path, result, noise, double, exact):
         for k, v in recipe.run(double, torch.float64).items():
             noise[k] = max(noise[k], far(exact[k], v))
     expect(recipe, path, result, noise)
+
 
 class Server:
     """This library's side."""

@@ -47,7 +47,7 @@ type Decoder struct {
 	Adapters []string
 	Cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
 	Scale    float32 // of the logits; 0: 1
-	// Instead are tokens that enter as others do.
+	// Instead maps tokens to the tokens that replace them.
 	Instead map[int]int
 	// Beside makes the further inputs of each layer, in addition to the rows; nil: there are none.
 	Beside *PerLayer

@@ -8,7 +8,7 @@ import (
 // An Architecture says how one of llama.cpp's architectures differs from the usual.
 type Architecture struct {
 	ModelType string // "": the same name
-	// Encoder is whether it reads texts, or has an encoder and a decoder; else it is a decoder alone.
+	// Encoder is whether it has an encoder, with or without a decoder; else it is only a decoder.
 	Encoder bool
 	// BothWays is whether tokens of the decoder see those after them too.
 	BothWays bool
