@@ -181,30 +181,23 @@ func (r *reader) items(dst []byte, s *syntax, depth int, end byte) (all []byte, 
 // text appends a string up to its quote, without quotes, as JSON.
 func (r *reader) text(dst []byte, quote string, s *syntax) (all []byte, ok bool) {
 	for {
-		n := strings.IndexByte(r.in[r.at:], quote[0])
-		if escape := strings.IndexByte(r.in[r.at:], '\\'); s.escapes && escape >= 0 && (n < 0 || escape < n) {
-			n = escape
+		rest := r.in[r.at:]
+		n := strings.Index(rest, quote)
+		if s.escapes {
+			n = strings.IndexAny(rest, quote+`\`)
 		}
 		if n < 0 {
 			r.at, r.short = len(r.in), true
 			return dst, false
 		}
-		dst = appendText(dst, r.in[r.at:r.at+n])
+		dst = appendText(dst, rest[:n])
 		r.at += n
-		if s.escapes && r.in[r.at] == '\\' {
-			if dst, ok = r.escape(dst); !ok {
-				return dst, false
-			}
-			continue
-		}
 		if r.literal(quote) {
 			return dst, true
 		}
-		if r.short {
+		if dst, ok = r.escape(dst); !ok {
 			return dst, false
 		}
-		dst = appendText(dst, r.in[r.at:r.at+1])
-		r.at++
 	}
 }
 
@@ -234,7 +227,8 @@ func (r *reader) escape(dst []byte) (all []byte, ok bool) {
 	case '\n':
 		return dst, true
 	}
-	return appendText(append(dst, `\\`...), string(c)), c < 0x80
+	r.at-- // the byte is text
+	return append(dst, `\\`...), true
 }
 
 // isNumber reports whether a word is a number of JSON.

@@ -120,6 +120,7 @@ var cases = []struct {
 	{"lists and dictionaries", LFM, "", "<|tool_call_start|>[ f ( o = {'a': [1, 2.5e3, {}, ], \"b\": [] } , x=[['é\n']])]<|tool_call_end|>", `f({"o": {"a": [1, 2.5e3, {}], "b": []}, "x": [["é\n"]]})`},
 	{"objects of LFM", LFM, "", "<|tool_call_start|>[{\"name\": \"f\", \"arguments\": {}}]<|tool_call_end|>", `f({})`},
 	{"escapes", LFM, "", "<|tool_call_start|>[f(s='\\u00e9\\d\\\n')]<|tool_call_end|>", `f({"s": "\u00e9\\d"})`},
+	{"escapes that Python does not know", LFM, "", "<|tool_call_start|>[f(s='\\é\\ \\\t\\\\')]<|tool_call_end|>", `f({"s": "\\é\\ \\\t\\"})`},
 	{"values without names", LFM, "", "<|tool_call_start|>[f(1)]<|tool_call_end|>", `f({!"<|tool_call_start|>[f(" "1)]<|tool_call_end|>"`},
 	{"variables", LFM, "", "<|tool_call_start|>[f(n=1, s=x)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", s=x)]<|tool_call_end|>"`},
 	{"sums", LFM, "", "<|tool_call_start|>[f(n=1 + 2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" " + 2)]<|tool_call_end|>"`},
