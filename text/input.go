@@ -164,20 +164,28 @@ func (f *base) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, p
 		finish(in, results)
 		told.add()
 	}
+	if err := f.do(ctx, c, told, &n); err != nil {
+		return Counts{}, err
+	}
+	return n, nil
+}
+
+// do does a call, and adds its counts, to which it adds the wait, to the pipeline's totals.
+func (f *base) do(ctx context.Context, c *queue.Call, told *progress, n *Counts) error {
 	began := time.Now()
-	err = f.queue.Do(ctx, c)
+	err := f.queue.Do(ctx, c)
 	told.stop()
 	if failed, ok := err.(*queue.InputError); ok {
-		err = &InputError{failed.Number, failed.Err}
+		return &InputError{failed.Number, failed.Err}
 	}
 	if err != nil {
-		return Counts{}, err
+		return err
 	}
 	if begun := c.Begun(); !begun.IsZero() {
 		n.Wait = begun.Sub(began)
 	}
-	f.count(n)
-	return n, nil
+	f.count(*n)
+	return nil
 }
 
 // count adds what a call computed with to the pipeline's totals.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -91,19 +90,13 @@ func (r *ranker) scores(ctx context.Context, f *base, query string, texts []stri
 			}
 		},
 	}
-	began := time.Now()
-	err = f.queue.Do(ctx, c)
-	told.stop()
-	if failed := (*queue.InputError)(nil); errors.As(err, &failed) {
-		err = &InputError{lists[failed.Number].first, failed.Err}
+	err = f.do(ctx, c, told, &counts)
+	if failed := (*InputError)(nil); errors.As(err, &failed) {
+		failed.Number = lists[failed.Number].first
 	}
 	if err != nil {
 		return nil, Counts{}, err
 	}
-	if begun := c.Begun(); !begun.IsZero() {
-		counts.Wait = begun.Sub(began)
-	}
-	f.count(counts)
 	return listScores(lists, len(texts), o.Apart), counts, nil
 }
 
