@@ -33,6 +33,8 @@ const (
 	textToken, queryToken = "<|embed_token|>", "<|rerank_token|>" // at their hidden states a text and the query have their vectors
 
 	longestList, longestText, longestQuery = 125, 2048, 512
+
+	textPart, queryPart = 2, 8 // a text has at most a half of MaxLength, a query an eighth
 )
 
 // ranker scores lists of texts: a window has the query and several texts, and a score is the cosine of two vectors.
@@ -50,7 +52,13 @@ func openRanker(f *base) (*ranker, error) {
 		}
 		*to = id
 	}
-	return r, f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
+	if f.limit > 0 && f.limit < queryPart {
+		return nil, check.Option("MaxLength", f.options.MaxLength, "want at least %d, because a query has at most an eighth of it", queryPart)
+	}
+	return r, nil
 }
 
 // textList is a window of several texts.
@@ -107,8 +115,8 @@ func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []stri
 	if limit == 0 {
 		limit = math.MaxInt / 2
 	}
-	longest := min(longestText, limit/2)
-	length, queryCut, err := r.cut(f, query, min(longestQuery, limit/8), 0, o.InputOptions)
+	longest := min(longestText, limit/textPart)
+	length, queryCut, err := r.cut(f, query, min(longestQuery, limit/queryPart), 0, o.InputOptions)
 	if err != nil {
 		return nil, Counts{}, err
 	}

@@ -94,6 +94,9 @@ func TestRerankListHostile(t *testing.T) {
 	if _, err := r.Score(ctx, "fox", []string{"a", strings.Repeat("fox ", 5000)}, RerankOptions{InputOptions: InputOptions{Long: LongRefuse}}); !errors.Is(err, fault.ErrTooLong) || !errors.As(err, &at) || at.Number != 1 {
 		t.Errorf("error %v of a long text, want a fault.ErrTooLong of text 1", err)
 	}
+	if _, err := OpenReranker("testdata/rerank-list", Options{MaxLength: 7}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("error %v of a MaxLength that leaves nothing of a query, want a fault.ErrOption", err)
+	}
 	windows.Store(0)
 	if _, err := r.Score(ctx, "fox", slices.Repeat([]string{"x"}, 251), RerankOptions{}); err != nil || windows.Load() != 3 {
 		t.Errorf("251 texts: %d windows, error %v, want 3", windows.Load(), err)
