@@ -65,7 +65,7 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 	return &Transcriber{decoder: d, stretches: stretches}, err
 }
 
-// stretchesOf is how a model with a decoder takes samples.
+// stretchesOf returns how a model with a decoder takes samples: as spectrograms, or as they are if a frame has a single feature.
 func stretchesOf(f *base, sound speech.Folder) (speech.Stretches, error) {
 	if bins := f.model.Audio.Features(); bins > 1 {
 		return sound.Spectrograms(bins)
@@ -120,7 +120,7 @@ type TranscribeOptions struct {
 // The last piece has the reason why the last stretch ended, and counts the tokens of all.
 //
 // Moonshine hears up to 30 seconds as they are. Longer sound is cut where it is quietest between 24 and 29 seconds after the beginning of a
-// stretch. Without MaxTokens a stretch has at most 6.5 tokens a second. Language and Translate are errors.
+// stretch. Without MaxTokens a stretch has at most 6.5 tokens a second. Language and Translate are errors that match fault.ErrOption.
 //
 // wav2vec 2.0 and Parakeet take no options. wav2vec 2.0 hears up to 30 seconds at once, and longer sound in windows of 30
 // seconds. Parakeet hears as much at once as its configuration has positions for, up to 400 seconds, as published models do, and longer

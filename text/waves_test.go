@@ -80,8 +80,8 @@ func TestMoonshineInput(t *testing.T) {
 		t.Errorf("samples are %s", got)
 	}
 	for _, input := range []string{`{"sampling_rate": 8000}`, `{"feature_size": 80}`, `{"feature_extractor_type": "WhisperFeatureExtractor"}`} {
-		if _, err := OpenTranscriber(".", Options{FS: overlay("transcribe-waves", map[string]string{"preprocessor_config.json": input})}); err == nil {
-			t.Errorf("%s: opens", input)
+		if _, err := OpenTranscriber(".", Options{FS: overlay("transcribe-waves", map[string]string{"preprocessor_config.json": input})}); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: error %v, want a fault.ErrConfig", input, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ type folderInfo struct {
 func info(a *app, args []string) error {
 	f := a.flags("info")
 	asJSON := f.json("a line")
-	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
+	weights := f.String("weights", "f32", "print the memory for this "+weightsUsage)
 	cache := f.String("cache", "f32", "print the memory for keys and values in this `format`: f32, bf16, f16 or int8")
 	threads := f.Int("threads", replica.Threads(), "print the memory of batches for so many `threads`, those of all replicas together")
 	fingerprint := f.Bool("fingerprint", false, "print the fingerprint, too; all files of the model are read for it")

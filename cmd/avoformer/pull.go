@@ -15,7 +15,7 @@ import (
 // pull brings a model into the cache, and prints its folder.
 func pull(a *app, args []string) error {
 	f := a.flags("pull")
-	files := f.String("files", "", "download the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")
+	files := f.String("files", "", "download only the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")
 	asJSON := f.json("a line: name, folder")
 	args, err := f.parse(args, 1, 1)
 	if err != nil {

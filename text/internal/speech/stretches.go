@@ -6,24 +6,24 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Stretches is how a model with a decoder takes samples.
+// Stretches says how a model with a decoder takes samples.
 type Stretches interface {
 	// Next returns how many of the samples the model hears next, at least 1 and at most all.
 	Next(samples []float32) int
-	// Features is what the model takes of a stretch, [features, frames], and the number of frames.
+	// Features returns the model's input for a stretch, [features, frames], and the number of frames.
 	Features(stretch []float32) ([]float32, int, error)
-	// Tokens is the most tokens that a stretch of so many samples can say; 0: any number.
+	// Tokens returns the most tokens for a stretch of so many samples; 0: no limit.
 	Tokens(samples int) int
-	// Space is what goes between the texts of two stretches.
+	// Space returns the text between the texts of two stretches.
 	Space() string
 }
 
-// Next: a stretch is as long as the model listens at once.
+// Next returns as many samples as the model hears at once.
 func (s Spectrograms) Next(samples []float32) int {
 	return min(len(samples), s.Seconds*models.SampleRate)
 }
 
-// Features is the log-mel spectrogram of a stretch, with silence after it to the length that the model listens to.
+// Features returns the log-mel spectrogram of a stretch, padded with silence to the length that the model hears at once.
 func (s Spectrograms) Features(stretch []float32) ([]float32, int, error) {
 	whole := make([]float32, s.Seconds*models.SampleRate)
 	copy(whole, stretch)
@@ -31,9 +31,10 @@ func (s Spectrograms) Features(stretch []float32) ([]float32, int, error) {
 	return features, len(features) / s.Bins, err
 }
 
+// Tokens returns 0: a stretch itself sets no limit.
 func (s Spectrograms) Tokens(int) int { return 0 }
 
-// Space is empty: the tokens of words have their spaces.
+// Space returns "": the tokens of words have their spaces.
 func (s Spectrograms) Space() string { return "" }
 
 // Waves are samples themselves, for models that hear sound of any length, such as Moonshine.
@@ -79,7 +80,7 @@ func (w Waves) Next(samples []float32) int {
 	return stretchLeast + (best+quietSteps/2)*quietStep
 }
 
-// Features is the samples, one for each frame.
+// Features returns the samples, one for each frame.
 func (w Waves) Features(stretch []float32) ([]float32, int, error) {
 	if w.Normalize {
 		stretch = standardized(stretch)
@@ -87,9 +88,9 @@ func (w Waves) Features(stretch []float32) ([]float32, int, error) {
 	return stretch, len(stretch), nil
 }
 
-// Tokens is that of six and a half tokens a second, the first token of the decoder among them, which Moonshine's authors recommend: a
-// model that repeats itself ends.
+// Tokens allows six and a half tokens a second, including the first token of the decoder, as Moonshine's authors recommend, so that a model
+// that repeats itself ends. It returns at least 1.
 func (w Waves) Tokens(samples int) int { return max(samples*13/(2*models.SampleRate)-1, 1) }
 
-// Space separates texts, whose first words have no space before them.
+// Space returns a space, because the first word of a text has none before it.
 func (w Waves) Space() string { return " " }
