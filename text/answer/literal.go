@@ -182,9 +182,11 @@ func (r *reader) items(dst []byte, s *syntax, depth int, end byte) (all []byte, 
 func (r *reader) text(dst []byte, quote string, s *syntax) (all []byte, ok bool) {
 	for {
 		rest := r.in[r.at:]
-		n := strings.Index(rest, quote)
+		var n int
 		if s.escapes {
 			n = strings.IndexAny(rest, quote+`\`)
+		} else {
+			n = strings.Index(rest, quote)
 		}
 		if n < 0 {
 			r.at, r.short = len(r.in), true

@@ -459,6 +459,22 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// TestLongString takes apart in linear time a string with many bytes that could begin its end, or an escape.
+func TestLongString(t *testing.T) {
+	t.Parallel()
+	const times = 1_000_000
+	for c, parts := range map[Calls][3]string{
+		Gemma: {"<|tool_call>call:f{s:" + gemmaQuote, "<", gemmaQuote + "}<tool_call|>"},
+		LFM:   {"<|tool_call_start|>[f(s='", `\n`, "')]<|tool_call_end|>"},
+	} {
+		began := time.Now()
+		a, err := Parse(Format{Calls: c}, Options{Tools: tools}, parts[0]+strings.Repeat(parts[1], times)+parts[2])
+		if took := time.Since(began); err != nil || len(a.Calls) != 1 || took > 5*time.Second {
+			t.Errorf("%s: %d calls, error %v, after %v, want 1 within 5 s", c, len(a.Calls), err, took)
+		}
+	}
+}
+
 // FuzzParser takes anything apart: in pieces as whole, and without calls and reasoning it is as it was.
 func FuzzParser(f *testing.F) {
 	for i, x := range cases {
