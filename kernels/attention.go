@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// Attention: what it promises, its parameters, their defaults and checks.
+// This file has Attention: its contract, its parameters, and their defaults and checks.
 
 // Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
 // element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
@@ -29,13 +29,12 @@ type EmptyRow uint8
 const (
 	EmptyZero    EmptyRow = iota // weights and output 0
 	EmptyNaN                     // weights and output NaN, as a softmax of -Inf only
-	EmptyUniform                 // all keys alike, the hidden ones included
+	EmptyUniform                 // all keys equally, including hidden ones
 )
 
 // AttentionParams are the arguments of Attention. Sizes are in elements.
 //
-// The zero value of every field from KVHeads down is a common choice, given in
-// its comment.
+// The zero value of KVHeads and of every field after it is a common choice, which the field's comment names.
 type AttentionParams struct {
 	Batch, Heads int
 	LenQ, LenK   int // queries and keys of a sequence
@@ -49,11 +48,11 @@ type AttentionParams struct {
 	// qkv, qkv[d:] and qkv[2*d:], with BLHD(length, 3*d, HeadDim).
 	DstStrides, QStrides, KStrides, VStrides Strides
 
-	// Sequences, unless nil, says for each of the Batch sequences what it has; LenQ, LenK and Past
-	// are then 0, and Batch strides are not used. A sequence gets the bits that it gets alone. Where their
-	// lengths differ, the mask has no term with data for each query or key, and Weights is nil.
+	// Sequences, unless nil, describes each of the Batch sequences; LenQ, LenK and Past are then 0, and Batch strides are not used. Each
+	// sequence gets the same bits as in a call of its own. If lengths differ, the mask must not have terms with data for each query or key,
+	// and Weights must be nil.
 	Sequences []AttentionSequence
-	// KPages and VPages, of KVHeads heads, are the keys and values of Sequences instead of K and V.
+	// KPages and VPages, of KVHeads heads, have the keys and values of Sequences, in place of K and V.
 	KPages, VPages *Pages
 	// KVHeads divides Heads: query head h uses key and value head
 	// h/(Heads/KVHeads). 0 means Heads.
@@ -62,37 +61,34 @@ type AttentionParams struct {
 	ValueDim int
 	// Scale multiplies the scores. 0 means 1/sqrt(HeadDim).
 	Scale float32
-	// Past is the position of the first query: the number of keys that lie
-	// before the queries, as in a cache. Windows, ALiBi and relative terms use it.
+	// Past is the position of the first query: the number of keys before the queries, as in a cache. Windows, ALiBi and relative terms use
+	// it.
 	Past int
 	// Mask says which keys each query sees, and may add biases.
 	Mask []MaskTerm
 	// Empty is the result for a query that sees no key.
 	Empty EmptyRow
-	// HeadMask, [Heads] or nil, multiplies each head's weights after the
-	// softmax, that is, its output; Weights are those before.
+	// HeadMask, [Heads] or nil, multiplies each head's weights after the softmax, and therefore its output. Weights receives the weights
+	// before this product.
 	HeadMask []float32
-	// Sinks, [Heads] or nil, are the scores of a key beside all others that every query sees and whose
-	// value is 0: weights add up to less than 1. A query that sees no other key gets what Empty says.
+	// Sinks, [Heads] or nil, has for each head the score of an additional key, which every query sees and whose value is 0: the weights of
+	// the other keys add up to less than 1. Empty is the result for a query that sees no other key.
 	Sinks []float32
-	// Relative, unless nil, holds an embedding of HeadDim elements for each
-	// distance between positions from -(n-1) to n-1, n = (len/HeadDim + 1)/2: the
-	// product of the query with the embedding of its distance to the key is
-	// added to the score before the scaling (Shaw et al. 2018; relative_key in
-	// Hugging Face's BERT). All distances that occur must be there.
+	// Relative, unless nil, holds an embedding of HeadDim elements for each distance between positions from -(n-1) to n-1, n = (len/HeadDim
+	// + 1)/2. The product of the query with the embedding of its distance to the key is added to the score before the scaling (Shaw et al.
+	// 2018; relative_key in Hugging Face's BERT). It must have all distances that occur.
 	Relative []float32
-	// RelativeKeys adds the product of the key with the embedding too
-	// (Huang et al. 2020; relative_key_query).
+	// RelativeKeys also adds the product of the key with the embedding (Huang et al. 2020; relative_key_query).
 	RelativeKeys bool
-	// Weights, unless nil, receives the attention weights, contiguous [Batch, Heads, LenQ, LenK]. Such a call reads and writes all
-	// of it, and computes masked keys too: it skips no tiles.
+	// Weights, unless nil, receives the attention weights, contiguous [Batch, Heads, LenQ, LenK]. Such a call reads and writes all weights,
+	// and computes hidden keys too: it skips no tiles.
 	Weights []float32
-	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products of queries and keys in int8,
-	// with a scale for each row of a head. Attention weights become integers of 14 bits and values integers of 10 bits,
-	// with a scale for each column of a head and some keys. This applies to heads of 32, 64 or 128 elements, more than 12
-	// queries and more than 64 keys, in K and V, without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a
-	// query or key then gives NaN, and one in a value NaN or an infinity. Values of hidden keys should not be far larger than
-	// those of visible keys close to them, since they share scales.
+	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products of queries and keys in int8, with a scale
+	// for each row of a head. Attention weights become integers of 14 bits and values integers of 10 bits, with a scale for each column of
+	// a head and some keys. This applies to calls with heads of 32, 64 or 128 elements, more than 12 queries and more than 64 keys, with K
+	// and V, and without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a query or key then gives NaN, and one in a
+	// value NaN or an infinity. Values of hidden keys should not be far larger than those of visible keys close to them, since they share
+	// scales.
 	Int8 bool
 }
 
@@ -108,10 +104,9 @@ type AttentionParams struct {
 // keys must be finite if a nearby query sees keys close to them: such values are multiplied by zero. See doc/numerics.md for the
 // error.
 //
-// Decoding with a cache: keep keys and values in Pages, and pass what each sequence has as Sequences.
-// Appending a token sets one row. Or keep K and V as [batch, KVHeads, capacity, dim], each head's rows one
-// after the other, and pass LenK = the number of rows filled, with
-// Strides{Batch: KVHeads*capacity*dim, Head: capacity*dim, Row: dim}.
+// For decoding with a cache, keep keys and values in Pages, and pass Sequences. Appending a token sets one row. Or keep K and V as [batch,
+// KVHeads, capacity, dim], each head's rows one after the other, and pass LenK = the number of rows filled, with Strides{Batch:
+// KVHeads*capacity*dim, Head: capacity*dim, Row: dim}.
 //
 // Attention panics if a size does not fit.
 func Attention(p AttentionParams) { Threads(1).Attention(p) }
@@ -128,7 +123,7 @@ func (t Threads) Attention(p AttentionParams) {
 	c.Run(int(t))
 }
 
-// set fills in the arguments as the drivers take them.
+// set sets the arguments of the drivers.
 func (p *AttentionParams) set(to *attend.Params) {
 	var sequences []attend.Sequence
 	if p.Sequences != nil {
@@ -163,7 +158,7 @@ func (p *AttentionParams) setDefaults() {
 	}
 	contiguous := func(s *Strides, heads, length, dim int) {
 		switch {
-		case *s != (Strides{}) && dim != 0: // rows without elements lie nowhere
+		case *s != (Strides{}) && dim != 0: // rows without elements have no place
 		case p.Sequences != nil:
 			*s = Strides{Head: dim, Row: heads * dim}
 		default:

@@ -10,24 +10,22 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Pages of keys and values, and the sequences of a call that attends to them.
+// This file has pages of keys and values, and the sequences of a call that attends to them.
 
-// Pages hold keys, or values, of many sequences, in pages of a fixed number of rows: float32, FormatF32;
-// of 16 bits, FormatBF16 or FormatF16; or integers of at most 127 with a scale for each row of a head,
-// FormatInt8. Which pages are a sequence's, its AttentionSequence says (Kwon et al. 2023, "Efficient
-// Memory Management for Large Language Model Serving with PagedAttention"). Different pages may be set
-// and read by several goroutines at a time, and so may different rows of a page; Grow is for one at a time,
-// beside all of them.
+// Pages hold keys, or values, of many sequences, in pages of a fixed number of rows: as float32 in FormatF32, as 16 bits in FormatBF16 or
+// FormatF16, or in FormatInt8 as integers of at most 127 with a scale for each row of a head. An AttentionSequence lists the pages of a
+// sequence (Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention"). Several goroutines may
+// set and read different pages, or different rows of a page, at the same time. One goroutine may call Grow at the same time as these.
 type Pages struct{ pages *kv.Pages }
 
-// NewPages returns an empty set of pages. Each page will have rows rows of dim elements for each head.
+// NewPages returns an empty set of pages. Each page has rows rows of dim elements for each head.
 func NewPages(f Format, heads, rows, dim int) *Pages {
 	checkNewPages("NewPages", f, heads, rows, dim)
 	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
 }
 
-// NewKeyPages is NewPages for the keys of Attention. It stores them as the columns of a product, which Attention multiplies as they lie
-// there, if rows is a multiple of 32 and dim is at most 4096. Results have the same bits with NewPages, but take longer.
+// NewKeyPages is NewPages for the keys of Attention. If rows is a multiple of 32 and dim is at most 4096, it stores them as the columns of
+// a product, which Attention multiplies in place. With NewPages results have the same bits, but take longer.
 func NewKeyPages(f Format, heads, rows, dim int) *Pages {
 	checkNewPages("NewKeyPages", f, heads, rows, dim)
 	return &Pages{kv.NewKeys(weights.Format(f), heads, rows, dim)}
@@ -66,8 +64,8 @@ func (p *Pages) Len() int { return p.pages.Len() }
 // Bytes returns the memory of a page.
 func (p *Pages) Bytes() int { return p.pages.Bytes() }
 
-// Grow makes n pages of them, or some more, unless there are as many. The new ones hold zeros, and take
-// memory when they are set.
+// Grow increases the number of pages to n or slightly more, unless there are as many already. New pages hold zeros, and take memory once
+// they are set.
 func (p *Pages) Grow(n int) {
 	mem.CheckSize("Pages.Grow", "n", n)
 	mem.MulLen("Pages.Grow", n+7, max(p.Bytes(), 1))
@@ -115,20 +113,19 @@ func (p *Pages) Copy(page, from, n int) {
 	p.pages.Copy(page, from, n)
 }
 
-// AttentionSequence is what a sequence of a call of Attention has.
+// AttentionSequence describes one sequence of a call of Attention.
 type AttentionSequence struct {
 	LenQ, LenK int // queries and keys
 	Past       int // the position of the first query
-	// Query is the first row of its queries and outputs: query i of head h starts at
-	// (Query+i)*QStrides.Row + h*QStrides.Head, and its output likewise. Key is the first row of its keys and
-	// values where these are not in pages, likewise.
+	// Query is the first row of its queries and outputs: query i of head h starts at (Query+i)*QStrides.Row + h*QStrides.Head, and its
+	// output at the same place with DstStrides. Key is the first row of its keys and values in the same way, where these are not in pages.
 	Query, Key int
-	// Pages are the pages of its keys and values, as many as LenK rows need: row j is row j%Rows of page
+	// Pages lists the pages of its keys and values, as many as LenK rows need: row j is row j%Rows of page
 	// Pages[j/Rows].
 	Pages []int32
 }
 
-// inPages returns the pages as drivers take them.
+// inPages returns the pages in the type of the drivers.
 func (p *Pages) inPages() *kv.Pages {
 	if p == nil {
 		return nil
@@ -136,7 +133,7 @@ func (p *Pages) inPages() *kv.Pages {
 	return p.pages
 }
 
-// checkSequences checks the sequences and what they say of the arguments.
+// checkSequences checks the sequences and the arguments that they refer to.
 func (p *AttentionParams) checkSequences() {
 	const fn = "Attention"
 	if len(p.Sequences) != p.Batch || p.LenQ != 0 || p.LenK != 0 || p.Past != 0 {
@@ -201,7 +198,7 @@ func (p *AttentionParams) checkSequence(i int) {
 	}
 }
 
-// sameLengths reports whether all sequences have the same lengths, and which.
+// sameLengths reports whether all sequences have the same lengths, and returns these.
 func (p *AttentionParams) sameLengths() (lenQ, lenK int, same bool) {
 	if p.Sequences == nil {
 		return p.LenQ, p.LenK, true

@@ -31,14 +31,12 @@
 //
 // # Threads
 //
-// The functions run on the calling goroutine. Each function that computes is also a method of
-// [Threads], with the same parameters, which runs it on several threads:
-// kernels.Threads(4).Gemm(…). The function is the method of Threads(1). Results are the same
-// bits for any number of threads, and from run to run; they may differ in the last bits between
-// tiers.
+// The functions run on the calling goroutine. Each function that computes is also a method of [Threads], with the same parameters, which
+// runs it on several threads: kernels.Threads(4).Gemm(…). The function is the method of Threads(1). Results have the same bits for any
+// number of threads, from run to run, and on every tier, except for products in [FormatBF16Fast].
 //
 // # Accuracy
 //
-// Each kernel's error bound and what it makes of NaN, infinities and denormals
-// are in its comment and in doc/numerics.md, and are asserted by tests.
+// The comment of each kernel and doc/numerics.md state its error bound and its results for NaN, infinities and denormals. Tests assert
+// both.
 package kernels

@@ -6,9 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Activations and other functions that work element by element, on slices of one
-// length. dst may be an input, but may not overlap one otherwise. As methods of
-// Threads they run on several threads.
+// This file has activations and other functions that work element by element, on slices of equal length. dst may be one of the inputs, but
+// must not overlap one partly. As methods of Threads they run on several threads.
 
 // Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included.
 // exp(+Inf) = +Inf, exp(-Inf) = 0, exp(NaN) = NaN.

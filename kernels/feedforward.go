@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// Feed-forward networks of int8 in one call.
+// This file has feed-forward networks of int8 in one call.
 
 // FeedForwardParams are the arguments of FeedForward. Sizes are in elements.
 type FeedForwardParams struct {
@@ -33,8 +33,8 @@ type FeedForwardParams struct {
 //	Dst = (Activation(X*Gate + GateBias) * (X*Up + UpBias))*Down + DownBias + Residual
 //
 // Results have the bits of [GemmPacked] for each product and [Mul] for the gate. Each thread takes bands of rows through all products:
-// hidden values become integers while they are in its caches, and take no memory of the caller. With few rows for each
-// thread GemmPacked is faster, since it shares out columns too.
+// hidden values become integers while they are in its caches, and take no memory of the caller. With few rows for each thread GemmPacked is
+// faster, because it divides columns among threads too.
 func FeedForward(p FeedForwardParams) { Threads(1).FeedForward(p) }
 
 // FeedForward is the function [FeedForward] on up to t threads.

@@ -10,7 +10,7 @@ import (
 
 // Formats of packed weights, and of rows of keys and values.
 
-// Format says what the elements of a packed matrix are.
+// A Format is the type of the elements of a packed matrix, or of keys and values in [Pages].
 type Format uint8
 
 // The formats.
@@ -28,11 +28,12 @@ const (
 	FormatQ5_1  = Format(weights.Q5_1)  // integers from 0 to 31 with a scale and a minimum of 16 bits for each 32 of a column
 	FormatQ5_K  = Format(weights.Q5_K)  // integers from 0 to 31, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
 	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, ±0, 0.5, 1, 1.5, 2, 3, 4 and 6, with a power of 2 for each 32 of a column
-	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX where the machine has them: rows of A become bfloat16 too, and sums are rounded
-	// as the instruction TDPBF16PS rounds them. So results depend on the machine, which those of all other formats do not: without
-	// tiles they are those of FormatBF16.
+	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX where the machine has them: rows of A become bfloat16 too, and sums are
+	// rounded as the instruction TDPBF16PS rounds them. Unlike with all other formats, results depend on the machine: without tiles they
+	// are those of FormatBF16.
 	FormatBF16Fast = Format(weights.BF16Fast)
-	// FormatIQ4_NL has 16 numbers from -127 to 113, which lie closer to each other near 0, with a scale of 16 bits for each 32 of a column.
+	// FormatIQ4_NL has 16 numbers from -127 to 113, which are closer to each other around 0, with a scale of 16 bits for each 32 of a
+	// column.
 	FormatIQ4_NL = Format(weights.IQ4_NL)
 	FormatIQ4_XS = Format(weights.IQ4_XS) // the numbers of FormatIQ4_NL, each 32 with a scale of 6 bits, each 256 with one of 16
 	FormatQ3_K   = Format(weights.Q3_K)   // integers from -4 to 3, each 16 with a scale of 6 bits, each 256 with one of 16
@@ -41,7 +42,7 @@ const (
 // String returns the format's name in lower case.
 func (f Format) String() string { return weights.Format(f).String() }
 
-// ParseFormat returns the format with that name. Upper and lower case are equal: String returns "q8_0", GGUF writes Q8_0.
+// ParseFormat returns the format with that name in upper or lower case: String returns "q8_0", GGUF writes Q8_0.
 func ParseFormat(name string) (Format, error) {
 	f, ok := weights.ByName(strings.ToLower(name))
 	if !ok {
@@ -50,8 +51,8 @@ func ParseFormat(name string) (Format, error) {
 	return Format(f), nil
 }
 
-// Block returns the number of elements of a block of the format in a file, and its number of bytes. A block is that of the GGUF type
-// with the same name, or one number. Both are 0 for FormatInt8 and FormatBF16Fast, which no file uses.
+// Block returns the number of elements of a block of the format in a file, and its number of bytes. The block is that of the GGUF type with
+// the same name, or a single number. Both are 0 for FormatInt8 and FormatBF16Fast, which no file uses.
 func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block() }
 
 // Quantize converts x to the format as files store it: blocks or numbers, little-endian. Packing dst with [PackBBlocks] gives the

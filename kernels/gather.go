@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Weighted sums of rows that an index picks from a matrix, and gated linear units: the parts of a mixture of experts that are not
-// products.
+// This file has weighted sums of rows that an index picks from a matrix, and gated linear units: the parts of a mixture of experts that are
+// not products.
 
 // GatherParams are the arguments of Gather.
 type GatherParams struct {
@@ -58,9 +58,9 @@ type GLUParams struct {
 	Dst        []float32 // [Rows, Cols]; overlaps nothing else
 	X          []float32 // [Rows, 2*Cols]: gate before up
 	Activation Activation
-	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
+	// Sharpness s, if not 0, replaces the activation a(x) by a(s*x)/s.
 	Sharpness float32
-	// Limit, if not 0, is the most that the gate may be, and up's absolute value.
+	// Limit, if not 0, is the largest value of the gate, and the largest absolute value of up.
 	Limit float32
 	// Offset is added to up.
 	Offset float32

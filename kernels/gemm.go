@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// Products of two matrices in the caller's memory, or of a batch of them: contracts, and checks of arguments.
+// This file has products of two matrices in the caller's memory, or of a batch of them: contracts, and checks of
+// arguments.
 
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
@@ -69,10 +70,10 @@ type GemmBatchedParams struct {
 	LdC, StrideC int
 }
 
-// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i) + Beta*C_i. Their matrices begin StrideA, StrideB
-// and StrideC elements apart. It is made for the heads of attention, which together are enough work for several threads. A
-// stride may be smaller than a matrix, so that the heads can be columns of one matrix. StrideA or StrideB may be 0, so that
-// all products share an operand. No element of C may belong to two products. The rest is as in Gemm.
+// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i) + Beta*C_i. Their matrices begin StrideA, StrideB and
+// StrideC elements apart. It is meant for the heads of attention, which together are enough work for several threads. A stride may be
+// smaller than a matrix: heads can be columns of one matrix. StrideA or StrideB may be 0: all products then share an operand. No element of
+// C may belong to two products. The rest is as in Gemm.
 func GemmBatched(p GemmBatchedParams) { Threads(1).GemmBatched(p) }
 
 // GemmBatched is the function GemmBatched on up to t threads.

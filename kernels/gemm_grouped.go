@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// Products in which each run of rows has its own B, as in a mixture of experts.
+// This file has products in which each run of rows has its own B, as in a mixture of experts.
 
 // GemmGroupedParams are the arguments of GemmGrouped. Sizes are in elements.
 type GemmGroupedParams struct {
@@ -23,8 +23,8 @@ type GemmGroupedParams struct {
 	Bias [][]float32 // [N] for each group, added to each of its rows; or nil
 }
 
-// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group. The groups follow one another in A and C. It is made for
-// a mixture of experts: the rows of an expert are one product, and threads share the products. Each row has the same bits as in a
+// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group. The groups follow one another in A and C. It is meant for a
+// mixture of experts: the rows of an expert are one product, and the products are divided among threads. Each row has the same bits as in a
 // GemmPacked of its group.
 func GemmGrouped(p GemmGroupedParams) { Threads(1).GemmGrouped(p) }
 

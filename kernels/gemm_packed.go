@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products with a packed B; pack.go packs it.
+// This file has products with a packed B. The file pack.go packs B.
 
-// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with a packed B. It is made for weights, which are packed
-// once and used many times.
+// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with a packed B. It is meant for weights, which are packed once and
+// used many times.
 //
 // A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not overlap A. If beta is 0, C is not read, unless it
 // is also the residual. If alpha or K is 0, A and B are not read. The product runs on the tier that B was packed for.
@@ -85,7 +85,7 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 // Bytes returns the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
-// Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are as the format rounded them.
+// Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are those of the format, after its rounding.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.matrix.N {
 		mem.PanicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.matrix.N-1))

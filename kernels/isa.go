@@ -2,7 +2,7 @@ package kernels
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// The tiers of the kernels.
+// This file has the tiers of the kernels.
 
 // ISA is a tier of kernels: a bundle of instruction-set extensions that a
 // processor has or lacks as a whole.
@@ -17,8 +17,7 @@ const (
 	AVX512  = ISA(simd.AVX512)  // amd64: AVX-512 F, BW, DQ and VL
 )
 
-// String returns the tier's name in lower case, as [ParseISA] and the environment variable
-// AVOFORMER_ISA take it.
+// String returns the tier's name in lower case, which [ParseISA] and the environment variable AVOFORMER_ISA accept.
 func (i ISA) String() string { return simd.ISA(i).String() }
 
 // ParseISA returns the tier with that name, whether or not this machine has it.
@@ -27,8 +26,7 @@ func ParseISA(name string) (ISA, error) {
 	return ISA(i), err
 }
 
-// Active returns the tier that kernels run on now: the best one, or what the
-// environment variable AVOFORMER_ISA forces.
+// Active returns the tier that kernels run on now: the best one, or the one that the environment variable AVOFORMER_ISA forces.
 func Active() ISA { return ISA(simd.Active()) }
 
 // Supported lists the tiers that this machine can run, Generic first.
@@ -40,7 +38,7 @@ func Supported() []ISA {
 	return tiers
 }
 
-// Features lists the extensions of the processor beyond the tier that kernels use now, by the names with which the environment
-// variable AVOFORMER_CPU turns them off. Those that the operating system has to permit are asked for, for the whole
-// process, and are in refused where it does not.
+// Features returns in used the extensions of the processor beyond the tier that kernels use now, with the names that turn them off in the
+// environment variable AVOFORMER_CPU. Some extensions need the permission of the operating system: Features asks for it, for the whole
+// process, and returns in refused the extensions that did not get it.
 func Features() (used, refused []string) { return simd.FeaturesOn(simd.Active()) }

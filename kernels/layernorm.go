@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/row"
 )
 
-// LayerNorm and RMSNorm, and both after a residual connection.
+// This file has LayerNorm and RMSNorm, and both after a residual connection.
 
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
 // variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
@@ -16,13 +16,13 @@ import (
 // overlap it otherwise. weight and bias have cols elements, or are nil for 1
 // and 0. A row with NaN or an infinity becomes NaN.
 //
-// The variance is computed about a number within a standard deviation of the mean, so that a mean that is much larger than the
-// deviation costs no accuracy. The error is at most, where z is the normalised element,
+// The variance is computed from the differences to a number within a standard deviation of the mean: a mean much larger than the deviation
+// costs no accuracy. With z the normalised element, the error is at most
 //
 //	2^-22 * (|dst| + |weight|*((1+cols/16)*(1+2*|z|) + 2^-16*|mean|/sqrt(var+eps)))
 //
-// If the roundings of the row's sums average out, as they do unless most elements are equal, the error stays below this bound
-// without the term cols/16.
+// Unless most elements are equal, the roundings of the row's sums average out, and the error stays below this bound without the term
+// cols/16.
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	Threads(1).LayerNorm(dst, x, rows, cols, weight, bias, eps)
 }

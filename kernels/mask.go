@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// Masks of attention and of the masked softmax: what a query sees, and biases on its scores.
+// This file has the masks of attention and of the masked softmax: which keys a query sees, and biases on its scores.
 
 // A MaskTerm is one condition on the keys that a query sees, or a bias on its
 // scores. It is made only by the constructors below, because the conventions in

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Packing B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on several goroutines.
+// This file packs B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on several goroutines.
 
 // PackB packs op(B), k x n, for GemmPacked on the active tier. B is stored k x n with rows ldb apart, or n x k with transB =
 // Trans. The result keeps no reference to B. As in all functions that pack, n comes before k.
@@ -28,10 +28,9 @@ func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 	return p
 }
 
-// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
-// its rows: row writes the k elements of row j to dst. It is called once for every
-// row, in order, so that a caller can read a matrix from a file, or convert it to float32, row by row.
-// In addition to the result, PackBRows needs memory for one panel of rows, or for all rows with FormatInt8.
+// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from its rows: row writes the k elements of row j to dst.
+// PackBRows calls row once for every row, in order: a caller can read a matrix from a file, or convert it to float32, row by row. In
+// addition to the result, PackBRows needs memory for one panel of rows, or for all rows with FormatInt8.
 func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	const fn = "PackBRows"
 	checkPacker(fn, f, n, k)
@@ -104,10 +103,11 @@ func checkBlocks(fn string, f Format, k int) {
 // the last part.
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 
-// Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels, before any part is
-// packed, and not from several goroutines: x has the k elements of each of some rows of B^T, such as 256 from all over it. Products become more accurate where
-// channels differ: elements of A are multiplied by the root of the channel's magnitude in B, and those of B divided by it, before they
-// are rounded. [PackBRows] takes rows 0, s, 2s and so on, s being n/256 or 1. Other formats leave their elements as they are.
+// Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels. x has some rows of B^T, k elements each,
+// for example 256 rows at equal distances. Balance must be called before any part is packed, and not by several goroutines at a time. It
+// makes products more accurate where channels differ: before the rounding, elements of A are multiplied by the root of the channel's
+// magnitude in B, and elements of B are divided by it. [PackBRows] takes rows 0, s, 2s and so on, with s n/256 or 1. With other formats
+// Balance changes nothing.
 func (p *Packer) Balance(x []float32) {
 	if k := p.b.matrix.K; len(x)%max(k, 1) != 0 || k == 0 && len(x) > 0 {
 		mem.PanicSize("Packer.Balance", "len(x)", len(x), fmt.Sprintf("want a multiple of %d (k)", k))

@@ -14,10 +14,11 @@ type RecurrenceParams struct {
 	Heads, KeyHeads  int // KeyHeads divides Heads
 	KeyDim, ValueDim int // of a head
 	Alternate        bool
-	// Delta makes it the gated delta rule (Yang et al., 2024, "Gated Delta Networks"); without it, the scan of Mamba-2 (Dao and
-	// Gu, 2024, "Transformers are SSMs").
+	// Delta chooses the gated delta rule (Yang et al., 2024, "Gated Delta Networks"). Without it, the recurrence is the scan of Mamba-2
+	// (Dao and Gu, 2024, "Transformers are SSMs").
 	Delta bool
-	// From is the state before the rows and To that after them, [Heads, KeyDim, ValueDim]. They may be the same.
+	// From is the state before the rows and To the state after them, [Heads, KeyDim, ValueDim]. They may be the same
+	// slice.
 	From, To []float32
 	Q        []float32 // Rows rows of KeyHeads*KeyDim elements, LdQ apart
 	LdQ      int
@@ -38,8 +39,8 @@ type RecurrenceParams struct {
 //	S = S + K⊗d
 //	Dst = Q·S
 //
-// where sums go through KeyDim in order and are rounded once for each product, on every machine and whatever the number of rows
-// and threads. Where all is finite, a sum of KeyDim products is within KeyDim*2^-24 of the sum of their magnitudes.
+// where sums go through KeyDim in order and are rounded once for each product, on every machine and for any number of rows and threads. If
+// all operands are finite, the error of a sum of KeyDim products is within KeyDim*2^-24 times the sum of their magnitudes.
 func Recurrence(p RecurrenceParams) { Threads(1).Recurrence(p) }
 
 // Recurrence is the function [Recurrence] on up to t threads.

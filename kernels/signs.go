@@ -8,12 +8,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Dot products of vectors whose elements are 1 or -1.
+// This file has dot products of vectors whose elements are 1 or -1.
 
 // SignPanel is the number of vectors in a panel of SignDots.
 const SignPanel = simd.SignPanel
 
-// maxSigns is the largest number of signs of a vector. Twice as many are still exact in float32.
+// maxSigns is the largest number of signs of a vector. Whole numbers up to twice as large are exact in float32.
 const maxSigns = 1 << 23
 
 // SignDotsParams are the arguments of SignDots. Sizes are in elements. A bit is 1 for a positive number. A vector has words =

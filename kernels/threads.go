@@ -6,26 +6,21 @@ import "github.com/avoformer/avoformer/kernels/internal/par"
 // goroutine included. 0 and 1 mean serial. Its methods are the package's
 // functions; results do not depend on the number.
 //
-// All calls share one pool of workers, which starts with the first call that wants
-// one and grows to what the running calls want together: at most one less than
-// GOMAXPROCS, or than the processors that the program may use where these are fewer.
-// A call never waits for a worker to come: the caller does whatever the workers have
-// not begun. However many calls run on however many threads, at most GOMAXPROCS
-// goroutines compute. A worker without work looks for more for some 50
-// microseconds and then sleeps at no cost. Workers that a smaller GOMAXPROCS leaves
-// no room for end with the calls that follow. StopWorkers of package machine ends
-// all workers.
+// All calls share one pool of workers, which starts with the first call that needs one and grows to what all running calls need together.
+// The number of workers is at most GOMAXPROCS-1, or one less than the number of processors that the program may use, if that is smaller. A
+// call never waits for a worker: the caller computes the parts that no worker has begun. At most GOMAXPROCS goroutines compute, however
+// many calls run and on however many threads. An idle worker looks for work for some 50 microseconds and then sleeps at no cost. If
+// GOMAXPROCS becomes smaller, surplus workers end during the next calls. StopWorkers of package machine ends all workers.
 //
-// A panic in a call reaches its caller, on whichever thread it happens. Recovered there, it
-// leaves no worker in that call's memory.
+// A panic on any thread of a call reaches the caller. When it does, no worker uses the memory of that call any longer.
 type Threads int
 
 // A Task is work in parts that may run in any order and at the same time. Do does the parts [from, to).
 type Task interface{ Do(from, to int) }
 
-// Run has task do n parts on up to t threads and returns when all are done. nanoseconds is what all parts take one
-// thread, roughly: less work is shared out among fewer threads, since handing it over takes time too. Neighbouring parts
-// mostly go to one thread, the same one in each call with as many threads. A task behind a pointer costs no allocation.
+// Run has task do n parts on up to t threads and returns when all are done. nanoseconds is roughly the time that one thread takes for all
+// parts: a small task runs on fewer threads, because passing work to a thread takes time too. Neighbouring parts mostly go to one thread,
+// the same one in each call with the same number of threads. A task that is a pointer costs no allocation.
 func (t Threads) Run(n, nanoseconds int, task Task) {
 	par.Run(par.Worth(int(t), nanoseconds), n, task)
 }

@@ -19,11 +19,11 @@ type Attention struct {
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no
-	// bound. It does not go with relative positions or sinks.
+	// bound. It cannot be combined with relative positions or sinks.
 	SoftCap float32
 	// Sinks, [Heads] or nil, are the scores of an additional key whose value is 0.
 	Sinks []float32
-	// Int8 lets the products be of integers: see kernels.AttentionParams.
+	// Int8 allows products of integers: see kernels.AttentionParams.
 	Int8 bool
 }
 
@@ -52,7 +52,7 @@ func (a Attention) withDefaults() (Attention, error) {
 	return a, nil
 }
 
-// AttentionInput is what an attention works on.
+// AttentionInput has the operands of an attention.
 type AttentionInput struct {
 	Query []float32 // [rows of Batch, width]
 	Batch Batch
@@ -66,12 +66,11 @@ type AttentionInput struct {
 	// Residual, [rows, width of the result] or nil, is added to the result. It may
 	// be dst. Only MultiHeadAttention has it.
 	Residual []float32
-	// Kept, unless nil, receives the keys and values of a self-attention, or has them for one with BorrowsKeys. Only
-	// MultiHeadAttention has it.
+	// Kept, unless nil, receives the keys and values of a self-attention, or provides them to one with BorrowsKeys.
+	// Only MultiHeadAttention has it.
 	Kept *Kept
-	// Weights and Scores, unless nil, receive what softmax gives, and q·kᵀ*Scale
-	// without relative positions and mask. Both are [B, heads, L, keys], or for
-	// sequences of different lengths [heads, L, keys] of one after the other.
+	// Weights, unless nil, receives the result of the softmax, and Scores q·kᵀ*Scale without relative positions and mask. Both are [B,
+	// heads, L, keys], or, for sequences of different lengths, [heads, L, keys] of each sequence in turn.
 	Weights, Scores []float32
 }
 
@@ -127,8 +126,7 @@ func (p *projected) shared(in *AttentionInput) bool {
 	return p.cache == nil && in.KeyBatch.Len() == 1 && in.Batch.Len() != 1
 }
 
-// keysOf returns what sequence i attends to: the keys from row start of k and v on, past of which came
-// before the queries.
+// keysOf returns the keys that sequence i attends to: those from row start of k and v on, of which past come before the queries.
 func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
 	switch {
 	case p.cache != nil && p.cache.memory:
@@ -143,8 +141,8 @@ func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
 	return in.KeyBatch.Start(i), in.KeyBatch.Length(i), 0
 }
 
-// attend computes the attention: the one place that does. All sequences take one call of the kernel, unless
-// some have data of their own size: then runs of sequences of equal lengths do.
+// attend computes every attention. All sequences are one call of the kernel, unless some have data of their own size: then each run of
+// sequences of equal lengths is one call.
 func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
 	if err := a.check(&p, &in, relative); err != nil {
 		return err
@@ -216,7 +214,7 @@ func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) e
 	return nil
 }
 
-// call is what all calls of the kernel have.
+// call returns the arguments that all calls of the kernel share.
 func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, dst []float32) kernels.AttentionParams {
 	call := kernels.AttentionParams{
 		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask, Sinks: a.Sinks, Int8: a.Int8,
@@ -237,8 +235,8 @@ func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, ds
 	return call
 }
 
-// sequences says where the sequences [from, to) lie. Where the mask is causal, each row of
-// a sequence that [Cache.Apart] names is a sequence of its own.
+// sequences returns the places of the sequences [from, to). Where the mask is causal, each row of a sequence that [Cache.Apart] names is a
+// sequence of its own.
 func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, causal bool) []kernels.AttentionSequence {
 	ws.sequences = ws.sequences[:0]
 	for i := from; i < to; i++ {
@@ -261,8 +259,8 @@ func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, c
 	return ws.sequences
 }
 
-// attendRun computes the sequences [i, end), which have the same lengths. captured is where their weights and
-// scores begin; it returns how many those are.
+// attendRun computes the sequences [i, end), which have the same lengths. Their weights and scores begin at captured; it returns the number
+// of these.
 func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *AttentionInput, relative *Relative, i, end, captured int) int {
 	defer ws.Release(ws.Mark())
 	start, lenK, past := p.keysOf(in, i)
@@ -308,8 +306,8 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	return weights
 }
 
-// Kept is the keys and values that a self-attention made in a pass, for those of later layers that have
-// AttentionConfig.BorrowsKeys. The zero Kept has none.
+// Kept has the keys and values that a self-attention computed in a pass, for later layers with AttentionConfig.BorrowsKeys. The zero Kept
+// has none.
 type Kept struct {
 	k, v           []float32 // [rows, heads*head dim], unless the pages of cache hold them
 	cache          *LayerCache

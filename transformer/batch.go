@@ -11,8 +11,7 @@ type Batch struct {
 // Uniform returns a batch of n sequences of the same length: [n, length, width].
 func Uniform(n, length int) Batch { return Batch{n: max(n, 0), length: max(length, 0)} }
 
-// Ragged returns a batch of sequences of the given lengths. A length of 0 is a
-// sequence that takes no part.
+// Ragged returns a batch of sequences of the given lengths. A sequence of length 0 has no rows.
 func Ragged(lengths ...int) Batch {
 	if len(lengths) == 0 {
 		return Batch{}
@@ -31,7 +30,7 @@ func Ragged(lengths ...int) Batch {
 	return b
 }
 
-// Reuse is Ragged in the memory of b, which must not be used again.
+// Reuse is Ragged, but reuses the memory of b, which must not be used again.
 func (b Batch) Reuse(lengths ...int) Batch {
 	starts := append(b.starts[:0], 0)
 	for _, l := range lengths {

@@ -8,12 +8,11 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Cache is the histories of the sequences of a batch: the keys and values of the rows that each has passed
-// through a stack of layers so far, and those of the memory that it attends to. Feeding a sequence piece by
-// piece with a cache gives what feeding it at once gives. A Cache must not be used by two goroutines at a time.
+// A Cache has the histories of the sequences of a batch: the keys and values of the rows that each sequence has passed through a stack of
+// layers so far, and those of the memory that it attends to. A sequence that passes piece by piece with a cache gives the same results as
+// in one pass. A Cache must not be used by two goroutines at a time.
 //
-// A pass begins with Begin, hands each layer its part, and ends with End. What a
-// pass that fails has added does not count.
+// A pass begins with Begin, passes each layer its part, and ends with End. The rows of a pass that fails do not count.
 type Cache struct {
 	pages     *Pages
 	histories []*History
@@ -22,22 +21,20 @@ type Cache struct {
 	adapters  int    // that the model has beside its weights
 }
 
-// NewCache returns an empty cache for a number of sequences, with pages of its own; the windows are those of
+// NewCache returns an empty cache for a number of sequences, with pages of its own. The windows are those of
 // PagesConfig.
 func NewCache(sequences int, windows ...int) *Cache {
 	return must(NewPages(PagesConfig{Windows: windows})).Cache(sequences)
 }
 
-// NewCacheOf returns a cache of histories of one pool. Each history continues with what the cache is used
-// for. The caller keeps them.
+// NewCacheOf returns a cache of histories of one pool. Passes with the cache continue the histories, which remain the caller's.
 func NewCacheOf(histories ...*History) *Cache {
 	c := new(Cache)
 	c.Use(histories)
 	return c
 }
 
-// Use makes c a cache of other histories. They stay the caller's, and so does the slice. The zero Cache
-// may be used like this.
+// Use makes c a cache of other histories. These and the slice remain the caller's. It works with the zero Cache too.
 func (c *Cache) Use(histories []*History) {
 	c.histories, c.pages, c.apart = histories, nil, c.apart[:0]
 	if len(histories) > 0 {
@@ -45,8 +42,8 @@ func (c *Cache) Use(histories []*History) {
 	}
 }
 
-// Apart makes each row of sequence i attend as if it had come alone, with the same bits, until the next Use. It
-// is for proposed tokens, some of which are taken back. It takes longer, and requires a causal mask.
+// Apart makes each row of sequence i attend as if it were the only row of its pass, with the same bits, until the next Use. It is for
+// proposed tokens, some of which are taken back. It takes longer, and requires a causal mask.
 func (c *Cache) Apart(i int) {
 	if len(c.apart) < len(c.histories) {
 		c.apart = append(c.apart, make([]bool, len(c.histories)-len(c.apart))...)
@@ -84,8 +81,8 @@ func (c *Cache) check(batch Batch) error {
 	return nil
 }
 
-// Begin starts a pass of the rows of batch through a number of layers. It does
-// nothing without a cache. Where the limit of the pages does not allow the rows, it is fault.ErrMemory.
+// Begin starts a pass of the rows of batch through a number of layers. Without a cache it does nothing. If the rows exceed the limit of the
+// pages, the error matches fault.ErrMemory.
 func (c *Cache) Begin(batch Batch, layers int) error {
 	if c == nil {
 		return nil
@@ -151,9 +148,8 @@ func (c *Cache) Layer(i int) *LayerCache {
 	return &c.layers[i]
 }
 
-// Keys returns a copy of the keys that a layer of the stack has of a sequence,
-// [key heads, Len, head dim], after rotary positions. With a window, the first
-// rows may be gone.
+// Keys returns a copy of the keys that a layer of the stack has for a sequence, [key heads, Len, head dim], after rotary positions. With a
+// window, the first rows may be missing.
 func (c *Cache) Keys(layer, sequence int) []float32 {
 	return c.layers[layer].copyOf(sequence, func(s pageStore) *kernels.Pages { return s.keys })
 }
@@ -163,8 +159,8 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 	return c.layers[layer].copyOf(sequence, func(s pageStore) *kernels.Pages { return s.values })
 }
 
-// Reorder makes sequence i continue from what sequence parents[i] was: the step of
-// beam search that drops some hypotheses and splits others. It copies no rows.
+// Reorder makes sequence i continue from the rows of sequence parents[i]: the step of beam search that drops some hypotheses and splits
+// others. It copies no rows.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != len(c.histories) {
 		return check.Errorf(fault.ErrShape, "%d parents for a cache of %d sequences", len(parents), len(c.histories))
@@ -203,7 +199,7 @@ func (c *Cache) Remember(tokens []int, batch Batch) {
 // Remembered returns the tokens of sequence i that Remember was given.
 func (c *Cache) Remembered(i int) []int { return c.histories[i].tokens }
 
-// Restart makes sequence i empty, except for what is remembered.
+// Restart makes sequence i empty, except for its remembered tokens.
 func (c *Cache) Restart(i int) error {
 	h := c.histories[i]
 	tokens := h.tokens
@@ -214,8 +210,8 @@ func (c *Cache) Restart(i int) error {
 	return nil
 }
 
-// Continue returns a new cache of n sequences that all continue from what a sequence of c
-// is: continuations of one prompt, which is computed once.
+// Continue returns a new cache of n sequences that all continue from the rows of one sequence of c: continuations of a prompt that is
+// computed only once.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= len(c.histories) || n < 1 {
 		return nil, check.Errorf(fault.ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, len(c.histories))
@@ -240,8 +236,8 @@ func (p *Pages) Cache(sequences int) *Cache {
 	return NewCacheOf(histories...)
 }
 
-// Adapt lets the linear layers of a pass, each of which multiplies the rows of batch, add what the adapters of the
-// cache's histories add, until Unadapt. The model has a number of adapters beside its weights.
+// Adapt makes the linear layers of a pass apply the adapters of the cache's histories, until Unadapt. Each of these layers multiplies the
+// rows of batch. adapters is the number of adapters that the model has in addition to its weights.
 func (w *Workspace) Adapt(batch Batch, cache *Cache, adapters int) {
 	w.Unadapt()
 	if cache == nil || cache.check(batch) != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// LayerCache is what a cache has for one layer: the keys and values of the earlier
-// rows, for self-attention, and its Memory for cross-attention.
+// LayerCache is the part of a cache for one layer: the keys and values of the earlier rows, for self-attention, and its Memory, for
+// cross-attention.
 type LayerCache struct {
 	cache  *Cache
 	layer  int
@@ -33,7 +33,7 @@ func (l *LayerCache) Past(i int) int {
 	return l.cache.Len(i)
 }
 
-// apart reports whether the rows of sequence i attend each as if it came alone.
+// apart reports whether each row of sequence i attends as if it were the only row of its pass.
 func (l *LayerCache) apart(i int) bool { return i < len(l.cache.apart) && l.cache.apart[i] }
 
 // remembers reports whether every sequence has a memory.
@@ -46,12 +46,11 @@ func (l *LayerCache) remembers() bool {
 	return true
 }
 
-// remembered reports whether what the layer has is a memory.
+// remembered reports whether the layer holds a memory.
 func (l *LayerCache) remembered() bool { return l != nil && l.memory }
 
-// table returns the pages of sequence i, and the number of rows there that came before those of the pass: where
-// pages were dropped, positions count from the first row there is, since masks and relative positions depend
-// on differences only.
+// table returns the pages of sequence i, and the number of their rows that precede the rows of the pass. Where pages were dropped,
+// positions count from the first row that is left: masks and relative positions depend only on differences.
 func (l *LayerCache) table(i int) (pages []int32, past int) {
 	h := l.cache.histories[i]
 	if l.memory {
@@ -61,7 +60,7 @@ func (l *LayerCache) table(i int) (pages []int32, past int) {
 	return h.tables[group].pages, h.held(group)
 }
 
-// open makes the rows of the layer ready, whose keys have the given heads.
+// open prepares the rows of the layer, whose keys have the given heads.
 func (l *LayerCache) open(heads, headDim int) (err error) {
 	of := storedSelf
 	if l.memory {
@@ -71,7 +70,8 @@ func (l *LayerCache) open(heads, headDim int) (err error) {
 	return err
 }
 
-// inputs sets the last rows of dst, [n, width], to the inputs that a convolution has of sequence i, as many as there are.
+// inputs sets the last rows of dst, [n, width], to the stored inputs of sequence i of a convolution, as many as there
+// are.
 func (l *LayerCache) inputs(dst []float32, i, n, width int) (err error) {
 	if l == nil {
 		return nil
@@ -112,8 +112,8 @@ func (l *LayerCache) set(pages []int32, row int, k, v []float32) {
 	l.store.values.Set(page, at, v)
 }
 
-// remember stores the keys and values of the memory of the sequences that have none: of the rows of batch,
-// which has as many sequences, or one that all of them share.
+// remember stores the keys and values of the memory for the sequences that have none: those of the rows of batch, which has as many
+// sequences, or one that all share.
 func (l *LayerCache) remember(batch Batch, k, v []float32) error {
 	histories := l.cache.histories
 	if batch.Len() != 1 && batch.Len() != len(histories) {

@@ -21,12 +21,12 @@ type GatedDeltaNetConfig struct {
 	Alternate bool
 	// Negative says that the tensor A_log holds A = -exp(A_log), as in the files of llama.cpp.
 	Negative bool
-	// The rows of queries, keys and values, side by side; of the gates of the output; of beta; and of the decay. A head's rows
-	// lie side by side.
+	// The weights of queries, keys and values, side by side; of the gates of the output; of beta; and of the decay. The rows of a head are
+	// next to each other.
 	QKV, Gate, Beta, Decay []Part
 }
 
-// keys and values are the widths of all heads, and mixed is what the convolution mixes.
+// keys and values are the widths of all heads, and mixed is the width of the convolution.
 func (c *GatedDeltaNetConfig) keys() int   { return c.KeyHeads * c.KeyDim }
 func (c *GatedDeltaNetConfig) values() int { return c.ValueHeads * c.ValueDim }
 func (c *GatedDeltaNetConfig) mixed() int  { return 2*c.keys() + c.values() }
@@ -48,17 +48,18 @@ func (c *GatedDeltaNetConfig) check() error {
 	return nil
 }
 
-// GatedDeltaNet is a recurrent layer whose state, a matrix for each head, is corrected rather than added to (Yang et al., 2024,
-// "Gated Delta Networks"): the projection QKV makes queries q, keys k and values v, which are mixed with the few rows before by
-// a convolution and SiLU; q and k are normalized; and then each head has
+// GatedDeltaNet is a recurrent layer whose state, a matrix for each head, is corrected rather than added to (Yang et al., 2024, "Gated
+// Delta Networks"). The projection QKV computes queries q, keys k and values v; a convolution and SiLU mix them with the few rows before; q
+// and k are normalized. Then each head computes
 //
 //	S = exp(A*softplus(a + StepBias))*S
 //	S = S + k⊗(sigmoid(b)*(v - k·S))
 //	y = q·S
 //
-// of which y, normalized, times silu(z) goes through the projection Out. b and a are what Gates makes of a row, z what Gate does.
+// and y, normalized, times silu(z) goes through the projection Out. Gates computes b and a from a row, and Gate
+// computes z.
 //
-// The state passes from row to row, so that a text gets the same bits at once, in pieces and row by row.
+// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by row.
 type GatedDeltaNet struct {
 	GatedDeltaNetConfig
 	QKV, Gates, Gate, Out *Linear
@@ -100,14 +101,14 @@ func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 	return d
 }
 
-// lengthEps is what is added to the squared length of a query and of a key.
+// lengthEps is added to the squared length of a query and of a key.
 const lengthEps = 1e-6
 
 func (d *GatedDeltaNet) convolution() causalConvolution {
 	return causalConvolution{weight: d.Weight, dim: d.mixed()}
 }
 
-// matrices returns the part of a state that the heads have. The rest are the last inputs of the convolution.
+// matrices returns the part of a state that belongs to the heads. The rest are the last inputs of the convolution.
 func (d *GatedDeltaNet) matrices() int { return d.values() * d.KeyDim }
 
 func (d *GatedDeltaNet) recurrence() Recurrence {
@@ -155,7 +156,7 @@ func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, ca
 	return d.Out.Forward(ws, dst, y) // [rows, D]
 }
 
-// checkMade returns an error unless what the layer has fits its configuration. Linear layers and normalizations check themselves.
+// checkMade returns an error unless the weights of the layer fit its configuration. Linear layers and normalizations check themselves.
 func (d *GatedDeltaNet) checkMade() error {
 	if d == nil || d.QKV == nil || d.Gates == nil || len(d.keyScale) == 0 {
 		return check.Errorf(fault.ErrConfig, "delta net that no Loader made")

@@ -12,29 +12,24 @@
 // more than its real tokens. A comment [B, L, D] describes the special case of
 // B sequences of the same length L.
 //
-// Forward takes the workspace first, then what it writes to, then what it reads,
-// and last the cache where there is one. What is written to must not overlap what is
-// read unless the comment says that it may.
+// Forward takes the workspace first, then the destination, then the operands, and last the cache where there is one. The destination must
+// not overlap an operand, unless the comment allows it.
 //
 // # Building models
 //
-// Each layer is a small struct with its configuration, its weights and a
-// Forward method. A [Loader] makes it of the weights under a prefix, by the names
-// that the checkpoint's ecosystem has for them ([AttentionNames], [LayerNames]), and
-// keeps account of what is missing or left over; the constructors are for layers on
-// their own. A layer that neither has made gives an error. Linear layers hold their
-// weights in packed form only.
+// Each layer is a small struct with its configuration, its weights and a Forward method. A [Loader] makes a layer from the weights under a
+// prefix, with the names of the checkpoint's ecosystem ([AttentionNames], [LayerNames]), and notes which weights are missing or left over.
+// The constructors are for single layers. A layer made in any other way gives an error. Linear layers hold their weights in packed form
+// only.
 //
 // # Goroutines
 //
-// Layers are immutable once made and may be shared by goroutines. What changes
-// during a pass lives in a [Workspace], of which every goroutine needs its own,
-// and in a [Cache], of which every conversation needs its own.
+// Layers are immutable once made and may be shared by goroutines. State that changes during a pass is in a [Workspace], one for each
+// goroutine, and in a [Cache], one for each conversation.
 //
 // # Errors
 //
-// Constructors and passes return errors that match [fault.ErrConfig], [fault.ErrShape],
-// [fault.ErrToken], [fault.ErrTooLong], [fault.ErrMissing], [fault.ErrMisshapen] or [fault.ErrLeftOver] with
-// errors.Is, and constructors those of reading the weights. What a destination holds
-// after an error is undefined.
+// Constructors and passes return errors that match [fault.ErrConfig], [fault.ErrShape], [fault.ErrToken], [fault.ErrTooLong],
+// [fault.ErrMissing], [fault.ErrMisshapen] or [fault.ErrLeftOver] with errors.Is; constructors also return the errors of reading the
+// weights. After an error the contents of a destination are undefined.
 package transformer

@@ -20,18 +20,17 @@ type Feed interface {
 type FeedForwardConfig struct {
 	Dim, Hidden int
 	OutDim      int // 0: Dim
-	// Activation has no default: models that say GELU differ in which one they mean.
+	// Activation has no default, because models mean different functions by GELU.
 	// kernels.ActGELU is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new"
 	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish, kernels.ActReLU2 "relu2".
 	Activation kernels.Activation
 	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
 	Bias       bool // all products have one
 	OutBias    bool // Down has one even without Bias
-	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
-	// SiLU with 1.702 is QuickGELU. Loading scales the weights.
+	// Sharpness s, if not 0, replaces the activation a(x) by a(s*x)/s. SiLU with 1.702 is QuickGELU. Loading scales the weights.
 	Sharpness float32
-	// Chunk is the number of rows that are computed at a time, so that the
-	// hidden values take Chunk*Hidden numbers; 0: all rows. It changes no result.
+	// Chunk is the number of rows that are computed at a time; 0: all rows. The hidden values take the memory of Chunk*Hidden numbers. It
+	// changes no result.
 	Chunk int
 }
 
@@ -60,7 +59,7 @@ func (c FeedForwardConfig) check() error {
 	return check.Positive("feed-forward", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden))
 }
 
-// within is c in a layer of a width.
+// within returns c for a layer of the given width.
 func (c FeedForwardConfig) within(dim int) (FeedForwardConfig, error) {
 	if c.Dim == 0 {
 		c.Dim = dim
@@ -107,7 +106,7 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	return f
 }
 
-// sharp is p, whose rows the activation is of, times Sharpness.
+// sharp returns p, whose results enter the activation, times Sharpness.
 func (c FeedForwardConfig) sharp(p Part) Part {
 	p.Scale, p.BiasScale = c.Sharpness, c.Sharpness
 	return p
@@ -175,8 +174,8 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 // product.
 const inOneRows = 64
 
-// inOne reports whether one call of [kernels.FeedForward] computes the network, with the bits of single products: if all weights are of int8, and
-// no adapter adds to them.
+// inOne reports whether one call of [kernels.FeedForward] computes the network, with the same bits as single products: if all weights are
+// int8, and no adapter adds to them.
 func (f *FeedForward) inOne(ws *Workspace, rows int) bool {
 	if f.Chunk != 0 || rows < inOneRows*max(int(ws.Threads), 1) {
 		return false

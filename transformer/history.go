@@ -7,18 +7,18 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A History is what a sequence has passed through a stack of layers: a table of the pages with the keys and
-// values of its rows, and of those of the memory that it attends to. A fork shares pages with what it was
-// forked from, and a page that is shared is copied before either writes to it.
+// A History holds the rows that a sequence has passed through a stack of layers: a table of the pages with the keys and values of these
+// rows, and of the memory that the sequence attends to. A fork shares pages with its origin, and a shared page is copied before either
+// writes to it.
 //
-// A History must not be used by two goroutines at a time; those that share pages may be used by one each.
+// A History must not be used by two goroutines at a time. Histories that share pages may be, each by its own goroutine.
 type History struct {
 	pages  *Pages
 	length int         // rows passed through the stack
 	tables []pageTable // by group
 	memory []int32     // pages of what cross-attention attends to
 	recall int         // rows of the memory
-	// recalls is set once there is a memory, settled once the pass that brought it went well.
+	// recalls is set once there is a memory, and settled once the pass that brought the memory has succeeded.
 	recalls, settled bool
 	tokens           []int // that a model asked to remember
 	adapter          int
@@ -28,10 +28,11 @@ type History struct {
 // pageTable is the pages of a sequence, in order.
 type pageTable struct {
 	pages   []int32
-	dropped int // rows that lay before them
+	dropped int // rows that were before them
 }
 
-// Len returns the number of rows that passed through the stack: the position of the next one. It is 0 of none.
+// Len returns the number of rows that passed through the stack: the position of the next one. It is 0 for a nil
+// History.
 func (h *History) Len() int {
 	if h == nil {
 		return 0
@@ -39,12 +40,12 @@ func (h *History) Len() int {
 	return h.length
 }
 
-// Remembers reports whether the history has the memory that its sequence attends to, which no pass has to be given
-// any more.
+// Remembers reports whether the history has the memory that its sequence attends to. Passes need not get the memory
+// again.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
-// Adapt sets the adapter of h, one that stays beside the weights, by its number; 0: no adapter. A fork has the same adapter; Release takes
-// it away. If h has rows already, or the number is negative, the error is a fault.ErrShape.
+// Adapt sets the adapter of h to the given number, one of the adapters that stay beside the weights; 0: no adapter. A fork has the same
+// adapter; Release removes it. If h has rows already, or the number is negative, the error matches fault.ErrShape.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
 		return check.Errorf(fault.ErrShape, "adapter %d for a history of %d rows", adapter, h.length)
@@ -76,10 +77,9 @@ func (h *History) Fork(rows int) (*History, error) {
 	return f, nil
 }
 
-// Truncate forgets the rows from row on, as if they had never passed: tokens that were proposed and not
-// accepted, or an answer that is tried again. Of layers with windows some of the rows before must still be
-// there: a page's rows can always be taken back. Where layers are recurrent, the rows of the last pass can be taken back if
-// [Cache.Apart] named the sequence, and all rows together.
+// Truncate forgets the rows from row on, as if they had never passed: proposed tokens that were not accepted, or an answer that is
+// generated again. Layers with windows need some of the rows before row: the rows of one page can always be taken back. With recurrent
+// layers, the rows of the last pass can be taken back if [Cache.Apart] named the sequence, or all rows together.
 func (h *History) Truncate(rows int) error {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *History) Truncate(rows int) error {
 	return nil
 }
 
-// reaches returns an error unless the first rows of h are a history.
+// reaches returns an error unless h can be cut after its first rows.
 func (h *History) reaches(rows int) error {
 	if rows < 0 || rows > h.length {
 		return check.Errorf(fault.ErrShape, "%d rows of a history of %d", rows, h.length)
@@ -117,7 +117,7 @@ func (h *History) reaches(rows int) error {
 	return nil
 }
 
-// Release gives back all pages. The history is then without rows, and may be used as a new one.
+// Release gives back all pages. The history then has no rows, and can be used again.
 func (h *History) Release() {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -135,11 +135,11 @@ func (h *History) forgetMemory() {
 	h.memory, h.recall, h.recalls, h.settled = h.memory[:0], 0, false, false
 }
 
-// held returns the number of rows whose keys a group has.
+// held returns the number of rows whose keys a group holds.
 func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
 
-// prepare makes room for n more rows, and drops pages that no further query sees. apart says that the rows may be taken back. The
-// lock is held.
+// prepare makes room for n more rows, and drops pages that no later query sees. apart is set if the rows may be taken back. The caller
+// holds the lock.
 func (h *History) prepare(n int, apart bool) error {
 	p := h.pages
 	for len(h.tables) < len(p.groups) {
@@ -160,7 +160,7 @@ func (h *History) prepare(n int, apart bool) error {
 	for i := range h.tables {
 		t, g := &h.tables[i], &p.groups[i]
 		if g.window > 0 {
-			// A page more than the window stays, for Truncate.
+			// One page more than the window stays, for Truncate.
 			unseen := (h.length - (g.window - 1) - p.Rows - t.dropped) / p.Rows
 			if unseen = min(unseen, len(t.pages)); unseen > 0 {
 				g.give(t.pages[:unseen])

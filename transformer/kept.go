@@ -21,7 +21,7 @@ func (a *MultiHeadAttention) share(in *AttentionInput, p *projected) error {
 	return nil
 }
 
-// keep copies the keys and values of p, which are in scratch memory without a cache.
+// keep copies the keys and values of p, which without a cache are in scratch memory.
 func (k *Kept) keep(a *MultiHeadAttention, p *projected, rows int) {
 	*k = Kept{k: k.k[:0], v: k.v[:0], cache: p.cache, heads: a.KVHeads, headDim: a.HeadDim, rows: rows}
 	if p.cache != nil {

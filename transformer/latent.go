@@ -6,11 +6,11 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Multi-head latent attention (DeepSeek-AI, 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language
-// Model").
+// This file has multi-head latent attention (DeepSeek-AI, 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts
+// Language Model").
 
-// LatentConfig describes an attention whose keys and values are made of a latent vector that all heads share, and of a key with
-// rotary positions that they share too. A cache keeps these two for each row.
+// LatentConfig describes an attention whose keys and values are computed from a latent vector and a key with rotary positions. All heads
+// share both, and a cache keeps both for each row.
 type LatentConfig struct {
 	Dim, Heads int
 	QueryRank  int // width that queries pass through, normalized; 0: none
@@ -37,8 +37,8 @@ type LatentNames struct {
 	Out            string
 }
 
-// LatentAttention is multi-head latent attention. Scores are computed of the latent vectors themselves: each head's projection to
-// keys is applied to its queries instead, and that to values to what attention gives.
+// LatentAttention is multi-head latent attention. Scores are computed from the latent vectors themselves: each head's projection to keys is
+// applied to its queries instead, and its projection to values to the result of attention.
 type LatentAttention struct {
 	LatentConfig
 	Query, QueryDown, QueryUp, Down, Out *Linear
@@ -88,7 +88,7 @@ func (l *Loader) Latent(c LatentConfig, names LatentNames) *LatentAttention {
 	return a
 }
 
-// up takes the projections from latent vectors to each head's keys and values.
+// up loads the projections from latent vectors to each head's keys and values.
 func (a *LatentAttention) up(l *Loader, names LatentNames) {
 	if keys, values := l.At(names.KeyUp), l.At(names.ValueUp); names.KeyUp != "" && keys.Has("weight") {
 		k, v := keys.Tensor("weight", a.Heads, a.Rank, a.Plain), values.Tensor("weight", a.Heads, a.ValueDim, a.Rank)
@@ -205,7 +205,7 @@ func (a *LatentAttention) keys(ws *Workspace, x []float32, rows int) ([]float32,
 	return k, nil
 }
 
-// eachHead sets what dst has of each head, from feature to on, to the layer of that head at what x has of it, from feature from on.
+// eachHead applies the layer of each head to its features in x, from feature from on, and stores the results in dst, from feature to on.
 // Heads follow each other at the given distances.
 func (a *LatentAttention) eachHead(ws *Workspace, layers []*Linear, dst []float32, dstRow, dstHead, to int, x []float32, xRow, xHead, from int) error {
 	defer ws.Release(ws.Mark())

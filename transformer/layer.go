@@ -15,12 +15,11 @@ type LayerConfig struct {
 	// memory.
 	Cross       *AttentionConfig
 	FeedForward FeedForwardConfig
-	// Feed, unless nil, loads the layer's part in place of FeedForward, which is then not
-	// read. l is the layer's loader, which collects errors about the weights.
+	// Feed, unless nil, loads the part that replaces FeedForward, which is then ignored. l is the layer's loader, which collects errors
+	// about the weights.
 	Feed func(l *Loader) Feed
 	Norm NormConfig // Shape may be left out: {Dim}
-	// NormFirst normalizes what enters each part (pre-norm) instead of the sum
-	// that leaves it (post-norm).
+	// NormFirst normalizes the input of each part (pre-norm) instead of the sum after it (post-norm).
 	NormFirst bool
 }
 
@@ -102,11 +101,11 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 	return layer
 }
 
-// CacheBytes returns the memory of the keys and values that a cache keeps of a row, in pages of a format.
+// CacheBytes returns the memory of the keys and values that a cache keeps for a row, in pages of the given format.
 func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Self.CacheBytes(f) }
 
-// MemoryBytes returns the memory of the keys and values that a cache keeps of a row of LayerInput.Memory, which are in float32:
-// 0 without cross-attention.
+// MemoryBytes returns the memory of the keys and values that a cache keeps for a row of LayerInput.Memory, in float32: 0 without
+// cross-attention.
 func (l *Layer) MemoryBytes() int64 {
 	if l.Cross == nil {
 		return 0
@@ -114,24 +113,24 @@ func (l *Layer) MemoryBytes() int64 {
 	return l.Cross.CacheBytes(kernels.FormatF32)
 }
 
-// LayerInput is what a layer or a stack of layers works on.
+// LayerInput has the operands of a layer or a stack of layers.
 type LayerInput struct {
 	X        []float32 // [rows of Batch, Dim]
 	Batch    Batch
 	Mask     *Mask     // for self-attention
 	HeadMask []float32 // [heads], for all attentions; nil: 1, as everywhere but in models/classic
 
-	// Memory is what cross-attention attends to: the output of an encoder,
+	// Memory has the rows that cross-attention attends to: the output of an encoder,
 	// [rows of MemoryBatch, KeyWidth], with as many sequences as Batch, or one that
 	// all share. It is not read where a cache holds its keys and values.
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
-	// Kept is the keys and values that layers share in a pass. A layer of package transformer neither leaves nor takes any.
+	// Kept has the keys and values that layers share in a pass. Layers of package transformer do not use it.
 	Kept []Kept
-	// Beside, [rows, a width of the layer's own], is what the layer gets beside X. A layer of package transformer gets nothing.
+	// Beside, [rows, a width of the layer's own], is the layer's input in addition to X. Layers of package transformer do not use it.
 	Beside []float32
-	// SkipCross leaves cross-attention out: BLIP's layers in text mode, as with models/classic.
+	// SkipCross leaves out cross-attention, as in BLIP's layers in text mode, with models/classic.
 	SkipCross bool
 }
 
@@ -212,9 +211,9 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	return nil
 }
 
-// enter begins a part of the layer, which adds the rows before to what it makes of in and writes the sum to
-// to. In pre-norm in is before, normalized, and to is dst; in post-norm in is before itself, and to is norm,
-// which leave normalizes. dst may be before in post-norm only; norm is scratch memory of their size.
+// enter begins a part of the layer. The part computes a result from the rows in, adds the rows before, and writes the sum to to. In
+// pre-norm, in is before, normalized, and to is dst. In post-norm, in is before itself, and to is norm, which leave normalizes. dst may be
+// before only in post-norm; norm is scratch memory of their size.
 func (l *Layer) enter(ws *Workspace, dst, before, norm []float32, n *Norm) (in, to []float32, err error) {
 	if l.NormFirst {
 		return norm, dst, n.Forward(ws, norm, before)
@@ -222,7 +221,7 @@ func (l *Layer) enter(ws *Workspace, dst, before, norm []float32, n *Norm) (in, 
 	return before, norm, nil
 }
 
-// leave ends a part of the layer: dst is what it gives.
+// leave ends a part of the layer and sets dst to its result.
 func (l *Layer) leave(ws *Workspace, dst, norm []float32, n *Norm) error {
 	if l.NormFirst {
 		return nil

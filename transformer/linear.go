@@ -37,8 +37,8 @@ func checkLinear(in, out int, weight, bias []float32) error {
 	return nil
 }
 
-// Weight returns the matrix that the layer multiplies with, [Out, In], unpacked: for
-// gradients and for looking at, not for every pass.
+// Weight returns the matrix that the layer multiplies with, [Out, In], unpacked. It is meant for gradients and for inspection, not for
+// every pass.
 func (l *Linear) Weight() []float32 {
 	w := make([]float32, l.Out*l.In)
 	for o := range l.Out {
@@ -88,8 +88,8 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 	return nil
 }
 
-// forwardApart is Forward with the rows of dst, [rows, Out], ldDst elements apart. What is between them stays. The last row may end where
-// its Out elements do.
+// forwardApart is Forward with the rows of dst, [rows, Out], ldDst elements apart. The elements between rows stay unchanged. The last row
+// may end after its Out elements.
 func (l *Linear) forwardApart(ws *Workspace, dst []float32, ldDst int, x []float32) error {
 	if err := l.check(ws); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x [
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
 }
 
-// apart is how far apart rows of n elements are kept that a product reads next. It would copy rows
-// that are a multiple of 4 KiB apart, since they crowd each other out of the first-level cache.
+// apart returns the distance between rows of n elements that a product reads next. A product would copy rows at a distance of a multiple of
+// 4 KiB, because they displace each other in the first-level cache.
 func apart(n int) int {
 	if n%1024 == 0 {
 		return n + 16
@@ -135,8 +135,8 @@ func apart(n int) int {
 	return n
 }
 
-// multiplyAdapted is multiply where rows have adapters beside the weights (Chen et al. 2023, "Punica: Multi-Tenant LoRA Serving").
-// Rows without an adapter get the same bits as in a pass without adapters.
+// multiplyAdapted is multiply for rows with adapters beside the weights (Chen et al. 2023, "Punica: Multi-Tenant LoRA Serving"). Rows
+// without an adapter get the same bits as in a pass without adapters.
 func (l *Linear) multiplyAdapted(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
 	defer ws.Release(ws.Mark())
 	ep := kernels.Epilogue{Bias: l.Bias, Residual: residual, LdResidual: l.Out}
@@ -155,7 +155,7 @@ func (l *Linear) multiplyAdapted(ws *Workspace, rows int, dst []float32, ldDst i
 	}
 }
 
-// addAdapters adds to dst what the rows' adapters do.
+// addAdapters adds the terms of the rows' adapters to dst.
 func (l *Linear) addAdapters(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int) {
 	for _, run := range ws.adapted {
 		from, to := max(run.from-ws.row, 0), min(run.to-ws.row, rows)

@@ -19,24 +19,25 @@ type Mamba2Config struct {
 	InBias, ConvBias, OutBias bool
 	// StepMin and StepMax bound the time step after softplus; if StepMax is 0, there is no upper bound.
 	StepMin, StepMax float32
-	// Eps is that of the normalization, over the channels of each group, of what leaves the scan. 0: there is no normalization.
+	// Eps is that of the normalization of the scan's output, over the channels of each group. 0: there is no
+	// normalization.
 	Eps float32
-	// NormFirst has the normalization before the product with the gate.
+	// NormFirst puts the normalization before the product with the gate.
 	NormFirst bool
-	// InScale, unless 0, multiplies what enters the block, and Scales, unless nil, the parts of what the projection makes of it: z,
-	// x, B, C and the time steps.
+	// InScale, unless 0, multiplies the input of the block. Scales, unless nil, multiplies the parts of the projection's output: z, x, B, C
+	// and the time steps.
 	InScale float32
 	Scales  []float32
 	// Negative says that the tensor A_log holds A = -exp(A_log), as in the files of llama.cpp.
 	Negative bool
 }
 
-// inner returns the width of all heads, mixed is what the convolution mixes, and projected what the projection makes of a row.
+// inner returns the width of all heads, mixed the width of the convolution, and projected the width of the projection's output.
 func (c *Mamba2Config) inner() int     { return c.Heads * c.HeadDim }
 func (c *Mamba2Config) mixed() int     { return c.inner() + 2*c.Groups*c.State }
 func (c *Mamba2Config) projected() int { return c.inner() + c.mixed() + c.Heads }
 
-// recent returns the part of a state that the convolution has: the inputs of the rows before. The rest is the heads'.
+// recent returns the part of a state that belongs to the convolution: the inputs of the rows before. The rest belongs to the heads.
 func (c *Mamba2Config) recent() int { return (c.Taps - 1) * c.mixed() }
 
 func (c *Mamba2Config) check() error {
@@ -66,15 +67,15 @@ func (c *Mamba2Config) check() error {
 	return nil
 }
 
-// Mamba2 is the block of Mamba-2: the projection In makes a gate z, channels x, B and C, and a time step for each head;
-// x, B and C are mixed with the few rows before by a convolution and SiLU; then each channel of a head has
+// Mamba2 is the block of Mamba-2: the projection In computes a gate z, channels x, B and C, and a time step for each head. A convolution
+// and SiLU mix x, B and C with the few rows before. Then each channel of a head computes
 //
 //	state = exp(step*A)*state + step*x*B
 //	y = state*C + D*x
 //
-// of which y*silu(z), normalized, goes through the projection Out.
+// and y*silu(z), normalized, goes through the projection Out.
 //
-// The state passes from row to row, so that a text gets the same bits at once, in pieces and row by row.
+// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by row.
 type Mamba2 struct {
 	Mamba2Config
 	In, Out    *Linear
@@ -170,7 +171,7 @@ func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *La
 	return m.Out.Forward(ws, dst, s.y) // [rows, D]
 }
 
-// checkMade returns an error unless what the block has fits its configuration. Linear layers check themselves.
+// checkMade returns an error unless the weights of the block fit its configuration. Linear layers check themselves.
 func (m *Mamba2) checkMade() error {
 	if m == nil || m.In == nil || m.Out == nil {
 		return check.Errorf(fault.ErrConfig, "mamba without projections")
@@ -208,7 +209,7 @@ func (m *Mamba2) scale(row []float32) {
 	}
 }
 
-// gate sets the row y, [inner], to y*silu(z), and normalizes before or after that. z is lost.
+// gate sets the row y, [inner], to y*silu(z), and normalizes before or after that. It overwrites z.
 func (m *Mamba2) gate(y, z []float32) {
 	kernels.SiLU(z, z)
 	if m.NormFirst {
@@ -244,7 +245,7 @@ type scan struct {
 	rows           int
 }
 
-// step is Recurrence.Step. A state is that of the convolution, its last inputs, and that of the heads.
+// step is Recurrence.Step. A state has the last inputs of the convolution, and the states of the heads.
 func (s *scan) step(to, from, inputs []float32, first int) error {
 	defer s.ws.Release(s.ws.Mark())
 	width, mixed, recent := s.recurrence().Width, s.mixed(), s.recent()

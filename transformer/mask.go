@@ -12,9 +12,8 @@ import (
 // contradict one another: 0, 1, true and false all mean "hidden" somewhere. A
 // nil *Mask hides nothing. Masks are immutable.
 //
-// Masks with data keep the slice and have a shape [B, heads, queries, keys]. A size of 1 holds for
-// all; else it is the size of the batch, or for queries and keys the length of
-// its longest sequence. Keys that a cache holds count as keys.
+// Masks with data keep the slice and have a shape [B, heads, queries, keys]. A size of 1 applies to all; any other size is that of the
+// batch, or for queries and keys the length of its longest sequence. Keys in a cache count as keys.
 type Mask struct {
 	terms []maskTerm // a key is seen if all terms admit it; biases add up
 	empty kernels.EmptyRow
@@ -33,16 +32,15 @@ type maskTerm struct {
 	slopes  []float32 // ALiBi's, per head
 }
 
-// unbounded is a distance that no sequence reaches. Sums with positions stay
-// far within an int of 32 bits.
+// unbounded is a distance that no sequence reaches. Sums of it and positions fit into an int of 32 bits.
 const unbounded = 1 << 29
 
 // Causal hides the keys after a query's own position. A query's position is
 // its index plus the number of positions that the cache held before.
 func Causal() *Mask { return window(unbounded, 0) }
 
-// SlidingWindow is Causal that also hides keys more than size-1 positions back.
-// Its cost grows with the size, not with the length of the sequence.
+// SlidingWindow is Causal, and also hides keys more than size-1 positions back. Its cost grows with the size, not with the length of the
+// sequence.
 func SlidingWindow(size int) *Mask { return window(max(size, 1)-1, 0) }
 
 // LocalWindow hides the keys more than before positions in front of the query
@@ -54,9 +52,8 @@ func window(before, after int) *Mask {
 	return &Mask{terms: []maskTerm{{window: true, before: clamp(before), after: clamp(after)}}}
 }
 
-// KeepMask hides the keys where keep, of shape [batch, heads, queries, keys],
-// is false: Hugging Face's attention_mask, or masked_fill(mask == 0, -inf). Of this module only
-// models/classic uses it: batches elsewhere have no padding.
+// KeepMask hides the keys where keep, of shape [batch, heads, queries, keys], is false: Hugging Face's attention_mask, or masked_fill(mask
+// == 0, -inf). In this module only models/classic uses it: other batches have no padding.
 func KeepMask(keep []bool, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{keep: keep, shape: [4]int{batch, heads, queries, keys}}}}
 }
@@ -108,8 +105,8 @@ func ALiBiSlopes(heads int) []float32 {
 	return slopes
 }
 
-// And returns the mask that hides what m or another hides, and adds the biases of
-// both. Rows with nothing visible are treated as by m. Either may be nil.
+// And returns the mask that hides the keys that m or another hides, and adds the biases of both. It treats rows that see no key as m does.
+// Either may be nil.
 func (m *Mask) And(other *Mask) *Mask {
 	switch {
 	case m == nil:
@@ -121,8 +118,8 @@ func (m *Mask) And(other *Mask) *Mask {
 	return &Mask{terms, m.empty}
 }
 
-// WithEmpty is m with another treatment of queries that see no key. The default
-// is kernels.EmptyZero; only models/classic has others.
+// WithEmpty returns m with another treatment of queries that see no key. The default is kernels.EmptyZero; only models/classic uses other
+// values.
 func (m *Mask) WithEmpty(e kernels.EmptyRow) *Mask {
 	if m == nil {
 		m = &Mask{}
@@ -166,8 +163,8 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 	return nil
 }
 
-// ofPositions reports whether what m shows of a query depends on its position and its
-// sequence alone, so that it may be lowered for some of the queries.
+// ofPositions reports whether the keys that m shows a query depend only on the position and the sequence of the query, so that m may be
+// lowered for some of the queries.
 func (m *Mask) ofPositions() bool {
 	if m == nil {
 		return true
@@ -180,7 +177,7 @@ func (m *Mask) ofPositions() bool {
 	return true
 }
 
-// causal reports whether m hides the keys after each query, and depends on nothing but positions.
+// causal reports whether m hides the keys after each query, and depends only on positions.
 func (m *Mask) causal() bool {
 	if m == nil {
 		return false
@@ -195,9 +192,8 @@ func (m *Mask) causal() bool {
 	return after
 }
 
-// lower appends the terms of m for sequences [first, first+n) of a batch, which
-// have lenQ queries and lenK keys each. Where those are fewer than the mask's
-// longest, its data is copied.
+// lower appends the terms of m for sequences [first, first+n) of a batch, which have lenQ queries and lenK keys each.
+// Where these are fewer than the mask's, its data is copied.
 func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int) []kernels.MaskTerm {
 	if m == nil {
 		return terms

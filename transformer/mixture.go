@@ -10,24 +10,23 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A mixture of experts: many feed-forward networks, a few of which compute each
-// row.
+// This file has mixtures of experts: many feed-forward networks, a few of which compute each row.
 
-// MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated
-// network: Down(activation(Gate(x)) * Up(x)). A linear router scores the experts; a row takes the TopK best, and adds
-// up what they give, weighted by the softmax of the scores, or by their sigmoids.
+// MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated network:
+// Down(activation(Gate(x)) * Up(x)). A linear router scores the experts. A row takes the TopK best, and adds up their results, weighted by
+// the softmax of the scores, or by their sigmoids.
 type MixtureConfig struct {
 	Dim           int
 	Hidden        int // of each expert
 	Experts, TopK int
-	// Normalize makes the weights of a row's experts add up to 1: a softmax of their scores alone.
+	// Normalize makes the weights of a row's experts add up to 1: a softmax of only their scores.
 	Normalize bool
 	// Sigmoid weighs an expert by the sigmoid of its score. Normalize divides the weights of a row's experts by their
 	// sum plus Epsilon.
 	Sigmoid bool
 	Epsilon float32
-	// Groups, unless 0, is the number of groups of neighbours in which a row first takes the TopGroups whose two best experts
-	// have the largest sum of sigmoids; the other groups have none of its experts.
+	// Groups, unless 0, is the number of groups of neighbouring experts. A row first takes the TopGroups groups whose two best experts have
+	// the largest sum of sigmoids, and then only experts of these groups.
 	Groups, TopGroups int
 	Scale             float32 // multiplies all weights; 0: 1
 	RouterBias        bool
@@ -62,13 +61,13 @@ func (c MixtureConfig) check() error {
 // MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes that end with a dot.
 type MixtureNames struct {
 	Router string
-	// Each is the prefix of an expert, with %d for its index, and All that of tensors that stack the experts'
-	// matrices, [Experts, out, in]. Either may be what a checkpoint has; an empty one is not looked for.
+	// Each is the prefix of an expert, with %d for its index, and All the prefix of tensors that stack the experts' matrices, [Experts,
+	// out, in]. A checkpoint may have either; an empty prefix is not looked for.
 	Each, All string
 	// Correction is the tensor, [Experts], that is added to the sigmoids to pick experts, but not to weigh them; "": there is none.
 	Correction string
 	Expert     FeedForwardNames // after either; Packed is looked for first, if it is set
-	// Scale is the whole name of a factor of what each expert gives, [Experts]; "": 1.
+	// Scale is the whole name of the tensor of factors for the results of the experts, [Experts]; "": 1.
 	Scale string
 	// Interleaved is set where the rows of Packed alternate between the gate and Up.
 	Interleaved bool
@@ -93,7 +92,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 		return nil
 	}
 	m := &Mixture{MixtureConfig: c, name: strings.TrimSuffix(l.Name()+"."+names.Router, ".")}
-	// Which experts a row takes must not depend on other rows, in no format.
+	// In every format, the experts of a row must not depend on other rows.
 	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
 	m.Correction = l.Optional(c.Sigmoid && names.Correction != "", names.Correction, c.Experts)
 	m.ExpertScale = l.Optional(names.Scale != "", names.Scale, c.Experts)
@@ -105,7 +104,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	return m
 }
 
-// experts is how a checkpoint has the experts.
+// experts describes how a checkpoint stores the experts.
 type experts struct {
 	MixtureConfig
 	names    MixtureNames
@@ -182,7 +181,7 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 	return in, down
 }
 
-// bias gives the layers of expert i their biases out of those of all.
+// bias sets the biases of expert i's layers from the biases of all experts.
 func (e *experts) bias(i int, in []*Linear, down *Linear) {
 	down.Bias = e.downBias[i*e.Dim : (i+1)*e.Dim : (i+1)*e.Dim]
 	var both []float32
@@ -203,15 +202,15 @@ func (e *experts) bias(i int, in []*Linear, down *Linear) {
 	}
 }
 
-// Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim],
-// which may be dst. The products of all experts are side by side on the threads, each of all rows of an expert.
+// Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim], which may be dst. The
+// products of different experts run on the threads at the same time; each multiplies all rows of an expert.
 //
 // Trace reports the router's scores under its name.
 func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return m.ForwardBy(ws, dst, x, x, residual)
 }
 
-// ForwardBy is Forward where the router scores the experts by other rows than they compute, by, [rows, Dim].
+// ForwardBy is Forward with other rows for the router: it scores the experts on by, [rows, Dim].
 func (m *Mixture) ForwardBy(ws *Workspace, dst, x, by, residual []float32) error {
 	if m == nil || m.Dim == 0 || len(m.down) != m.Experts {
 		return check.Errorf(fault.ErrConfig, "mixture of experts that no Loader made")

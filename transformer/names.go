@@ -1,15 +1,14 @@
 package transformer
 
-// AttentionNames says what an ecosystem calls the weights of an attention
-// module, as prefixes that end with a dot, such as "self.query.": "weight" and "bias" are added.
+// AttentionNames has an ecosystem's names of the weights of an attention module, as prefixes that end with a dot, such as "self.query.":
+// "weight" and "bias" are appended.
 type AttentionNames struct {
 	Query, Key, Value string
 	// Packed, if set, is the prefix of the three projections stacked in this
 	// order. Where queries, keys and values differ in width, their weights are
 	// separate and only the bias is packed, as in torch.nn.MultiheadAttention.
 	Packed string
-	// ByHead is set where the rows of Packed are those of one head's query, key and value after those
-	// of another, as in GPT-NeoX.
+	// ByHead is set where Packed has the rows of query, key and value of each head in turn, as in GPT-NeoX.
 	ByHead bool
 	Out    string // empty where there is no output projection
 	// QueryNorm, KeyNorm and ValueNorm are the prefixes of the heads' normalizations.
@@ -20,8 +19,7 @@ type AttentionNames struct {
 	Distance string
 }
 
-// FeedForwardNames says what an ecosystem calls the weights of a feed-forward
-// network, as prefixes that end with a dot.
+// FeedForwardNames has an ecosystem's names of the weights of a feed-forward network, as prefixes that end with a dot.
 type FeedForwardNames struct {
 	Up, Down string
 	Gate     string // where it has one
@@ -31,7 +29,7 @@ type FeedForwardNames struct {
 	UpFirst bool
 }
 
-// LayerNames says what an ecosystem calls the parts of a layer, as prefixes that end with a dot.
+// LayerNames has an ecosystem's names of the parts of a layer, as prefixes that end with a dot.
 type LayerNames struct {
 	Self      string // self-attention, with the names Attention
 	Cross     string // cross-attention, with the same names

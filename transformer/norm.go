@@ -20,7 +20,7 @@ type NormConfig struct {
 	RMS bool
 	// NoBias leaves the bias out of layer normalization, as in ModernBERT.
 	NoBias bool
-	// NoWeight leaves the weight out: features are normalized and no more.
+	// NoWeight leaves the weight out: features are only normalized.
 	NoWeight bool
 }
 
@@ -96,7 +96,7 @@ func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 	return nil
 }
 
-// checkMade returns an error unless the weights are those of the sizes.
+// checkMade returns an error unless the weights fit the sizes.
 func (n *Norm) checkMade() error {
 	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
 		return check.Errorf(fault.ErrConfig, "normalization that NewNorm did not make, or edited since")

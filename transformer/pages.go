@@ -9,29 +9,26 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// The pool of pages that histories take theirs from: which are free, how many share each, and the memory
-// of the layers' rows.
+// This file has the pool from which histories take pages: the free pages, the number of histories that share each, and the memory of the
+// layers' rows.
 
-// PagesConfig says what the pages of a pool hold.
+// PagesConfig describes the pages of a pool.
 type PagesConfig struct {
 	// Rows is the number of rows of a page; 0: PageRows.
 	Rows int
-	// Windows are what a SlidingWindow mask lets a query of each layer see, or one for all layers; 0: all.
-	// What no further query sees is forgotten, page by page, so that its memory depends on the window and
-	// not on the length. Masks with data do not go with a window.
+	// Windows has for each layer the size of its SlidingWindow mask, or one size for all layers; 0: all keys. Pages that no later query
+	// sees are freed: memory depends on the window and not on the length. Masks with data cannot be combined with a window.
 	Windows []int
-	// Format is that of keys and values of self-attention: float32, which is the default; of 16 bits,
-	// FormatBF16 or FormatF16; or FormatInt8, with a scale for each row of a head. Those of a memory are
-	// float32, and so are the inputs of a convolution.
+	// Format is that of the keys and values of self-attention: FormatF32, the default; FormatBF16 or FormatF16; or FormatInt8, with a scale
+	// for each row of a head. The keys and values of a memory are float32, and the inputs of a convolution too.
 	Format kernels.Format
-	// Limit bounds the bytes of the pages in use; 0: no limit. The first pass of all counts after it alone,
-	// since it says what a layer has.
+	// Limit bounds the bytes of the pages in use; 0: no limit. The very first pass of a pool is counted only after it has run, because it
+	// determines the size of a row.
 	Limit int64
 }
 
-// Pages is a pool of pages of the keys and values of a stack of layers: a page holds those of some rows of a
-// sequence, of all layers with the same window. Histories take pages from it and give them back. It may be
-// used by several goroutines at a time.
+// Pages is a pool of pages of the keys and values of a stack of layers: a page holds the keys and values of some rows of a sequence, for
+// all layers with the same window. Histories take pages from it and give them back. It is safe for concurrent use.
 type Pages struct {
 	PagesConfig
 	mu     sync.Mutex
@@ -42,7 +39,7 @@ type Pages struct {
 	peak   int64
 }
 
-// pageGroup is the pages of some layers, in all of which a page has the same number.
+// pageGroup has the pages of layers with the same window: a page has the same number in all of them.
 type pageGroup struct {
 	window int     // rows that a query sees, itself included; 0: all
 	refs   []int32 // how many histories share each page
@@ -50,17 +47,18 @@ type pageGroup struct {
 	bytes  int64 // of a page, in all layers that passed so far
 }
 
-// pageLayer is what a layer has of the pages.
+// pageLayer is a layer's part of the pages.
 type pageLayer struct {
 	group  int
 	self   pageStore
 	memory pageStore
 }
 
-// pageStore is the rows of a layer; nil before the first pass. A convolution has its inputs as keys, and no values.
+// pageStore has the rows of a layer; nil before the first pass. A convolution stores its inputs as keys, and has no
+// values.
 type pageStore struct{ keys, values *kernels.Pages }
 
-// copy makes the first rows of a page those of another, among n pages.
+// copy copies the first rows of one page to another, among n pages.
 func (s pageStore) copy(to, from int32, rows, n int) {
 	for _, x := range []*kernels.Pages{s.keys, s.values} {
 		if x != nil {
@@ -70,7 +68,7 @@ func (s pageStore) copy(to, from int32, rows, n int) {
 	}
 }
 
-// stored is what the rows are that a layer stores.
+// stored is the kind of rows that a layer stores.
 type stored int
 
 const (
@@ -79,10 +77,10 @@ const (
 	storedInputs               // the inputs of a convolution
 )
 
-// PageRows is the rows of a page where PagesConfig does not say them: what a head reads of a page is contiguous for some kilobytes.
+// PageRows is the default number of rows of a page. With it, the rows of a head in a page are contiguous for some kilobytes.
 const PageRows = 64
 
-// NewPages returns a pool without pages, which is ready for the first history.
+// NewPages returns a pool without pages, ready for the first history.
 func NewPages(c PagesConfig) (*Pages, error) {
 	if c.Rows == 0 {
 		c.Rows = PageRows
@@ -101,7 +99,7 @@ func NewPages(c PagesConfig) (*Pages, error) {
 	return p, nil
 }
 
-// Used returns the bytes of the pages in use, and Peak the most that there ever were.
+// Used returns the bytes of the pages in use.
 func (p *Pages) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +191,7 @@ func (p *Pages) store(layer int, of stored, heads, headDim int) (pageStore, erro
 	return *s, nil
 }
 
-// take appends n free pages to a table; where the limit forbids that, none, and it is an error.
+// take appends n free pages to a table, or none if that would exceed the limit, which is an error.
 func (p *Pages) take(g *pageGroup, to *[]int32, n int) error {
 	if n <= 0 {
 		return nil
@@ -223,7 +221,7 @@ func (g *pageGroup) share(pages []int32) {
 	}
 }
 
-// give counts one less, and frees the pages that nobody has.
+// give counts one history less, and frees the pages that no history uses.
 func (g *pageGroup) give(pages []int32) {
 	for _, page := range pages {
 		if g.refs[page]--; g.refs[page] == 0 {

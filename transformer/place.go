@@ -1,4 +1,4 @@
-// From projections to scores: the norms and positions of queries and keys, and the pages of keys and values.
+// This file has the steps between projections and scores: norms and positions of queries and keys, and pages of keys and values.
 
 package transformer
 
@@ -12,8 +12,8 @@ import (
 
 var placings = newSlot[placing]()
 
-// placing takes the projected rows of a self-attention to where scores are computed from. It is a kernels.Task
-// whose parts are rows: a thread does all of a row at once, while it is in its caches.
+// placing prepares the projected rows of a self-attention for the computation of scores. It is a kernels.Task whose parts are rows: a
+// thread does all steps of a row while the row is in its caches.
 type placing struct {
 	a     *MultiHeadAttention
 	batch Batch
@@ -70,8 +70,7 @@ func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache) error {
 	return nil
 }
 
-// placeNanoseconds estimates what a row costs a thread: a feature that is normalized, rotated or copied takes a nanosecond or
-// less.
+// placeNanoseconds estimates the time of a row on one thread: a feature that is normalized, rotated or copied takes a nanosecond or less.
 func (a *MultiHeadAttention) placeNanoseconds(cache *LayerCache) int {
 	n := 0
 	if a.Rotary != nil {
@@ -91,7 +90,7 @@ func (a *MultiHeadAttention) placeNanoseconds(cache *LayerCache) int {
 
 // Do places the rows [from, to).
 func (c *placing) Do(from, to int) {
-	// The sequence of the first row: the last that begins there or before.
+	// The sequence of the first row is the last sequence that begins there or before.
 	i := sort.Search(c.batch.Len(), func(i int) bool { return c.batch.Start(i+1) > from })
 	for ; from < to; i++ {
 		start, end := c.batch.Start(i), min(c.batch.Start(i+1), to)

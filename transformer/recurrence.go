@@ -5,14 +5,14 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A Recurrence carries a state of fixed size from row to row of each sequence, as layers do that have no keys and values. The
+// A Recurrence passes a state of fixed size from row to row of each sequence, in layers without keys and values. The
 // state of a new sequence is all zeros. A cache keeps the state after the last row of each sequence.
 type Recurrence struct {
 	Size  int // elements of a state
 	Width int // elements of an input row
-	// Step sets to, [Size], to the state after inputs, [n, Width], that follow the state from, which may be to. first is the
-	// number in the batch of the first of these rows; it is negative where the rows have passed before, and only their
-	// state is wanted. A step must do the same for each row whatever n is.
+	// Step sets to, [Size], to the state after inputs, [n, Width], that follow the state from, which may be to. first is the index in the
+	// batch of the first of these rows. It is negative if the rows have passed before, and only their state is wanted. A step must do the
+	// same for each row for any n.
 	Step func(to, from, inputs []float32, first int) error
 }
 
@@ -52,10 +52,10 @@ func (r Recurrence) Forward(ws *Workspace, inputs []float32, batch Batch, cache 
 	return nil
 }
 
-// layerState is what a recurrent layer needs of a sequence in a pass.
+// layerState has the state and inputs of one sequence that a recurrent layer needs in a pass.
 type layerState struct {
 	from  []float32 // the state before the rows; nil: zeros
-	again []float32 // inputs between from and the rows, which have to pass again
+	again []float32 // inputs between from and the rows, which must pass again
 	mid   []float32 // to be set to the state after again; nil: not wanted
 	to    []float32 // to be set to the state after the rows
 	kept  []float32 // to be set to the inputs of the rows; nil: not wanted
@@ -125,7 +125,7 @@ func (l *LayerCache) state(i int, of Recurrence, n int) (s layerState, err error
 	return s, nil
 }
 
-// A rowTask does something for each row by itself: it is a kernels.Task whose parts are rows.
+// A rowTask computes each row separately. It is a kernels.Task whose parts are rows.
 type rowTask func(row int)
 
 // Do does it for the rows [from, to).

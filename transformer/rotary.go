@@ -30,15 +30,14 @@ type RotaryConfig struct {
 	// Frequencies, [Dim/2], are the angles in radians by which the pairs turn from one
 	// position to the next; nil: Theta^(-2i/Dim).
 	Frequencies []float64
-	// FrequenciesAt, unless nil, gives the frequencies for a sequence of the given
-	// number of positions, in place of Frequencies. It is called often, and what it
-	// returns is not written to.
+	// FrequenciesAt, unless nil, returns the frequencies for a sequence of the given number of positions, in place of Frequencies. It is
+	// called often. The caller does not write to the result.
 	FrequenciesAt func(length int) []float64
 	// Factor multiplies the rotated features: the attention factor of YaRN and
 	// LongRoPE. 0: 1.
 	Factor float64
-	// QueryScale, unless nil, is what attention multiplies queries at a position by, after rotating
-	// them. It is called once for a row.
+	// QueryScale, unless nil, returns the factor for queries at a position, which applies after the rotation. It is called once for each
+	// row.
 	QueryScale func(position int) float32
 }
 
@@ -50,12 +49,11 @@ type Rotary struct {
 	table atomic.Pointer[rotaryTable] // grows with the positions that are asked for
 }
 
-// rotaryTable is the cosines and sines of the first positions, [positions, Dim/2],
+// rotaryTable has the cosines and sines of the first positions, [positions, Dim/2],
 // computed in float64.
 type rotaryTable struct{ cos, sin []float32 }
 
-// maxTable bounds the elements of a table of positions: 1 GiB. Its size comes from
-// the configuration alone, and no file has to be as large.
+// maxTable bounds the elements of a table of positions to 1 GiB. The size comes only from the configuration, however small the file is.
 const maxTable = 1 << 28
 
 func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
@@ -86,7 +84,7 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	return c, err
 }
 
-// Frequencies are those of rotary positions without scaling, theta^(-2i/dim), [dim/2].
+// Frequencies returns the frequencies of rotary positions without scaling, theta^(-2i/dim), [dim/2].
 func Frequencies(theta float64, dim int) []float64 {
 	f := make([]float64, dim/2)
 	for i := range f {
@@ -133,7 +131,7 @@ func turn(cos, sin []float32, frequencies []float64, position, scale float64) {
 	}
 }
 
-// grow makes the table reach the given number of positions at least.
+// grow extends the table to at least the given number of positions.
 func (r *Rotary) grow(positions int) *rotaryTable {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,8 +154,8 @@ func (r *Rotary) grow(positions int) *rotaryTable {
 	return t
 }
 
-// Apply rotates in place the heads of a row at the given position, the last of its
-// sequence. x holds heads of headDim features one after the other.
+// Apply rotates the heads of a row in place. The row is at the given position, the last of its sequence. x holds heads of headDim features
+// one after the other.
 func (r *Rotary) Apply(x []float32, headDim, position int) error {
 	return r.ApplyIn(x, headDim, position, position+1)
 }
@@ -186,8 +184,8 @@ func (r *Rotary) check(features, position, headDim int) error {
 	return nil
 }
 
-// rotate turns the pairs of every head of x, [heads, headDim]. Each product is rounded before they are added,
-// as a conversion says: no machine is to fuse the two.
+// rotate turns the pairs of every head of x, [heads, headDim]. Each product is rounded before the addition. The conversions make sure of
+// that: no machine may fuse the two operations.
 func rotate(x []float32, headDim int, cos, sin []float32, pairing Pairing) {
 	half := len(cos)
 	sin = sin[:half]

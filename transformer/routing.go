@@ -7,11 +7,11 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Which experts of a mixture compute which rows, and with what weights.
+// This file decides which experts of a mixture compute which rows, and with which weights.
 
 var routed = newSlot[routes]()
 
-// routes is which rows go to which experts, as lists that are used again.
+// routes lists which rows go to which experts. The lists are reused.
 type routes struct {
 	picked []int32 // [rows, TopK]: experts
 	ends   []int   // where the rows of each expert end, when they are sorted by experts
@@ -82,7 +82,7 @@ func (r *routes) Do(from, to int) {
 	}
 }
 
-// sigmoids makes the scores of a row their sigmoids, and choice what experts are picked by.
+// sigmoids replaces the scores of a row by their sigmoids, and sets choice to the numbers that decide which experts are picked.
 func (m *Mixture) sigmoids(scores, choice []float32) {
 	for e, x := range scores {
 		scores[e] = float32(1 / (1 + elementary.Exp(-float64(x))))
@@ -114,7 +114,7 @@ func sumOfTwo(x []float32) float32 {
 	return x[of[0]] + x[of[1]]
 }
 
-// weighSigmoids computes the weights of a row's experts of the sigmoids of their scores.
+// weighSigmoids computes the weights of a row's experts from the sigmoids of their scores.
 func (m *Mixture) weighSigmoids(weights, sigmoids []float32, picked []int32) {
 	sum := 1.0
 	if m.Normalize {
@@ -146,7 +146,7 @@ func (m *Mixture) weigh(weights, scores []float32, picked []int32) {
 	}
 }
 
-// best sets picked to the indexes of the largest scores, the largest first, and of equal ones the first.
+// best sets picked to the indexes of the largest scores, the largest first. Of equal scores, the first comes first.
 func best(picked []int32, scores []float32) {
 	n := 0
 	for e, score := range scores {

@@ -17,7 +17,7 @@ type StackConfig struct {
 	FinalNorm bool
 }
 
-// StackNames says what an ecosystem calls the parts of a stack, as prefixes that end with a dot.
+// StackNames has an ecosystem's names of the parts of a stack, as prefixes that end with a dot.
 type StackNames struct {
 	Layers string // prefix of each, with %d for its index
 	Layer  LayerNames
@@ -45,7 +45,7 @@ func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 		return nil
 	}
 	s := &Stack{Dim: layer.Self.Dim, name: l.Name()}
-	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
+	const maxErrors = 1 << 14 // a hostile configuration may claim many layers, of which few exist
 	for i := 0; i < c.Layers && l.at.Errors() <= maxErrors; i++ {
 		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).Layer(layer, names.Layer))
 	}
@@ -55,11 +55,9 @@ func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 	return s
 }
 
-// Forward sets dst, [rows, Dim], to the output of the last layer and the final
-// normalization. dst may be in.X. With a cache, in.X is the rows that follow
-// those passed through the stack with that cache before; they attend to both,
-// and so a mask must be given that hides what is behind each of them, unless
-// each sequence has only one new row. cache may be nil.
+// Forward sets dst, [rows, Dim], to the output of the last layer and the final normalization. dst may be in.X. With a cache, in.X has the
+// rows that follow those passed through the stack with that cache before, and attends to both. It then needs a mask that hides the rows
+// after each row, unless each sequence has only one new row. cache may be nil.
 func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
 	if s == nil || s.Dim == 0 {
 		return check.Errorf(fault.ErrConfig, "stack that NewStack did not make")

@@ -1,20 +1,21 @@
 package transformer
 
-// The states of recurrent layers: which histories hold them, and the pool that they come from.
+// This file has the states of recurrent layers, which histories hold, and the pool that they come from.
 
 import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// states is the states of all recurrent layers after some rows of a sequence. It does not change after the pass that made it,
-// so that histories share it.
+// states has the states of all recurrent layers after some rows of a sequence. It does not change after the pass that made it: histories
+// can share it.
 type states struct {
 	layers [][]float32 // by layer of the stack; nil: the layer has no state
 	refs   int
 }
 
-// rewind is what the rows of the last pass can be taken back to: the states before that pass, and the inputs of its rows.
+// rewind allows the rows of the last pass to be taken back: it has the states before that pass, and the inputs of its
+// rows.
 type rewind struct {
 	from   *states // nil: zeros
 	row    int     // the rows before the pass
@@ -23,16 +24,16 @@ type rewind struct {
 	refs   int
 }
 
-// recurrent is what a history has of recurrent layers.
+// recurrent is a history's part for recurrent layers.
 type recurrent struct {
-	now  *states // after all rows; nil: there are none, or those after last.row have to pass again
+	now  *states // after all rows; nil: there are none, or those after last.row must pass again
 	last *rewind // of the last pass; nil: its rows cannot be taken back
 	// Of the pass that runs:
 	next, mid *states
 	keeps     *rewind // what last becomes; nil: nothing
 }
 
-// statePool is the states of the histories of a pool.
+// statePool has the states of the histories of a pool.
 type statePool struct {
 	sizes []int // elements, by layer of the stack; 0: the layer has no state
 	bytes int64 // of the states of all layers
@@ -43,7 +44,7 @@ type statePool struct {
 
 func (p *statePool) used() int64 { return int64(p.held)*p.bytes + p.kept }
 
-// takeStates is states of any value. The lock is held.
+// takeStates returns states with arbitrary contents. The caller holds the lock.
 func (p *Pages) takeStates() (*states, error) {
 	if need := p.used() + p.states.bytes; p.Limit > 0 && need > p.Limit {
 		return nil, check.Errorf(fault.ErrMemory, "histories need %d bytes, the limit is %d", need, p.Limit)
@@ -59,7 +60,7 @@ func (p *Pages) takeStates() (*states, error) {
 	return &states{layers: make([][]float32, len(p.layer)), refs: 1}, nil
 }
 
-// giveStates takes one reference from s, which may be nil. The lock is held.
+// giveStates removes one reference to s, which may be nil. The caller holds the lock.
 func (p *Pages) giveStates(s *states) {
 	if s == nil {
 		return
@@ -77,7 +78,7 @@ func (s *states) share() *states {
 	return s
 }
 
-// giveRewind takes one reference from r, which may be nil. The lock is held.
+// giveRewind removes one reference to r, which may be nil. The caller holds the lock.
 func (p *Pages) giveRewind(r *rewind) {
 	if r == nil {
 		return
@@ -88,12 +89,12 @@ func (p *Pages) giveRewind(r *rewind) {
 	}
 }
 
-// holds reports whether the history has the states after the first rows of it, or can compute them.
+// holds reports whether the history has, or can compute, the states after its first rows.
 func (r *recurrent) holds(p *Pages, rows, length int) bool {
 	return p.states.bytes == 0 || rows == length || rows == 0 || r.last != nil && r.last.row <= rows
 }
 
-// again returns the number of rows that have to pass again before the next one of a history of a length.
+// again returns the number of rows that must pass again before the next row of a history of the given length.
 func (r *recurrent) again(length int) int {
 	if r.now != nil || r.last == nil {
 		return 0
@@ -101,7 +102,7 @@ func (r *recurrent) again(length int) int {
 	return length - r.last.row
 }
 
-// fork is r after the first rows, which it holds. The lock is held.
+// fork returns r after the first rows, which it holds. The caller holds the lock.
 func (r *recurrent) fork(rows, length int) recurrent {
 	if rows == 0 {
 		return recurrent{}
@@ -119,7 +120,7 @@ func (r *recurrent) fork(rows, length int) recurrent {
 	return f
 }
 
-// forget gives back everything. The lock is held.
+// forget gives back everything. The caller holds the lock.
 func (r *recurrent) forget(p *Pages) {
 	r.trim(p)
 	p.giveStates(r.now)
@@ -127,7 +128,7 @@ func (r *recurrent) forget(p *Pages) {
 	r.now, r.last = nil, nil
 }
 
-// trim gives back what a pass that failed has taken. The lock is held.
+// trim gives back the states that a failed pass has taken. The caller holds the lock.
 func (r *recurrent) trim(p *Pages) {
 	p.giveStates(r.next)
 	p.giveStates(r.mid)
@@ -135,8 +136,7 @@ func (r *recurrent) trim(p *Pages) {
 	r.next, r.mid, r.keeps = nil, nil, nil
 }
 
-// prepare takes the states that a pass after the first rows computes. kept says whether its rows can be taken back. The lock is
-// held.
+// prepare takes the states that a pass after the first rows computes. kept is set if its rows can be taken back. The caller holds the lock.
 func (r *recurrent) prepare(p *Pages, length int, kept bool) (err error) {
 	if r.next, err = p.takeStates(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (r *recurrent) prepare(p *Pages, length int, kept bool) (err error) {
 	return nil
 }
 
-// end makes the states of the pass those of the history. The lock is held.
+// end makes the states of the pass those of the history. The caller holds the lock.
 func (r *recurrent) end(p *Pages) {
 	if r.next == nil {
 		return

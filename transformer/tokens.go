@@ -1,20 +1,20 @@
 package transformer
 
-// What enters an encoder, and what a decoder attends to.
+// This file has the inputs of encoders, and the memory that a decoder attends to.
 
 // Tokens is a batch of sequences of tokens, without padding.
 type Tokens struct {
 	IDs   []int // of the rows of Batch
 	Types []int // token_type_ids; nil: all 0. Models without types do not read them.
 	Batch Batch
-	// Visible is how many tokens of each sequence, its first, are seen by all of them; nil: all. Encoders
-	// that lengthen queries by tokens which the others do not see read it.
+	// Visible has for each sequence the number of its first tokens that all of its tokens see; nil: all. Encoders use it that lengthen
+	// queries by tokens which the other tokens do not see.
 	Visible []int
 }
 
-// Soft is soft tokens: vectors that enter a decoder in the place of those of tokens, such as the vectors of an image.
+// Soft has soft tokens: vectors that enter a decoder in place of the vectors of tokens, such as those of an image.
 type Soft struct {
-	At int       // the token that the first vector replaces, by its place in a prompt or its row in a batch
+	At int       // the token that the first vector replaces: its place in a prompt or its row in a batch
 	X  []float32 // [rows, Dim]
 }
 

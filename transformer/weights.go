@@ -8,39 +8,36 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights is where constructors take a model's tensors from.
+// Weights is the source of a model's tensors.
 type Weights interface {
-	// Names lists the tensors that there are, so that those which a model did
-	// not ask for can be reported.
+	// Names lists all tensors, so that tensors can be reported which the model did not ask for.
 	Names() []string
 	// Tensor returns the row-major elements of the named tensor. The error
 	// matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
 	Tensor(name string, shape ...int) ([]float32, error)
 }
 
-// A Reader is Weights whose tensors are read piece by piece, so that packing them
-// needs no second copy: a file. If a format that it tells is one of 16 bits or of blocks, it may have a
-// method that sets dst to these, little-endian, from the given element on; an error that matches errors.ErrUnsupported
-// has Read called instead:
+// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy. If the format of a tensor
+// is one of 16 bits or of blocks, a Reader may have a method that sets dst to these, little-endian, from the given element on. If its error
+// matches errors.ErrUnsupported, Read is called instead:
 //
 //	ReadBlocks(dst []byte, name string, from int) error
 //
-// and one that reports tensors of integers, which [Loader.Integers] asks for:
+// It may also have a method that reports tensors of integers, for [Loader.Integers]:
 //
 //	Integers(name string) bool
 type Reader interface {
 	Weights
-	// Shape is the named tensor's, and false if there is none.
+	// Shape returns the shape of the named tensor, and false if there is none.
 	Shape(name string) ([]int, bool)
-	// Format is that of the named tensor's elements, so that they are held in it where
-	// they need not be float32.
+	// Format returns the format of the named tensor's elements, in which they are held where they need not be float32.
 	Format(name string) kernels.Format
 	// Read sets dst to the elements of the named tensor from the given one on, in
-	// row-major order. Several goroutines call it at a time.
+	// row-major order. It must be safe for concurrent use.
 	Read(dst []float32, name string, from int) error
 }
 
-// Package checkpoint, which this one imports, has interfaces of its own; what is a Reader here is one there.
+// Package checkpoint, which this one imports, has its own interfaces; a Reader here is also a Reader there.
 var _ checkpoint.Reader = Reader(nil)
 
 // FromSafetensors returns the weights in a safetensors file.
@@ -50,9 +47,9 @@ func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafeten
 // pytorch_model.bin. Nothing of it is executed.
 func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 
-// FromGGUF returns the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of
-// the types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS and MXFP4 can be held as they are; other types become
-// float32. [Loader.Holdings] tells before.
+// FromGGUF returns the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of the types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
+// Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS and MXFP4 can be held unchanged; other types become float32. [Loader.Holdings] lists the formats
+// in advance.
 func FromGGUF(f *gguf.File) Reader { return checkpoint.FromGGUF(f) }
 
 // TensorMap is weights in memory by their names.
@@ -72,12 +69,12 @@ func (m TensorMap) Tensor(name string, shape ...int) ([]float32, error) {
 // are not biases. The same seed and name give the same numbers.
 func Random(seed uint64) Weights { return checkpoint.Random(seed) }
 
-// Hide is w without the tensors whose names match one of the patterns of
-// path.Match, for checkpoints that hold more than a model needs.
+// Hide returns w without the tensors whose names match one of the patterns of
+// path.Match, for checkpoints that have more than a model needs.
 func Hide(w Weights, patterns ...string) Weights { return checkpoint.Hide(w, patterns...) }
 
-// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing,
-// fault.ErrMisshapen and fault.ErrLeftOver where it has such entries.
+// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing, fault.ErrMisshapen and
+// fault.ErrLeftOver if it has such entries.
 type LoadError struct {
 	Missing   []string // names that the model needs and the weights lack
 	Misshapen []string // what shape each has and should have

@@ -6,19 +6,16 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Workspace is what a goroutine needs to run models beside the models: the
-// scratch memory, which is reused from pass to pass, so that passes of a size
-// seen before allocate little. The zero Workspace is ready for use. It must not
-// be used by two goroutines at a time.
+// A Workspace is the scratch memory that a goroutine needs to run models. It is reused from pass to pass: passes of a size seen before
+// allocate little. The zero Workspace is ready for use. It must not be used by two goroutines at a time.
 type Workspace struct {
 	// Threads is the number of threads of each pass, the calling goroutine
 	// included; 0 means 1. Results do not depend on it.
 	Threads kernels.Threads
 
-	// Trace, unless nil, is called with the intermediate results of a pass:
-	// attention weights, the output of each layer and others. The name begins
-	// with that of the part of the model, as its weights have it. Values are
-	// row-major, belong to the workspace, and are valid during the call only.
+	// Trace, unless nil, is called with the intermediate results of a pass: attention weights, the output of each layer and others. The
+	// name begins with that of the part of the model, as in the names of its weights. Values are row-major, belong to the workspace, and
+	// are valid only during the call.
 	Trace func(name string, values []float32, shape ...int)
 
 	chunks [][]float32 // scratch memory; a stack of allocations
@@ -54,9 +51,8 @@ func (w *Workspace) Mark() Mark {
 	return Mark{w.chunk, w.used}
 }
 
-// Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()).
-// Once everything is free, several chunks make way for a single one that will do for the
-// next pass.
+// Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()). Once everything is free, a single
+// chunk that suffices for the next pass replaces several chunks.
 func (w *Workspace) Release(m Mark) {
 	if w == nil {
 		return
@@ -90,7 +86,7 @@ func (w *Workspace) Alloc(n int) []float32 {
 	return w.chunks[w.chunk][:n:n]
 }
 
-// Report hands values to Trace, if there is one, under the name of a part of the model.
+// Report passes values to Trace, if there is one, under the name of a part of the model.
 func (w *Workspace) Report(part, name string, values []float32, shape ...int) {
 	if w == nil || w.Trace == nil {
 		return
@@ -104,14 +100,14 @@ func (w *Workspace) Report(part, name string, values []float32, shape ...int) {
 	w.Trace(part, values, shape...)
 }
 
-// ReportRows is Report of the rows of a batch, which are width wide.
+// ReportRows is Report for the rows of a batch, of the given width.
 func (w *Workspace) ReportRows(part, name string, rows []float32, batch Batch, width int) {
 	if w != nil && w.Trace != nil {
 		w.Report(part, name, rows, batch.Shape(width)...)
 	}
 }
 
-// A slot is scratch memory that a kind of layer has in every workspace, of a type of its own.
+// A slot is scratch memory of its own type that a kind of layer has in every workspace.
 type slot[T any] int
 
 var slots int // that newSlot has made
@@ -122,7 +118,7 @@ func newSlot[T any]() slot[T] {
 	return slot[T](slots - 1)
 }
 
-// of is what a workspace has in the slot.
+// of returns the contents of the slot in a workspace.
 func (s slot[T]) of(w *Workspace) *T {
 	for int(s) >= len(w.slots) {
 		w.slots = append(w.slots, nil)
@@ -139,7 +135,7 @@ type adaptedRows struct{ from, to, adapter int }
 // Unadapt ends what Adapt began.
 func (w *Workspace) Unadapt() { w.adapted, w.row = w.adapted[:0], 0 }
 
-// room returns a slice of n elements of any value, s where it has room for them.
+// room returns a slice of n elements with arbitrary contents: s if it is large enough.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -1,6 +1,5 @@
-// Package machine sets how the kernels use the machine: the tier that they run on, their workers,
-// and where the system puts these. Tests and benchmarks need it, and few programs; none of it changes
-// what a kernel promises.
+// Package machine sets how the kernels use the machine: the tier that they run on, their workers, and the CPUs of these. Tests and
+// benchmarks need it, but few programs do. It changes no promise of a kernel.
 package machine
 
 import (
@@ -14,28 +13,25 @@ import (
 // It panics if the machine lacks the tier.
 func Use(isa kernels.ISA) (restore func()) { return simd.Use(simd.ISA(isa)) }
 
-// StopWorkers ends the workers of the kernels and returns when they are gone. Calls
-// that run meanwhile finish, on fewer threads. The next call that wants workers
-// starts them again. A program needs it only where a goroutine that stays would
-// be in the way, such as a test that looks for leaks.
+// StopWorkers ends the workers of the kernels and returns when they are gone. Calls that run meanwhile finish, on fewer threads. The next
+// call that wants workers starts them again. A program needs it only where a remaining goroutine would disturb, such as in a test that
+// looks for leaks.
 func StopWorkers() { par.Stop() }
 
-// AllowAffinityChanges lets workers change the CPU affinity of their threads for a
-// moment, or forbids it, and returns what it was before. At first it is forbidden.
+// AllowAffinityChanges allows or forbids workers to change the CPU affinity of their threads for a moment, and returns the previous
+// setting. The default is to forbid it.
 //
-// Linux may wake a worker on the caller's CPU and leave the two there for some 10 ms
-// while another CPU idles. Where it is allowed, a worker that finds itself there
-// goes elsewhere, which helps programs that compute now and then on two or more
-// CPUs; doc/measurements/threads.md has figures. On other systems nothing changes.
+// Linux may wake a worker on the caller's CPU and leave the two there for some 10 ms while another CPU idles. If changes are allowed, such
+// a worker moves to another CPU, which helps programs that compute now and then on two or more CPUs; doc/measurements/threads.md has
+// figures. On other systems nothing changes.
 func AllowAffinityChanges(allow bool) (before bool) { return par.AllowAffinityChanges(allow) }
 
-// Bind binds the calling goroutine to a thread, and that to CPUs, by their numbers, until release is called by the same
-// goroutine. Calls of kernels that it makes meanwhile share their work with workers of their own that are bound to the
-// same CPUs. So models that compute side by side, each on the CPUs of a NUMA node, stay out of each other's caches and memory. ok is
-// false, and nothing changes, where the system does not permit it: on systems other than Linux, and for CPUs that the
-// process may not use. Results do not depend on it.
+// Bind binds the calling goroutine to a thread, and the thread to the CPUs with the given numbers, until the same goroutine calls release.
+// In the meantime its calls of kernels share their work with separate workers, which are bound to the same CPUs. Models that compute at the
+// same time, each on the CPUs of a NUMA node, therefore do not share caches and memory. If the system does not permit it, nothing changes
+// and ok is false: on systems other than Linux, and for CPUs that the process may not use. Results do not depend on it.
 func Bind(cpus []int) (release func(), ok bool) { return par.Bind(cpus) }
 
-// Bound returns the CPUs that Bind has bound the calling goroutine to, nil if it has not. Goroutines that it starts are not bound,
-// unless they call Bind with them.
+// Bound returns the CPUs that Bind has bound the calling goroutine to, nil if it has not. Goroutines that it starts are not bound, unless
+// they call Bind with these CPUs.
 func Bound() []int { return par.Bound() }
