@@ -42,62 +42,143 @@ func literalHead(r *reader, s *syntax) *start {
 // nextHead reads the name of a call after another one.
 func (p *Parser) nextHead() bool {
 	r := reader{in: p.in}
-	return p.headed(&r, literalHead(&r, p.call.param.syntax))
+	return p.headed(&r, literalHead(&r, p.call.literals.syntax))
 }
 
-// argument reads an argument, or what follows the last one.
+// literals is where a parser is in arguments that are literals.
+type literals struct {
+	syntax *syntax
+	next   expected
+	stack  []byte          // the brackets that are open, as JSON has them; the first is that of the arguments
+	quote  string          // around the string that is read
+	key    int             // where the key that is read begins in the JSON of the arguments
+	names  map[string]bool // of arguments
+}
+
+// argument reads a part of the arguments: a name, a value, a bracket, a comma, or as much of a string as is there.
 func (p *Parser) argument() bool {
-	c, s := &p.call, p.call.param.syntax
+	c := &p.call
+	if c.literals.next == inString || c.literals.next == inKey {
+		return p.quoted()
+	}
 	r := reader{in: p.in}
 	r.space()
-	args, ok := c.args, true
-	end := r.literal(s.end)
-	if !end && len(c.param.names) > 0 {
-		ok = r.literal(",")
-		r.space()
-		end = ok && r.literal(s.end)
-		args = append(args, ", "...)
-	}
-	if ok && !end {
-		var name string
-		name, ok = r.key(s)
-		if ok = ok && !c.param.names[name]; ok {
-			args, ok = r.value(append(append(appendText(append(args, '"'), name), '"'), ": "...), s, 0)
-		}
-		if ok && !r.short {
-			c.param.names[name] = true
-		}
-	}
+	l := c.literals // changed only if the part is whole
+	args, ok := l.part(&r, c.args)
 	switch {
 	case r.short && !p.ended:
 		return false
-	case !ok || r.short && !end:
+	case !ok || r.short:
 		return p.fail()
 	}
 	p.take(r.at)
-	if !end {
-		c.args = args
-		return true
+	c.literals, c.args = l, args
+	if len(l.stack) == 0 {
+		p.state = afterArguments
 	}
-	c.args = append(c.args, '}')
-	p.state = afterArguments
 	return true
 }
 
-// key passes a name and what is between it and its value.
-func (r *reader) key(s *syntax) (name string, ok bool) {
-	if quote := r.quote(s); quote != "" {
-		var text []byte
-		text, ok = r.text(nil, quote, s)
-		name = unquote(append(append([]byte{'"'}, text...), '"'))
-	} else {
-		name = r.word(s.is + ",()[]{}'\"")
-		ok = name != ""
+// part passes a part that is not within a string, and appends its JSON.
+func (l *literals) part(r *reader, dst []byte) (all []byte, ok bool) {
+	if l.next != aColon && l.next != aValue && r.literal(l.end()) {
+		top := len(l.stack) - 1
+		dst = append(dst, l.stack[top]+'}'-'{') // the same distance as from [ to ]
+		l.stack, l.next = l.stack[:top], commaOrEnd
+		return dst, true
 	}
+	switch l.next {
+	case aColon:
+		l.next = aValue
+		return append(dst, ": "...), r.literal(l.is())
+	case commaOrEnd:
+		l.next = l.first()
+		return dst, r.literal(",")
+	}
+	if b := dst[len(dst)-1]; l.next != aValue && b != '{' && b != '[' {
+		dst = append(dst, ", "...)
+	}
+	if l.next == keyOrEnd {
+		return l.name(r, dst)
+	}
+	return l.value(r, dst)
+}
+
+// first returns what may follow the bracket that is open, or a comma in it.
+func (l *literals) first() expected {
+	if l.stack[len(l.stack)-1] == '{' {
+		return keyOrEnd
+	}
+	return valueOrEnd
+}
+
+// end returns the bracket that closes the one that is open.
+func (l *literals) end() string {
+	switch {
+	case len(l.stack) == 1:
+		return l.syntax.end
+	case l.first() == keyOrEnd:
+		return "}"
+	}
+	return "]"
+}
+
+// is returns what is between a name and its value.
+func (l *literals) is() string {
+	if len(l.stack) == 1 {
+		return l.syntax.is
+	}
+	return ":"
+}
+
+// newName reports whether the name of an argument comes for the first time. Names in maps may come again, as in JSON.
+func (l *literals) newName(name string) bool {
+	if len(l.stack) > 1 {
+		return true
+	}
+	known := l.names[name]
+	l.names[name] = true
+	return !known
+}
+
+// name passes a name and what is between it and its value, or the quote before a name.
+func (l *literals) name(r *reader, dst []byte) (all []byte, ok bool) {
+	if l.quote = r.quote(l.syntax); l.quote != "" {
+		l.key, l.next = len(dst), inKey
+		return append(dst, '"'), true
+	}
+	name := r.word(l.is() + ",()[]{}'\"")
 	r.space()
-	ok = ok && r.literal(s.is)
-	r.space()
-	return name, ok
+	l.next = aValue
+	ok = name != "" && (len(l.stack) == 1 || l.syntax.bareKeys) && r.literal(l.is()) && !r.short && l.newName(name)
+	return append(append(appendText(append(dst, '"'), name), '"'), ": "...), ok
+}
+
+// value passes a word, or what begins another value.
+func (l *literals) value(r *reader, dst []byte) (all []byte, ok bool) {
+	if l.quote = r.quote(l.syntax); l.quote != "" {
+		l.next = inString
+		return append(dst, '"'), true
+	}
+	if b := r.peek(); b == '[' || b == '{' {
+		const deepest = 100
+		r.at++
+		l.stack = append(l.stack, b)
+		l.next = l.first()
+		return append(dst, b), len(l.stack) <= 1+deepest
+	}
+	l.next = commaOrEnd
+	from := r.at
+	for c := r.peek(); !r.short && strings.IndexByte(",)]}", c) < 0 && !isSpace(c); c = r.peek() {
+		if r.at++; r.at-from > maxWord {
+			return dst, false
+		}
+	}
+	word := r.in[from:r.at]
+	if constant, known := l.syntax.constants[word]; known {
+		return append(dst, constant...), true
+	}
+	return append(dst, word...), isNumber(word)
 }
 
 // quote passes what begins a string, and returns it.
@@ -110,97 +191,46 @@ func (r *reader) quote(s *syntax) string {
 	return ""
 }
 
-// value appends a value as JSON.
-func (r *reader) value(dst []byte, s *syntax, depth int) (all []byte, ok bool) {
-	if quote := r.quote(s); quote != "" {
-		dst, ok = r.text(append(dst, '"'), quote, s)
-		return append(dst, '"'), ok
-	}
-	switch r.peek() {
-	case '[':
-		return r.items(dst, s, depth, ']')
-	case '{':
-		return r.items(dst, s, depth, '}')
-	}
-	from := r.at
-	for c := r.peek(); !r.short && strings.IndexByte(",)]}", c) < 0 && !isSpace(c); c = r.peek() {
-		if r.at++; r.at-from > maxWord {
-			return dst, false
-		}
-	}
-	word := r.in[from:r.at]
-	if constant, known := s.constants[word]; known {
-		return append(dst, constant...), true
-	}
-	return append(dst, word...), isNumber(word)
-}
-
-// items appends a list or a map, which ends with a byte.
-func (r *reader) items(dst []byte, s *syntax, depth int, end byte) (all []byte, ok bool) {
-	const deepest = 100
-	if depth == deepest {
-		return dst, false
-	}
-	inner := *s
-	if inner.is = ":"; end == '}' {
-		dst = append(dst, '{')
+// quoted reads a string up to its quote or to an escape, or what is there of it.
+func (p *Parser) quoted() bool {
+	c := &p.call
+	l := &c.literals
+	var at int
+	if l.syntax.escapes {
+		at = strings.IndexAny(p.in, l.quote+`\`)
 	} else {
-		dst = append(dst, '[')
+		at = strings.Index(p.in, l.quote)
 	}
-	r.at++
-	for n := 0; ; n++ {
-		r.space()
-		c := r.peek()
-		if n > 0 && c == ',' {
-			r.at++
-			r.space()
-			if c = r.peek(); c != end {
-				dst = append(dst, ", "...)
-			}
-		} else if n > 0 && c != end {
-			return dst, false
-		}
-		if c == end {
-			r.at++
-			return append(dst, end), true
-		}
-		if end == '}' {
-			quoted := r.at
-			name, ok := r.key(&inner)
-			if !ok || !s.bareKeys && !strings.ContainsAny(r.in[quoted:quoted+1], `"'`) {
-				return dst, false
-			}
-			dst = append(append(appendText(append(dst, '"'), name), '"'), ": "...)
-		}
-		if dst, ok = r.value(dst, s, depth+1); !ok {
-			return dst, false
-		}
+	n := at
+	if at < 0 {
+		n = certain(p.in, []string{l.quote}, false)
 	}
-}
-
-// text appends a string up to its quote, without quotes, as JSON.
-func (r *reader) text(dst []byte, quote string, s *syntax) (all []byte, ok bool) {
-	for {
-		rest := r.in[r.at:]
-		var n int
-		if s.escapes {
-			n = strings.IndexAny(rest, quote+`\`)
-		} else {
-			n = strings.Index(rest, quote)
-		}
-		if n < 0 {
-			r.at, r.short = len(r.in), true
-			return dst, false
-		}
-		dst = appendText(dst, rest[:n])
-		r.at += n
-		if r.literal(quote) {
-			return dst, true
-		}
-		if dst, ok = r.escape(dst); !ok {
-			return dst, false
-		}
+	c.args = appendText(c.args, p.in[:n])
+	p.take(n)
+	if at < 0 {
+		return p.ended && p.fail()
 	}
+	r := reader{in: p.in}
+	if !r.literal(l.quote) {
+		args, ok := r.escape(c.args)
+		switch {
+		case r.short && !p.ended:
+			return false
+		case !ok || r.short:
+			return p.fail()
+		}
+		p.take(r.at)
+		c.args = args
+		return true
+	}
+	p.take(r.at)
+	c.args = append(c.args, '"')
+	if l.next == inString {
+		l.next = commaOrEnd
+		return true
+	}
+	l.next = aColon
+	return l.newName(unquote(c.args[l.key:])) || p.fail()
 }
 
 // escape appends what a backslash and the byte after it mean in Python. Those that it does not know stay as they are.
@@ -247,7 +277,7 @@ func isNumber(word string) bool {
 // endOfArguments reads what follows a call: another one, or the end.
 func (p *Parser) endOfArguments() bool {
 	c := &p.call
-	s := c.param.syntax
+	s := c.literals.syntax
 	r := reader{in: p.in}
 	r.space()
 	another := false
@@ -279,7 +309,7 @@ func (p *Parser) endOfArguments() bool {
 	p.state = inText
 	if another {
 		p.nextCall()
-		p.call.param.syntax = s
+		p.call.literals.syntax = s
 		p.state = beforeNextCall
 	}
 	return true

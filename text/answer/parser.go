@@ -115,6 +115,7 @@ func (p *Parser) run() {
 	for p.step() {
 	}
 	p.sendArguments()
+	p.settle()
 }
 
 // step takes what it can from in. It returns false where more text must come.

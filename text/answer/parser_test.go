@@ -122,24 +122,31 @@ var cases = []struct {
 	{"escapes", LFM, "", "<|tool_call_start|>[f(s='\\u00e9\\d\\\n')]<|tool_call_end|>", `f({"s": "\u00e9\\d"})`},
 	{"escapes that Python does not know", LFM, "", "<|tool_call_start|>[f(s='\\é\\ \\\t\\\\')]<|tool_call_end|>", `f({"s": "\\é\\ \\\t\\"})`},
 	{"values without names", LFM, "", "<|tool_call_start|>[f(1)]<|tool_call_end|>", `f({!"<|tool_call_start|>[f(" "1)]<|tool_call_end|>"`},
-	{"variables", LFM, "", "<|tool_call_start|>[f(n=1, s=x)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", s=x)]<|tool_call_end|>"`},
+	{"variables", LFM, "", "<|tool_call_start|>[f(n=1, s=x)]<|tool_call_end|>", `f({"n": 1, "s": !"<|tool_call_start|>[f(n=1, s=" "x)]<|tool_call_end|>"`},
 	{"sums", LFM, "", "<|tool_call_start|>[f(n=1 + 2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" " + 2)]<|tool_call_end|>"`},
-	{"names twice", LFM, "", "<|tool_call_start|>[f(n=1, n=2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", n=2)]<|tool_call_end|>"`},
-	{"keys without quotes", LFM, "", "<|tool_call_start|>[f(o={a: 1})]<|tool_call_end|>", `f({!"<|tool_call_start|>[f(" "o={a: 1})]<|tool_call_end|>"`},
+	{"names twice", LFM, "", "<|tool_call_start|>[f(n=1, n=2)]<|tool_call_end|>", `f({"n": 1!"<|tool_call_start|>[f(n=1," " n=2)]<|tool_call_end|>"`},
+	{"keys without quotes", LFM, "", "<|tool_call_start|>[f(o={a: 1})]<|tool_call_end|>", `f({"o": {!"<|tool_call_start|>[f(o={" "a: 1})]<|tool_call_end|>"`},
 	{"cut after a call", LFM, "", "<|tool_call_start|>[f(n=1), g()", `f({"n": 1}) g({})`},
-	{"cut in a string", LFM, "", "<|tool_call_start|>[f(n=1, s='a", `f({"n": 1!"<|tool_call_start|>[f(n=1" ", s='a"`},
-	{"cut in a number", LFM, "", "<|tool_call_start|>[f(n=1", `f({!"<|tool_call_start|>[f(" "n=1"`},
+	{"cut in a string", LFM, "", "<|tool_call_start|>[f(n=1, s='a", `f({"n": 1, "s": "a!"<|tool_call_start|>[f(n=1, s='a"`},
+	{"cut in a number", LFM, "", "<|tool_call_start|>[f(n=1", `f({"n": !"<|tool_call_start|>[f(n=" "1"`},
 	{"a list that does not end", LFM, "", "<|tool_call_start|>[f() x", `f({}!"<|tool_call_start|>[f()" " x"`},
-	{"numbers that JSON has not", LFM, "", "<|tool_call_start|>[f(n=01)]", `f({!"<|tool_call_start|>[f(" "n=01)]"`},
-	{"very deep", LFM, "", "<|tool_call_start|>[f(o=" + strings.Repeat("[", 200), `f({!"<|tool_call_start|>[f(" "o=` + strings.Repeat("[", 200) + `"`},
+	{"numbers that JSON has not", LFM, "", "<|tool_call_start|>[f(n=01)]", `f({"n": !"<|tool_call_start|>[f(n=" "01)]"`},
+	{"names in quotes", LFM, "", "<|tool_call_start|>[f('n'=1, \"s\\n\" = 'a', 'n'=2)]<|tool_call_end|>", `f({"n": 1, "s\n": "a", "n"!"<|tool_call_start|>[f('n'=1, \"s\\n\" = 'a', 'n'" "=2)]<|tool_call_end|>"`},
+	{"commas", LFM, "", "<|tool_call_start|>[f(x=[1,],o={'a':1,'a':2,},)]", `f({"x": [1], "o": {"a": 1, "a": 2}})`},
+	{"commas without values", LFM, "", "<|tool_call_start|>[f(x=[,])]", `f({"x": [!"<|tool_call_start|>[f(x=[" ",])]"`},
+	{"two commas", LFM, "", "<|tool_call_start|>[f(n=1,,)]", `f({"n": 1!"<|tool_call_start|>[f(n=1," ",)]"`},
+	{"brackets that do not match", LFM, "", "<|tool_call_start|>[f(x=[1})]", `f({"x": [1!"<|tool_call_start|>[f(x=[1" "})]"`},
+	{"very deep", LFM, "", "<|tool_call_start|>[f(o=" + strings.Repeat("[", 200), `f({"o": ` + strings.Repeat("[", 100) + `!"<|tool_call_start|>[f(o=` + strings.Repeat("[", 100) + `" "` + strings.Repeat("[", 100) + `"`},
 
 	{"calls on lines", OLMo, "", "Yes.\n<function_calls>f(s=\"a\", n=2)\ng()</function_calls>\nOk", `"Yes." f({"s": "a", "n": 2}) g({}) "\nOk"`},
 	{"a word after a call", OLMo, "", "<function_calls>f() is it</function_calls>", `f({}) " is it</function_calls>"`},
 
 	{"Gemma", Gemma, "", "Hm.<|tool_call>call:f{n:3,s:<|\"|>a \"b\" \\n }<|\"|>,o:{a:<|\"|><tool_call|><|\"|>,b:[1,true,null]}}<tool_call|><|tool_call>call:g{}<tool_call|>So.", `"Hm." f({"n": 3, "s": "a \"b\" \\n }", "o": {"a": "<tool_call|>", "b": [1, true, null]}}) g({}) "So."`},
 	{"no call of Gemma", Gemma, "", "<|tool_call>f{}<tool_call|>", `"<|tool_call>f{}<tool_call|>"`},
+	{"names in quotes", Gemma, "", "<|tool_call>call:f{<|\"|>n<|\"|>:1, o:{<|\"|>a b<|\"|>: {c:<|\"|><|\"|>}}}<tool_call|>", `f({"n": 1, "o": {"a b": {"c": ""}}})`},
+	{"cut in a quote", Gemma, "", "<|tool_call>call:f{s:<|\"|>a<|\"", `f({"s": "a!"<|tool_call>call:f{s:<|\"|>a" "<|\""`},
 	{"two calls in one", Gemma, "", "<|tool_call>call:f{} call:g{}<tool_call|>", `f({}!"<|tool_call>call:f{}" " call:g{}<tool_call|>"`},
-	{"strings of JSON", Gemma, "", "<|tool_call>call:f{s:\"a\"}<tool_call|>", `f({!"<|tool_call>call:f{" "s:\"a\"}<tool_call|>"`},
+	{"strings of JSON", Gemma, "", "<|tool_call>call:f{s:\"a\"}<tool_call|>", `f({"s": !"<|tool_call>call:f{s:" "\"a\"}<tool_call|>"`},
 
 	{"unknown", None, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"`},
 }
@@ -428,49 +435,66 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestLong takes apart in linear time what repeats without end.
-func TestLong(t *testing.T) {
-	const times = 50000
-	for _, s := range []string{"<tool_call>", " ", "<tool_call>[", "<tool_call>{\"name\":\"f\",\"arguments\":", "<", "{\"name\":", "[", "<function=", "<tool_call><function=f><parameter=s>"} {
-		for _, c := range []Calls{Hermes, QwenCoder, Llama} {
-			p, err := NewParser(Format{Calls: c}, Options{Tools: tools})
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, began := 0, time.Now()
-			count := func(list []Event) {
-				for _, e := range list {
-					if e.Kind == Text || e.Kind == CallBroken {
-						n += len(e.Text)
-					}
-				}
-			}
-			for range times {
-				count(p.Add(s))
-			}
-			count(p.End())
-			if n != times*len(s) {
-				t.Errorf("%s %q: %d bytes, want %d", c, s, n, times*len(s))
-			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("%s %q: %v", c, s, took)
-			}
-		}
-	}
+// long has, of each format, texts that never become a call: a beginning, and what is repeated after it.
+var long = map[Calls][][2]string{
+	None:    {{"", "<tool_call>"}},
+	Hermes:  {{"", "<tool_call>"}, {"", "<tool_call>["}, {"", `<tool_call>{"name":"f","arguments":`}, {`<tool_call>{"name":"f","arguments":{"s":"`, `\n`}, {`<tool_call>{"name":"f","arguments":{"any":[`, "1,"}},
+	Written: {{"", "<tool_call>"}, {"", "["}, {`{"name":"f","arguments":{"s":"`, "a"}},
+	QwenCoder: {{"", "<tool_call>"}, {"", "<function="}, {"", "<tool_call><function=f><parameter=s>"}, {"<tool_call><function=f><parameter=s>", "</parameter"}, {"<tool_call><function=f><parameter=n>", "1"},
+		{"<tool_call><function=f><parameter=s>", "\n"}},
+	GLM:   {{"", "<tool_call>"}, {"", "<tool_call>f<arg_key>"}, {"<tool_call>f<arg_key>s</arg_key><arg_value>", "</arg_value"}, {"<tool_call>f<arg_key>n</arg_key><arg_value>", "1"}},
+	Llama: {{"", "<|python_tag|>"}, {"", `{"name":`}, {"", "["}, {`{"name":"f","parameters":{"s":"`, "a"}},
+	Mistral: {{"", "[TOOL_CALLS]"}, {"", "[TOOL_CALLS]f[CALL_ID]a"}, {"[TOOL_CALLS]f[ARGS]", " "}, {`[TOOL_CALLS]f{"s":"`, "a"},
+		{`[TOOL_CALLS][{"name":"f","arguments":{"s":"`, "a"}},
+	Piped: {{"", "<|tool_call|>"}, {`<|tool_call|>{"name":"f","arguments":{"s":"`, "<|/tool_call|>"}},
+	DeepSeek: {{"", dsBegin}, {"", callBegin}, {"", callBegin + "function" + toolSep}, {callBegin + "function" + toolSep + "f\n```json\n{\"s\":\"", "a"},
+		{callBegin + "f" + toolSep + `{"s":"`, callEnd}},
+	Nemotron: {{"", "<TOOLCALL>"}, {"", "<TOOLCALL>["}, {`<TOOLCALL>[{"name":"f","arguments":{"s":"`, "a"}},
+	LFM: {{"", "<|tool_call_start|>"}, {"", "<|tool_call_start|>[f(s='"}, {"<|tool_call_start|>[f(s='", "a"}, {"<|tool_call_start|>[f(s='", `\n`}, {"<|tool_call_start|>[f(any=[", "1,"},
+		{"<|tool_call_start|>[f(o={'a':[", "'b', "}, {"<|tool_call_start|>[f(o={'", "a"}, {`<|tool_call_start|>[{"name":"f","arguments":{"s":"`, "a"}},
+	OLMo:  {{"", "<function_calls>"}, {"", "<function_calls>f("}, {`<function_calls>f(s="`, "a"}, {`<function_calls>f(any=[`, "{},"}},
+	Gemma: {{"", "<|tool_call>"}, {"", "<|tool_call>call:f{"}, {"<|tool_call>call:f{s:" + gemmaQuote, "<"}, {"<|tool_call>call:f{o:{", "a:1,"}, {"<|tool_call>call:f{any:[", gemmaQuote + "a" + gemmaQuote + ","}},
 }
 
-// TestLongString takes apart in linear time a string with many bytes that could begin its end, or an escape.
-func TestLongString(t *testing.T) {
-	t.Parallel()
-	const times = 1_000_000
-	for c, parts := range map[Calls][3]string{
-		Gemma: {"<|tool_call>call:f{s:" + gemmaQuote, "<", gemmaQuote + "}<tool_call|>"},
-		LFM:   {"<|tool_call_start|>[f(s='", `\n`, "')]<|tool_call_end|>"},
-	} {
-		began := time.Now()
-		a, err := Parse(Format{Calls: c}, Options{Tools: tools}, parts[0]+strings.Repeat(parts[1], times)+parts[2])
-		if took := time.Since(began); err != nil || len(a.Calls) != 1 || took > 5*time.Second {
-			t.Errorf("%s: %d calls, error %v, after %v, want 1 within 5 s", c, len(a.Calls), err, took)
+// TestLong takes apart in linear time what repeats without end, as it comes and as a whole.
+func TestLong(t *testing.T) {
+	const (
+		times = 100_000
+		limit = 5 * time.Second
+	)
+	for c := range families {
+		if long[c] == nil {
+			t.Errorf("%q: no long texts", c)
+		}
+		for _, parts := range append(long[c], [2]string{"", " "}, [2]string{"", "<"}, [2]string{"<think>", "</"}, [2]string{"<think>a", " </think"}) {
+			text := parts[0] + strings.Repeat(parts[1], times)
+			for _, piece := range []int{len(parts[1]), len(text)} {
+				t.Run(fmt.Sprintf("%s/%s+%s in pieces of %d", c, parts[0], parts[1], piece), func(t *testing.T) {
+					t.Parallel()
+					p, err := NewParser(format(c), Options{Tools: tools})
+					if err != nil {
+						t.Fatal(err)
+					}
+					n, began := 0, time.Now()
+					count := func(list []Event) {
+						for _, e := range list {
+							if e.Kind == Text || e.Kind == CallBroken || e.Kind == Reasoning {
+								n += len(e.Text)
+							}
+						}
+					}
+					for at := 0; at < len(text) && time.Since(began) < limit; at += piece {
+						count(p.Add(text[at:min(len(text), at+piece)]))
+					}
+					count(p.End())
+					if want := len(strings.TrimPrefix(text, "<think>")); n != want {
+						t.Errorf("%d bytes, want %d", n, want)
+					}
+					if took := time.Since(began); took >= limit {
+						t.Errorf("after %v, want less than %v", took, limit)
+					}
+				})
+			}
 		}
 	}
 }

@@ -12,15 +12,22 @@ func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 // maxSpace is the most white space around a marker that belongs to it.
 const maxSpace = 64
 
-// find returns where the first of the markers is, and which it is; "" if there is none.
+// find returns where the first of the markers is, and which it is; "" if there is none. All markers begin with the same byte.
 func find(s string, markers []string) (at int, marker string) {
-	at = len(s)
-	for _, m := range markers {
-		if i := strings.Index(s[:min(len(s), at+len(m)-1)], m); i >= 0 {
-			at, marker = i, m
+	for at < len(s) && len(markers) > 0 {
+		next := strings.IndexByte(s[at:], markers[0][0])
+		if next < 0 {
+			break
 		}
+		at += next
+		for _, m := range markers {
+			if strings.HasPrefix(s[at:], m) {
+				return at, m
+			}
+		}
+		at++
 	}
-	return at, marker
+	return len(s), ""
 }
 
 // spaceBefore returns where the white space before a marker at a place begins.

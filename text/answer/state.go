@@ -14,6 +14,7 @@ type Parser struct {
 	in     string // text that is not used yet
 	ended  bool
 	events []Event
+	said   []byte // all text of the last event, if it has been joined
 
 	fresh  bool // the answer has only white space and reasoning so far
 	mused  bool // the reasoning is over, or can no longer begin
@@ -68,18 +69,19 @@ type building struct {
 	field   field
 	param   parameter
 	jsonArg bool // the object that is read is the arguments
+
+	literals literals
 }
 
 // parameter is the parameter that is read, of a call whose values are text between tags.
 type parameter struct {
-	types  []string // from the tool's schema
-	value  []byte   // so far, unless text is set
-	text   bool     // it is a string, which goes to args at once
-	begun  bool     // the new line after the tag is passed
-	tags   *tags
-	syntax *syntax         // of a call whose arguments are literals
-	count  int             // of parameters, this one included
-	names  map[string]bool // of parameters
+	types []string // from the tool's schema
+	value []byte   // so far, unless text is set
+	text  bool     // it is a string, which goes to args at once
+	begun bool     // the new line after the tag is passed
+	tags  *tags
+	count int             // of parameters, this one included
+	names map[string]bool // of parameters
 }
 
 // tags are the tags around parameters.
@@ -115,7 +117,21 @@ type field struct {
 	complete bool   // the arguments are read
 }
 
-// say adds an event with text of the answer or of the reasoning.
+// add adds an event.
+func (p *Parser) add(e Event) {
+	p.settle()
+	p.events = append(p.events, e)
+}
+
+// settle gives the last event the text that say has joined.
+func (p *Parser) settle() {
+	if len(p.said) > 0 {
+		p.events[len(p.events)-1].Text = string(p.said)
+		p.said = p.said[:0]
+	}
+}
+
+// say adds an event with text of the answer or of the reasoning, or joins the text to that of the last one.
 func (p *Parser) say(k Kind, s string) {
 	if s == "" {
 		return
@@ -123,11 +139,15 @@ func (p *Parser) say(k Kind, s string) {
 	if k == Text {
 		p.called = false
 	}
-	if n := len(p.events); n > 0 && p.events[n-1].Kind == k {
-		p.events[n-1].Text += s
+	n := len(p.events)
+	if n == 0 || p.events[n-1].Kind != k {
+		p.add(Event{Kind: k, Text: s})
 		return
 	}
-	p.events = append(p.events, Event{Kind: k, Text: s})
+	if len(p.said) == 0 {
+		p.said = append(p.said, p.events[n-1].Text...)
+	}
+	p.said = append(p.said, s...)
 }
 
 // take uses n bytes of in for the call.
@@ -181,8 +201,11 @@ func (p *Parser) headed(r *reader, next *start) bool {
 		return true
 	case !p.named(next.name):
 		return p.fail()
-	case next.tags != nil || next.syntax != nil:
-		p.call.param = parameter{tags: next.tags, syntax: next.syntax, names: map[string]bool{}}
+	case next.tags != nil:
+		p.call.param = parameter{tags: next.tags, names: map[string]bool{}}
+		p.call.args = append(p.call.args, '{')
+	case next.syntax != nil:
+		p.call.literals = literals{syntax: next.syntax, next: keyOrEnd, stack: []byte{'{'}, names: map[string]bool{}}
 		p.call.args = append(p.call.args, '{')
 	default:
 		p.call.jsonArg = true
@@ -193,14 +216,14 @@ func (p *Parser) headed(r *reader, next *start) bool {
 // tell adds the event of a call that begins.
 func (p *Parser) tell() {
 	p.call.told = true
-	p.events = append(p.events, Event{Kind: CallBegin, Index: p.calls, Call: Call{ID: p.call.ID, Name: p.call.Name}})
+	p.add(Event{Kind: CallBegin, Index: p.calls, Call: Call{ID: p.call.ID, Name: p.call.Name}})
 }
 
 // sendArguments adds an event with the part of the arguments that no event has yet.
 func (p *Parser) sendArguments() {
 	c := &p.call
 	if c.told && c.sent < len(c.args) {
-		p.events = append(p.events, Event{Kind: CallArguments, Index: p.calls, Text: string(c.args[c.sent:]), Call: Call{ID: c.ID, Name: c.Name}})
+		p.add(Event{Kind: CallArguments, Index: p.calls, Text: string(c.args[c.sent:]), Call: Call{ID: c.ID, Name: c.Name}})
 		c.sent = len(c.args)
 	}
 }
@@ -213,7 +236,7 @@ func (p *Parser) endCall() {
 	}
 	p.sendArguments()
 	c.Arguments = string(c.args)
-	p.events = append(p.events, Event{Kind: CallEnd, Index: p.calls, Call: c.Call})
+	p.add(Event{Kind: CallEnd, Index: p.calls, Call: c.Call})
 	p.calls++
 	c.told, c.begun, c.source = false, false, c.source[:0]
 	p.called = true
@@ -225,7 +248,7 @@ func (p *Parser) fail() bool {
 	source := string(c.source)
 	if c.told {
 		p.sendArguments()
-		p.events = append(p.events, Event{Kind: CallBroken, Index: p.calls, Text: source, Call: Call{ID: c.ID, Name: c.Name}})
+		p.add(Event{Kind: CallBroken, Index: p.calls, Text: source, Call: Call{ID: c.ID, Name: c.Name}})
 		p.called = false
 	} else {
 		p.say(Text, source)
