@@ -2,14 +2,14 @@ package models
 
 import (
 	"math"
+	"strings"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// What config.json says of the blocks of Mamba-2 (Dao and Gu, 2024, "Transformers are SSMs: Generalized Models and Efficient
-// Algorithms Through Structured State Space Duality"), which hybrid models have instead of attention, or in addition to it.
+// What config.json says of the blocks of Mamba-2 ([mamba2.go]), which hybrid models have instead of attention, or in addition to it.
 
 // mambaFields are the names of Bamba, Granite 4 and Falcon-H1.
 type mambaFields struct {
@@ -64,11 +64,14 @@ func (s stepLimit) bound(d configuration.Document, m *transformer.Mamba2Config) 
 	return nil
 }
 
-// mambaNames are the names of fields, for errors.
-type mambaNames struct{ Activation, Heads, HeadDim, Groups, State, Taps string }
+// mambaNames are the names of fields, for errors and for the metadata of GGUF files.
+type mambaNames struct{ Activation, Heads, HeadDim, Groups, State, Taps, ConvBias, InBias string }
 
 // hybridNames are those of mambaFields.
-var hybridNames = mambaNames{Activation: "hidden_act", Heads: "mamba_n_heads", HeadDim: "mamba_d_head", Groups: "mamba_n_groups", State: "mamba_d_state", Taps: "mamba_d_conv"}
+var hybridNames = mambaNames{
+	Activation: "hidden_act", Heads: "mamba_n_heads", HeadDim: "mamba_d_head", Groups: "mamba_n_groups", State: "mamba_d_state", Taps: "mamba_d_conv",
+	ConvBias: "mamba_conv_bias", InBias: "mamba_proj_bias",
+}
 
 // block returns the block of a layer of the given width whose heads have inner channels together. names are those of the fields.
 func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, activation string, eps float32) (transformer.Mamba2Config, error) {
@@ -93,4 +96,16 @@ func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, act
 		return m, c.doc.Errorf(names.HeadDim, `want "auto" or %d, what %d channels give each head`, m.HeadDim, inner)
 	}
 	return m, f.Limit.bound(c.doc, &m)
+}
+
+// backboneNames returns the name that Mamba-2 and Nemotron-H have for a tensor, for the name that other decoders have.
+func backboneNames(name string) string {
+	rest, inModel := strings.CutPrefix(name, "model.")
+	if end, ok := strings.CutPrefix(rest, "embed_tokens."); ok {
+		rest = "embeddings." + end
+	}
+	if inModel {
+		return "backbone." + rest
+	}
+	return rest
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 )
 
-// What llama.cpp writes of hybrid models.
+// What llama.cpp writes of Mamba-2 and of hybrid models.
 
 // mambaParts adds llama.cpp's names of the tensors of Mamba-2, whose model's names begin with a prefix, to those of other parts.
 func mambaParts(prefix string, others map[string]string) map[string]string {
@@ -23,14 +23,22 @@ func mambaParts(prefix string, others map[string]string) map[string]string {
 	return parts
 }
 
-// readMambaGGUF reads the sizes of Mamba-2 of a file whose layer has it.
-func readMambaGGUF(r *llamacpp.Reader, layer int) {
-	r.Integer("mamba_d_conv", "ssm.conv_kernel", true)
-	r.Integer("mamba_d_state", "ssm.state_size", true)
-	r.Integer("mamba_n_groups", "ssm.group_count", true)
-	r.Integer("mamba_n_heads", "ssm.time_step_rank", true)
-	r.Fields["mamba_conv_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_conv1d.bias", layer))
-	r.Fields["mamba_proj_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_in.bias", layer))
+// readMambaGGUF reads the sizes of Mamba-2 of a file whose given layer has it, into fields of the given names.
+func readMambaGGUF(r *llamacpp.Reader, names mambaNames, layer int) {
+	r.Integer(names.Taps, "ssm.conv_kernel", true)
+	r.Integer(names.State, "ssm.state_size", true)
+	r.Integer(names.Groups, "ssm.group_count", true)
+	r.Integer(names.Heads, "ssm.time_step_rank", true)
+	r.Fields[names.ConvBias] = r.Has(fmt.Sprintf("blk.%d.ssm_conv1d.bias", layer))
+	r.Fields[names.InBias] = r.Has(fmt.Sprintf("blk.%d.ssm_in.bias", layer))
+}
+
+// readMambaInner reads the channels of all heads of Mamba-2 into a field, divided by the size that a key has.
+func readMambaInner(r *llamacpp.Reader, field, key string) {
+	inner, by := r.IntegerOf("ssm.inner_size"), r.IntegerOf(key)
+	if r.Fields[field] = inner / max(by, 1); inner < 1 || by < 1 || inner%by != 0 {
+		r.Refuse("ssm.inner_size", inner, "want a multiple of %s = %d", key, by)
+	}
 }
 
 // readGraniteHybridGGUF reads what Granite 4 has: the layers without heads of keys and values have Mamba-2.
@@ -38,12 +46,8 @@ func readGraniteHybridGGUF(r *llamacpp.Reader) {
 	readGraniteGGUF(r)
 	attends, recurs := readHeadsByLayer(r, "linear_attention")
 	if recurs >= 0 {
-		readMambaGGUF(r, recurs)
-		if inner, dim := r.IntegerOf("ssm.inner_size"), r.IntegerOf("embedding_length"); dim > 0 && inner%dim == 0 && inner > 0 {
-			r.Fields["mamba_expand"] = inner / dim
-		} else {
-			r.Refuse("ssm.inner_size", inner, "want a multiple of embedding_length = %d", dim)
-		}
+		readMambaGGUF(r, hybridNames, recurs)
+		readMambaInner(r, "mamba_expand", "embedding_length")
 	}
 	r.Fields["attention_bias"] = r.Has(fmt.Sprintf("blk.%d.attn_q.bias", attends))
 	if r.Flag("rope.scaling.finetuned", true) { // which says whether there are positions
@@ -79,7 +83,7 @@ func readHeadsByLayer(r *llamacpp.Reader, otherwise string) (attends, others int
 
 // readFalconH1GGUF reads what Falcon-H1 has. The file's weights are multiplied already.
 func readFalconH1GGUF(r *llamacpp.Reader) {
-	readMambaGGUF(r, 0)
+	readMambaGGUF(r, hybridNames, 0)
 	r.Integer("mamba_d_ssm", "ssm.inner_size", true)
 	r.Fields["mamba_rms_norm"], r.Fields["mamba_norm_before_gate"] = r.Has("blk.0.ssm_norm.weight"), false
 	r.Fields["projectors_bias"], r.Fields["mlp_bias"] = r.Has("blk.0.ssm_out.bias"), r.Has("blk.0.ffn_down.bias")
@@ -112,14 +116,7 @@ func readNemotronGGUF(r *llamacpp.Reader) {
 		}
 	}
 	r.Fields["layers_block_type"], r.Fields["time_step_min"] = kinds, 0
-	r.Integer("conv_kernel", "ssm.conv_kernel", true)
-	r.Integer("ssm_state_size", "ssm.state_size", true)
-	r.Integer("n_groups", "ssm.group_count", true)
-	r.Integer("mamba_num_heads", "ssm.time_step_rank", true)
-	inner, heads := r.IntegerOf("ssm.inner_size"), r.IntegerOf("ssm.time_step_rank")
-	if r.Fields["mamba_head_dim"] = inner / max(heads, 1); inner < 1 || heads < 1 || inner%heads != 0 {
-		r.Refuse("ssm.inner_size", inner, "want a multiple of ssm.time_step_rank = %d", heads)
-	}
-	r.Fields["use_conv_bias"], r.Fields["use_bias"] = r.Has(fmt.Sprintf("blk.%d.ssm_conv1d.bias", mamba)), false
+	readMambaGGUF(r, nemotronFields, mamba)
+	readMambaInner(r, nemotronFields.HeadDim, "ssm.time_step_rank")
 	r.Fields["mlp_bias"], r.Fields["attention_bias"] = r.Has(fmt.Sprintf("blk.%d.ffn_down.bias", feeds)), r.Has(fmt.Sprintf("blk.%d.attn_q.bias", attends))
 }

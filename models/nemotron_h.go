@@ -1,8 +1,6 @@
 package models
 
 import (
-	"strings"
-
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -89,7 +87,7 @@ func newNemotronH(c *Checkpoint) (*Model, error) {
 		c.doc.Note(field)
 	}
 	if !c.llamaCpp {
-		c.Loader.Rename(nemotronNames)
+		c.Loader.Rename(backboneNames)
 	}
 	f := llamaFields{Vocab: config.Vocab, Dim: config.Dim, Layers: len(kinds), MaxPositions: config.MaxPositions, Eps: config.Eps, normName: "norm_f."}
 	d := c.llamaDecoder(f, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
@@ -105,18 +103,6 @@ var nemotronIdle = []string{
 	"num_experts_per_tok", "routed_scaling_factor", "n_group", "topk_group", "norm_topk_prob", "num_nextn_predict_layers", "mtp_layers_block_type",
 	"mtp_hybrid_override_pattern", "expand", "time_step_max", "time_step_floor", "time_step_limit", "residual_in_fp32", "rescale_prenorm_residual",
 	"use_mamba_kernels", "mamba_ssm_cache_dtype", "chunk_size", "tie_word_embeddings",
-}
-
-// nemotronNames returns the tensor's name for a name that other decoders have.
-func nemotronNames(name string) string {
-	rest, ok := strings.CutPrefix(name, "model.")
-	if !ok {
-		return name
-	}
-	if end, ok := strings.CutPrefix(rest, "embed_tokens."); ok {
-		rest = "embeddings." + end
-	}
-	return "backbone." + rest
 }
 
 // kinds returns the kind of each layer.
@@ -176,7 +162,10 @@ func (config *nemotronHConfig) mamba(c *Checkpoint) (transformer.Mamba2Config, e
 }
 
 // nemotronFields are the names of the fields of Mamba-2.
-var nemotronFields = mambaNames{Activation: "mamba_hidden_act", Heads: "mamba_num_heads", HeadDim: "mamba_head_dim", Groups: "n_groups", State: "ssm_state_size", Taps: "conv_kernel"}
+var nemotronFields = mambaNames{
+	Activation: "mamba_hidden_act", Heads: "mamba_num_heads", HeadDim: "mamba_head_dim", Groups: "n_groups", State: "ssm_state_size", Taps: "conv_kernel",
+	ConvBias: "use_conv_bias", InBias: "use_bias",
+}
 
 // loadNemotron takes the tensors of a layer: its normalization, and one part.
 func loadNemotron(l *transformer.Loader, kind string, c transformer.LayerConfig, mamba transformer.Mamba2Config) *block.Layer {

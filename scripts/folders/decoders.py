@@ -544,6 +544,17 @@ def _(out, name):
     decoder(out, name, hf.FalconH1ForCausalLM(mamba(hf.FalconH1Config, **more)), hf.FalconH1ForCausalLM, seed=5300)
 
 
+def mamba2(**more):
+    return hf.Mamba2Config(**(dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2, num_heads=8, head_dim=8, state_size=16, n_groups=2, bos_token_id=1, eos_token_id=EOS, pad_token_id=None) | more))
+
+
+@folder("mamba2", "mamba2-bias")
+def _(out, name):
+    """mamba2-bias has biases everywhere but in the convolution, which mixes three rows, and bounds of the time steps that many reach."""
+    more = dict(use_bias=True, use_conv_bias=False, conv_kernel=3, n_groups=1, expand=1, head_dim=4, tie_word_embeddings=True, time_step_limit=[0.5, 0.9])
+    decoder(out, name, hf.Mamba2ForCausalLM(mamba2(**more if name == "mamba2-bias" else {})), hf.Mamba2ForCausalLM, seed=5500)
+
+
 @folder("nemotron_h", "nemotron_h-hub", "nemotron_h-bias")
 def _(out, name):
     """nemotron_h-hub has the fields of the hub, which write the kinds of layers as letters; nemotron_h-bias biases, and a least time step that many

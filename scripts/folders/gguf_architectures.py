@@ -136,8 +136,11 @@ def latent_parts(weights, c):
     return new
 
 
-def nemotron(c):
-    """The configuration of Nemotron-H with the names that other models have."""
+def mamba2(c):
+    """The configuration of Mamba-2 or Nemotron-H with the names that hybrid models have. llama.cpp writes a length of contexts that nothing limits."""
+    if c["model_type"] == "mamba2":
+        c = c | dict(ssm_state_size=c["state_size"], mamba_num_heads=c["num_heads"], mamba_head_dim=c.pop("head_dim"), layers_block_type=["linear_attention"] * c["num_hidden_layers"],
+                     num_attention_heads=0, intermediate_size=0, max_position_embeddings=1 << 20)
     return c | dict(num_hidden_layers=len(c["layers_block_type"]), rms_norm_eps=c["layer_norm_epsilon"], rope_theta=10000.0, mamba_d_conv=c["conv_kernel"], mamba_d_state=c["ssm_state_size"],
                     mamba_n_groups=c["n_groups"], mamba_d_ssm=c["mamba_num_heads"] * c["mamba_head_dim"], mamba_n_heads=c["mamba_num_heads"])
 

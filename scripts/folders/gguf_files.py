@@ -15,12 +15,12 @@ import decoders
 import deltanet
 import experts
 from folder import BUILD, Folder, folder
-from gguf_architectures import MAMBA, altup_joined, altup_parted, folded, gemma3n, gemma4, latent_parts, llama3_factors, more, nemotron, to_mamba, vocabulary
+from gguf_architectures import MAMBA, altup_joined, altup_parted, folded, gemma3n, gemma4, latent_parts, llama3_factors, mamba2, more, to_mamba, vocabulary
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
                  "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma3n_text": gguf.MODEL_ARCH.GEMMA3N, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
-                 "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2, "nemotron_h": gguf.MODEL_ARCH.NEMOTRON_H, "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
+                 "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2, "mamba2": gguf.MODEL_ARCH.MAMBA2, "nemotron_h": gguf.MODEL_ARCH.NEMOTRON_H, "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
 # Tensors whose names lead nowhere in the gguf package, after those of their layer.
 RENAMED = {"altup.correct_output_scale": "altup_correct_scale.weight", "layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
 NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granitemoehybrid", "granite_swa")  # rotary pairs are neighbours
@@ -96,15 +96,15 @@ def convert(source, path, types, pooling=None, arch=None):
     in the folder."""
     with open(os.path.join(source, "config.json")) as f:
         c = json.load(f)
-    if c["model_type"] == "nemotron_h":
-        c = nemotron(c)
+    if c["model_type"] in ("mamba2", "nemotron_h"):
+        c = mamba2(c)
     arch = arch or ARCHITECTURES[c["model_type"]]
     if c.get("use_bidirectional_attention"):
         arch = gguf.MODEL_ARCH.GEMMA_EMBEDDING
     name = "granite_swa" if c["model_type"] == "granite_swa" else gguf.MODEL_ARCH_NAMES[arch]
     heads = c["num_attention_heads"]
     kv = 1 if "kv_lora_rank" in c else c.get("num_key_value_heads") or heads
-    head_dim = c.get("head_dim") or c["hidden_size"] // heads
+    head_dim = c.get("head_dim") or c["hidden_size"] // (heads or 1)
     w = gguf.GGUFWriter(path, name)
     w.add_context_length(c["max_position_embeddings"])
     w.add_embedding_length(c["hidden_size"])
@@ -118,7 +118,7 @@ def convert(source, path, types, pooling=None, arch=None):
     else:
         w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
-    if not own_metadata and c["model_type"] != "nemotron_h":
+    if not own_metadata and c["model_type"] not in ("mamba2", "nemotron_h"):
         w.add_head_count_kv([0 if kind in ("conv", "linear_attention") else kv for kind in c["layer_types"]] if c["model_type"].startswith("lfm2") or c["model_type"] == "granitemoehybrid" else kv)
     if c["model_type"].startswith("lfm2"):
         w.add_layer_norm_rms_eps(c["norm_eps"])
@@ -134,10 +134,11 @@ def convert(source, path, types, pooling=None, arch=None):
         if c["model_type"] == "gemma3_text":
             w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
         rope = rope["full_attention"]
-    w.add_rope_freq_base(rope["rope_theta"])
+    if heads:
+        w.add_rope_freq_base(rope["rope_theta"])
     if c["model_type"] == "granitemoehybrid":
         w.add_rope_scaling_finetuned(c["position_embedding_type"] == "rope")
-    if c["model_type"] != "gemma4_text":
+    if heads and c["model_type"] != "gemma4_text":
         w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
     if c.get("head_dim") and c["model_type"] not in ("gemma4_text", "deepseek_v3"):
         w.add_key_length(head_dim)
@@ -496,6 +497,7 @@ GGUF = {
     "gguf-lfm2moe": lambda: (decoders.llama(hf.Lfm2MoeConfig, num_hidden_layers=3, num_dense_layers=1, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=32, layer_types=["conv", "full_attention", "conv"], **SIZES), hf.Lfm2MoeForCausalLM, {}, {}),
     "gguf-deepseek2": lambda: (decoders.llama(hf.DeepseekV3Config, num_hidden_layers=2, num_key_value_heads=4, first_k_dense_replace=1, q_lora_rank=20, kv_lora_rank=12, qk_rope_head_dim=8, qk_nope_head_dim=10, v_head_dim=14, n_routed_experts=8, n_group=4, topk_group=2, moe_intermediate_size=16, num_experts_per_tok=2, tie_word_embeddings=False, max_position_embeddings=64, rms_norm_eps=1e-6,
                                               rope_parameters=decoders.rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=1.0)), hf.DeepseekV3ForCausalLM, {}, {}),
+    "gguf-mamba2": lambda: (decoders.mamba2(num_hidden_layers=1), hf.Mamba2ForCausalLM, {}, {}),
     "gguf-nemotron_h": lambda: (hf.NemotronHConfig(vocab_size=decoders.VOCAB, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, bos_token_id=1, eos_token_id=decoders.EOS, mamba_num_heads=8, mamba_head_dim=8,
                                                   ssm_state_size=16, n_groups=2, time_step_min=1e-30, layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention"]), hf.NemotronHForCausalLM, {}, {}),
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),

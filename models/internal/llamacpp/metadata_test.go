@@ -165,6 +165,37 @@ func TestGGUFDeepSeek(t *testing.T) {
 	}
 }
 
+// TestGGUFMamba2 changes the sizes of Mamba-2.
+func TestGGUFMamba2(t *testing.T) {
+	for name, c := range map[string]struct {
+		change map[string]any
+		want   error
+	}{
+		"as it is":                         {nil, nil},
+		"heads of attention":               {map[string]any{"mamba2.attention.head_count": uint32(4)}, nil}, // nothing reads them
+		"no heads of Mamba-2":              {map[string]any{"mamba2.ssm.time_step_rank": uint32(0)}, fault.ErrConfig},
+		"a width that heads do not fit":    {map[string]any{"mamba2.ssm.inner_size": uint32(60)}, fault.ErrConfig},
+		"a width that rows do not fit":     {map[string]any{"mamba2.ssm.inner_size": uint32(72)}, fault.ErrConfig},
+		"three times the width of rows":    {map[string]any{"mamba2.ssm.inner_size": uint32(96)}, fault.ErrWeights},
+		"no width":                         {map[string]any{"mamba2.ssm.inner_size": nil}, fault.ErrConfig},
+		"another number of groups":         {map[string]any{"mamba2.ssm.group_count": uint32(4)}, fault.ErrWeights},
+		"groups that heads do not fit":     {map[string]any{"mamba2.ssm.group_count": uint32(3)}, fault.ErrConfig},
+		"a huge state":                     {map[string]any{"mamba2.ssm.state_size": uint32(1 << 31)}, fault.ErrConfig},
+		"a convolution of another length":  {map[string]any{"mamba2.ssm.conv_kernel": uint32(3)}, fault.ErrWeights},
+		"no epsilon":                       {map[string]any{"mamba2.attention.layer_norm_rms_epsilon": nil}, fault.ErrConfig},
+		"experts, which Mamba-2 never has": {map[string]any{"mamba2.expert_count": uint32(4)}, fault.ErrConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/mamba2/f32.gguf"), c.change), models.Options{})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			} else if err == nil && (len(m.Warnings) > 0 || m.Config.MaxLength != 0) {
+				t.Errorf("warnings %q, at most %d tokens; want no warning and no limit", m.Warnings, m.Config.MaxLength)
+			}
+		})
+	}
+}
+
 // TestGGUFNemotron changes which part each layer has: Mamba-2, a network, attention, Mamba-2.
 func TestGGUFNemotron(t *testing.T) {
 	for name, c := range map[string]struct {
