@@ -152,21 +152,27 @@ type Product struct {
 	Ahead        int // how many bytes B is fetched ahead of its use
 }
 
-// MultiplyAndFetch computes a product, and fetches what follows in B. Of as many rows as pay for it, the first tile
-// does so for all that come, which take what they read from the cache.
+// MultiplyAndFetch computes a product, and fetches what follows in B: weights in blocks once for all rows, with the first tile
+// of them, which fetches the next piece where the first-level cache has room for it.
 func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 	f, size := x.Format, &tune.Used.Gemm
 	tile, piece := f.MR, x.K/f.Steps*f.bytes
 	x.Ahead = size.Ahead
-	if f.blocks.Bits == 8 && x.M <= tile {
-		x.Ahead = max(x.Ahead, size.AheadBytes)
+	if f.Kind == Blocks {
+		x.Ahead = size.AheadBlocks
+		if f.blocks.Bits == 8 && x.M <= tile {
+			x.Ahead = max(x.Ahead, size.AheadBytes)
+		}
+		if size.NextRows > 0 && x.M >= size.NextRows && tune.HoldsTwo(piece) {
+			x.Ahead = piece
+		}
 	}
-	if f.Kind != Blocks || size.NextRows == 0 || x.M < size.NextRows || !tune.HoldsTwo(piece) {
+	if f.Kind != Blocks || x.Ahead == 0 || x.M <= tile {
 		r.Multiply(x)
 		return
 	}
 	y := *x // the caller's C would go to the heap if it were stored there
-	y.M, y.Ahead = tile, piece
+	y.M = tile
 	r.Multiply(&y)
 	y.I, y.M, y.C, y.Ahead = x.I+tile, x.M-tile, x.C[tile*x.LDC:], 0
 	r.Multiply(&y)
