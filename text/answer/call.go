@@ -8,7 +8,7 @@ import "strings"
 var heads = map[Calls]func(*Parser, *reader) *start{
 	Written: (*Parser).objectHead, Hermes: (*Parser).objectHead, Llama: (*Parser).objectHead, Piped: (*Parser).objectHead,
 	QwenCoder: (*Parser).functionHead, GLM: (*Parser).glmHead, Mistral: (*Parser).mistralHead, DeepSeek: (*Parser).deepSeekHead,
-	Nemotron: (*Parser).objectHead, LFM: (*Parser).pythonHead, OLMo: (*Parser).pythonHead, Gemma: (*Parser).gemmaHead,
+	Nemotron: (*Parser).objectHead, Hunyuan: (*Parser).objectHead, LFM: (*Parser).pythonHead, OLMo: (*Parser).pythonHead, Gemma: (*Parser).gemmaHead,
 }
 
 // head reads the head of a call.

@@ -45,6 +45,8 @@ const (
 	DeepSeek Calls = "deepseek"
 	// Nemotron is <TOOLCALL>, an object or a list of them, and </TOOLCALL>: Nemotron Nano 2.
 	Nemotron Calls = "nemotron"
+	// Hunyuan is <tool_calls>, a list of objects, and </tool_calls>: Hunyuan A13B.
+	Hunyuan Calls = "hunyuan"
 	// LFM is <|tool_call_start|>, a list of calls as in Python, [NAME(KEY=VALUE, ...)], or of objects, and
 	// <|tool_call_end|>: LFM2. Values are strings, numbers, True, False, None, lists and dictionaries.
 	LFM Calls = "lfm"
@@ -64,25 +66,33 @@ type Format struct {
 	Calls Calls
 	// Think and Unthink are before and after the reasoning, such as <think> and </think>. Both are empty if the model does not reason.
 	Think, Unthink string
+	// Answer and Unanswer are before and after the text that follows the reasoning, such as <answer> and </answer>, and not part of
+	// it. Both are empty if the model writes no such tags. A model may leave them out: without the first, the second is text.
+	Answer, Unanswer string
 }
 
 func (f Format) check() error {
 	if _, ok := families[f.Calls]; !ok {
 		return fmt.Errorf("%w: Calls %q", fault.ErrOption, f.Calls)
 	}
-	if (f.Think == "") != (f.Unthink == "") || strings.TrimSpace(f.Think) != f.Think || strings.TrimSpace(f.Unthink) != f.Unthink {
-		return fmt.Errorf("%w: Think %q with Unthink %q: want both or neither, without white space around", fault.ErrOption, f.Think, f.Unthink)
+	for _, t := range []struct{ open, end, tag, endTag string }{{"Think", "Unthink", f.Think, f.Unthink}, {"Answer", "Unanswer", f.Answer, f.Unanswer}} {
+		if (t.tag == "") != (t.endTag == "") || strings.TrimSpace(t.tag) != t.tag || strings.TrimSpace(t.endTag) != t.endTag {
+			return fmt.Errorf("%w: %s %q with %s %q: want both or neither, without white space around", fault.ErrOption, t.open, t.tag, t.end, t.endTag)
+		}
 	}
 	return nil
 }
 
-// Markers returns the texts that may be around calls and reasoning. Tokens of these texts must be decoded even if they are special.
+// Markers returns the texts that may be around calls, reasoning and the text after it. Tokens of these texts must be decoded even if they are special.
 func (f Format) Markers() []string {
 	var list []string
 	if f.Think != "" {
 		if list = append(list, f.Think, f.Unthink); strings.HasPrefix(f.Think, channel) {
 			list = append(list, channel) // a token, after which the name of the channel is text
 		}
+	}
+	if f.Answer != "" {
+		list = append(list, f.Answer, f.Unanswer)
 	}
 	fam := families[f.Calls]
 	return append(append(list, fam.open...), fam.markers...)
@@ -120,6 +130,7 @@ var families = map[Calls]family{
 	Mistral:   {open: []string{"[TOOL_CALLS]"}, markers: []string{"[CALL_ID]", "[ARGS]"}},
 	Piped:     {open: []string{"<|tool_call|>"}, tail: "<|/tool_call|>", markers: []string{"<|/tool_call|>"}},
 	Nemotron:  {open: []string{"<TOOLCALL>"}, close: []string{"</TOOLCALL>"}, markers: []string{"</TOOLCALL>"}},
+	Hunyuan:   {open: []string{"<tool_calls>"}, close: []string{"</tool_calls>"}, markers: []string{"</tool_calls>"}},
 	LFM:       {open: []string{"<|tool_call_start|>"}, close: []string{"<|tool_call_end|>"}, markers: []string{"<|tool_call_end|>"}},
 	OLMo:      {open: []string{"<function_calls>"}, close: []string{"</function_calls>"}, markers: []string{"</function_calls>"}},
 	Gemma:     {open: []string{"<|tool_call>"}, close: []string{"<tool_call|>"}, markers: []string{"<tool_call|>", gemmaQuote}},

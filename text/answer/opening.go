@@ -15,6 +15,8 @@ func (f Format) Opening() (opening, arguments string, ok bool) {
 		return "", "parameters", true
 	case Nemotron:
 		return "<TOOLCALL>", "arguments", true
+	case Hunyuan:
+		return "<tool_calls>", "arguments", true
 	case None, QwenCoder, GLM, Mistral, DeepSeek, LFM, OLMo, Gemma:
 	}
 	return "", "", false

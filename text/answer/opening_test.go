@@ -9,7 +9,7 @@ import (
 func TestOpening(t *testing.T) {
 	tools := []any{map[string]any{"type": "function", "function": map[string]any{"name": "weather"}}}
 	found := 0
-	for _, calls := range []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written} {
+	for _, calls := range []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written, Nemotron, Hunyuan} {
 		opening, arguments, ok := Format{Calls: calls}.Opening()
 		if !ok {
 			continue
@@ -20,7 +20,7 @@ func TestOpening(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", calls, a, err, want)
 		}
 	}
-	if found != 4 {
+	if found != 6 {
 		t.Errorf("%d formats have an opening", found)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -18,7 +19,7 @@ type Options struct {
 	// an array of functions as OpenAI's API has them. Without any, there are no calls.
 	Tools any
 	// Prompt is what the answer answers, or its end. One that ends with the marker of
-	// reasoning has begun it.
+	// reasoning, or with the tag of the text after it, has begun it.
 	Prompt string
 	// WholeCalls holds calls back until they are whole: their events come together, and none
 	// is CallBroken.
@@ -41,8 +42,11 @@ func NewParser(f Format, o Options) (*Parser, error) {
 	if p.newID == nil {
 		p.newID = randomID(f.Calls)
 	}
-	if !p.mused && strings.HasSuffix(strings.TrimRight(o.Prompt, spaces), f.Think) {
+	switch prompt := strings.TrimRight(o.Prompt, spaces); {
+	case f.Think != "" && strings.HasSuffix(prompt, f.Think):
 		p.state = beforeReasoning
+	case f.Answer != "" && strings.HasSuffix(prompt, f.Answer):
+		p.beginTagged()
 	}
 	return p, nil
 }
@@ -127,7 +131,7 @@ func (p *Parser) step() bool {
 		return p.beginReasoning()
 	case inReasoning:
 		return p.reasoning()
-	case afterReasoning:
+	case afterMarker:
 		return p.leaveSpace(inText)
 	case beforeCall:
 		return p.head()
@@ -164,10 +168,18 @@ func (p *Parser) text() bool {
 	if p.tools != nil {
 		open = p.family.open
 	}
+	if p.tagged {
+		open = append(slices.Clip(open), p.format.Unanswer)
+	}
 	at, marker := find(p.in, open)
 	if marker != "" {
 		lead := spaceBefore(p.in, at)
 		p.say(Text, p.in[:lead])
+		if p.tagged && marker == p.format.Unanswer {
+			p.in = p.in[at+len(marker):]
+			p.tagged, p.state = false, afterMarker
+			return true
+		}
 		p.in = p.in[lead:]
 		p.beginCall(at - lead + len(marker))
 		return true
@@ -183,11 +195,12 @@ func (p *Parser) text() bool {
 	return false
 }
 
-// begin reports whether an answer begins with reasoning or with a bare call, or whether
+// begin reports whether an answer begins with reasoning, with the tag of the text after it or with a bare call, or whether
 // more of it must come to know.
 func (p *Parser) begin() (done, wait bool) {
 	bare := p.tools != nil && p.family.bare
-	if p.mused && !bare {
+	untagged := p.format.Answer != "" && !p.tagged
+	if p.mused && !bare && !untagged {
 		return false, false
 	}
 	rest := strings.TrimLeft(p.in, spaces)
@@ -208,6 +221,16 @@ func (p *Parser) begin() (done, wait bool) {
 			return false, true
 		}
 	}
+	if untagged {
+		if strings.HasPrefix(rest, p.format.Answer) {
+			p.in = rest[len(p.format.Answer):]
+			p.beginTagged()
+			return true, false
+		}
+		if !p.ended && strings.HasPrefix(p.format.Answer, rest) {
+			return false, true
+		}
+	}
 	if bare && (rest[0] == '{' || rest[0] == '[') {
 		p.fresh = false
 		p.beginCall(lead)
@@ -215,6 +238,11 @@ func (p *Parser) begin() (done, wait bool) {
 		return true, false
 	}
 	return false, false
+}
+
+// beginTagged begins the text after the tag before it, which neither reasoning nor another such tag can follow.
+func (p *Parser) beginTagged() {
+	p.mused, p.tagged, p.state = true, true, afterMarker
 }
 
 // beginReasoning leaves out the white space after the marker.
@@ -238,7 +266,7 @@ func (p *Parser) reasoning() bool {
 	if at, marker := find(p.in, end); marker != "" {
 		p.say(Reasoning, p.in[:spaceBefore(p.in, at)])
 		p.in = p.in[at+len(marker):]
-		p.state = afterReasoning
+		p.state = afterMarker
 		return true
 	}
 	n := len(p.in)

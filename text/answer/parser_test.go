@@ -115,6 +115,8 @@ var cases = []struct {
 
 	{"Nemotron", Nemotron, "", "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]</TOOLCALL>", `f({"a": 1}) g({})`},
 
+	{"Hunyuan", Hunyuan, "", "So.\n<tool_calls>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]</tool_calls>", `"So." f({"a": 1}) g({})`},
+
 	{"calls of Python", LFM, "", "So.<|tool_call_start|>[f(s=\"a \\\"b\\\" \\\\ \\n\\'\", n=-3, b=True, o=None), g()]<|tool_call_end|>Ok.", `"So." f({"s": "a \"b\" \\ \n'", "n": -3, "b": true, "o": null}) g({}) "Ok."`},
 	{"other quotes", LFM, "", "<|tool_call_start|>[f(s='a \"b\" <|tool_call_end|>)]', )]<|tool_call_end|>", `f({"s": "a \"b\" <|tool_call_end|>)]"})`},
 	{"lists and dictionaries", LFM, "", "<|tool_call_start|>[ f ( o = {'a': [1, 2.5e3, {}, ], \"b\": [] } , x=[['é\n']])]<|tool_call_end|>", `f({"o": {"a": [1, 2.5e3, {}], "b": []}, "x": [["é\n"]]})`},
@@ -404,6 +406,8 @@ func TestErrors(t *testing.T) {
 		{Format{Calls: "other"}, Options{}, fault.ErrOption},
 		{Format{Think: "<think>"}, Options{}, fault.ErrOption},
 		{Format{Think: "<think>", Unthink: " "}, Options{}, fault.ErrOption},
+		{Format{Answer: "<answer>"}, Options{}, fault.ErrOption},
+		{Format{Answer: "<answer>", Unanswer: "</answer> "}, Options{}, fault.ErrOption},
 		{Format{}, Options{Tools: 1}, fault.ErrTools},
 		{Format{}, Options{Tools: []int{1}}, fault.ErrTools},
 		{Format{}, Options{Tools: func() {}}, fault.ErrTools},
@@ -449,6 +453,7 @@ var long = map[Calls][][2]string{
 	Piped: {{"", "<|tool_call|>"}, {`<|tool_call|>{"name":"f","arguments":{"s":"`, "<|/tool_call|>"}},
 	DeepSeek: {{"", dsBegin}, {"", callBegin}, {"", callBegin + "function" + toolSep}, {callBegin + "function" + toolSep + "f\n```json\n{\"s\":\"", "a"},
 		{callBegin + "f" + toolSep + `{"s":"`, callEnd}},
+	Hunyuan:  {{"", "<tool_calls>"}, {`<tool_calls>[{"name":"f","arguments":{"s":"`, "a"}},
 	Nemotron: {{"", "<TOOLCALL>"}, {"", "<TOOLCALL>["}, {`<TOOLCALL>[{"name":"f","arguments":{"s":"`, "a"}},
 	LFM: {{"", "<|tool_call_start|>"}, {"", "<|tool_call_start|>[f(s='"}, {"<|tool_call_start|>[f(s='", "a"}, {"<|tool_call_start|>[f(s='", `\n`}, {"<|tool_call_start|>[f(any=[", "1,"},
 		{"<|tool_call_start|>[f(o={'a':[", "'b', "}, {"<|tool_call_start|>[f(o={'", "a"}, {`<|tool_call_start|>[{"name":"f","arguments":{"s":"`, "a"}},
@@ -504,7 +509,7 @@ func FuzzParser(f *testing.F) {
 	for i, x := range cases {
 		f.Add(uint8(i), x.text, uint64(i))
 	}
-	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written, Nemotron, LFM, OLMo, Gemma}
+	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written, Nemotron, LFM, OLMo, Gemma, Hunyuan}
 	f.Fuzz(func(t *testing.T, which uint8, text string, seed uint64) {
 		form := format(all[int(which)%len(all)])
 		o := Options{Tools: tools, WholeCalls: seed%2 == 0}
@@ -534,6 +539,44 @@ func FuzzParser(f *testing.F) {
 // without is s without white space.
 func without(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < 0x80 && isSpace(byte(r)) }), "")
+}
+
+// TestTags has text between tags after the reasoning, as Hunyuan and ERNIE 4.5 Thinking write it.
+func TestTags(t *testing.T) {
+	for _, x := range []struct{ prompt, text, want string }{
+		{"", "<think>\nHm.\n</think>\n<answer>\nSo.\n</answer>", `~"Hm." "So."`},
+		{"", "<think>\n\n</think>\n<answer>\nSo. <b>\n\nYes.\n</answer>\n", `"So. <b>\n\nYes."`},
+		{"", "<answer>So.</answer>", `"So."`},
+		{"<think>\n", "Hm.\n</think>\n\n<answer>\nSo.\n</answer>\n", `~"Hm." "So."`},
+		{"<think>\n\n</think>\n", "<answer>\nSo.\n</answer>", `"So."`},
+		{"<think>\n\n</think>\n<answer>\n", "So.\n</answer>", `"So."`},
+		{"<answer>", "<answer> <think>", `"<answer> <think>"`},
+		{"", "<think>Hm.</think><answer>So.", `~"Hm." "So."`},
+		{"", "<think>Hm.</think><answer>So.\n</ans", `~"Hm." "So.\n</ans"`},
+		{"", "<think>Hm.</think>\nSo. </answer>", `~"Hm." "So. </answer>"`},
+		{"", "<think>Hm. <answer></think>So. <answer>a</answer>", `~"Hm. <answer>" "So. <answer>a</answer>"`},
+		{"", "<think>Hm.</think><ans", `~"Hm." "<ans"`},
+		{"", "<answer>So.</answer> And <answer>a</answer>", `"So.And <answer>a</answer>"`},
+		{"", "<answer> <think>Hm.</think></answer>", `"<think>Hm.</think>"`},
+		{"", "<think>Hm.</think><answer></answer>", `~"Hm."`},
+		{"", "<think>Hm.</think>\n<answer>\nI look.\n</answer>\n<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"</answer>\"}}</tool_call>\n", `~"Hm." "I look." f({"a":"</answer>"})`},
+		{"", "<think>Hm.</think><answer>\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n</answer>", `~"Hm." f({})`},
+		{"", "<think>Hm.</think>\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `~"Hm." f({})`},
+	} {
+		for _, tag := range []string{"answer", "response"} {
+			in := func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "answer", tag), "ans", tag[:3]) }
+			f := format(Hermes)
+			f.Answer, f.Unanswer = "<"+tag+">", "</"+tag+">"
+			o := Options{Tools: tools, Prompt: in(x.prompt)}
+			text, want := in(x.text), in(x.want)
+			if got := shown(t, events(t, f, o, text)); got != want {
+				t.Errorf("after %q, %q: got %s, want %s", o.Prompt, text, got, want)
+			}
+			if got := shown(t, events(t, f, o, strings.Split(text, "")...)); got != want {
+				t.Errorf("after %q, %q letter by letter: got %s, want %s", o.Prompt, text, got, want)
+			}
+		}
+	}
 }
 
 // TestGemmaReasoning has reasoning in a channel, whose first marker is a token and a word.

@@ -12,20 +12,14 @@ func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 // maxSpace is the most white space around a marker that belongs to it.
 const maxSpace = 64
 
-// find returns where the first of the markers is, and which it is; "" if there is none. All markers begin with the same byte.
+// find returns where the first of the markers is, and which it is; "" if there is none.
 func find(s string, markers []string) (at int, marker string) {
-	for at < len(s) && len(markers) > 0 {
-		next := strings.IndexByte(s[at:], markers[0][0])
-		if next < 0 {
-			break
-		}
-		at += next
+	for at := range len(s) {
 		for _, m := range markers {
-			if strings.HasPrefix(s[at:], m) {
+			if s[at] == m[0] && strings.HasPrefix(s[at:], m) {
 				return at, m
 			}
 		}
-		at++
 	}
 	return len(s), ""
 }

@@ -19,6 +19,7 @@ type Parser struct {
 	fresh  bool // the answer has only white space and reasoning so far
 	mused  bool // the reasoning is over, or can no longer begin
 	called bool // the text so far ends with a call
+	tagged bool // the text is between tags, the second of which has not come
 	calls  int  // calls that are whole
 
 	call building
@@ -32,9 +33,9 @@ const (
 	inText state = iota
 	beforeReasoning
 	inReasoning
-	afterReasoning
-	beforeCall // between its marker and its arguments
-	inObject   // in the JSON of a call, or in that of its arguments
+	afterMarker // of the end of reasoning, or of text between tags
+	beforeCall  // between its marker and its arguments
+	inObject    // in the JSON of a call, or in that of its arguments
 	afterObject
 	afterItem // after a call of a list
 	afterCall

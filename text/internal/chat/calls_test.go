@@ -82,6 +82,11 @@ func TestDetect(t *testing.T) {
 		"olmo 3":          {"{{ '<functions>' + tools + '</functions>' }}{{ '<function_calls>' + message['function_calls'] + '</function_calls>' }}", answer.Format{Calls: answer.OLMo}},
 		"nemotron nano 2": {"{{ '<AVAILABLE_TOOLS>' }}{{ '<TOOLCALL>[' }}{{ message.tool_calls }}{{ ']</TOOLCALL>' }}{{ '<think></think>' }}", answer.Format{Calls: answer.Nemotron, Think: think.Think, Unthink: think.Unthink}},
 		"ministral 3":     {"{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}{{ '[THINK]' + thinking + '[/THINK]' }}", answer.Format{Calls: answer.Mistral, Think: "[THINK]", Unthink: "[/THINK]"}},
+		"hunyuan":         {"{{ '你必须将其格式化为<tool_calls>[{\"name\": ' }}{{ '<|extra_4|>' }}{{ '<|extra_0|>' }}{{ '<think>\\n\\n</think>\\n' }}", answer.Format{Calls: answer.Hunyuan, Think: think.Think, Unthink: think.Unthink, Answer: "<answer>", Unanswer: "</answer>"}},
+		"hunyuan dense":   {"{{ '<｜hy_Assistant｜>' + message['content'].split('</think>')[-1] }}", answer.Format{Think: think.Think, Unthink: think.Unthink, Answer: "<answer>", Unanswer: "</answer>"}},
+		"no thoughts":     {"{{ '<｜hy_Assistant｜>' + message['content'] }}", answer.Format{}},
+		"ernie 4.5":       {"{{ '<global_setting>\\nthink_mode=True\\n</global_setting>' }}{{ message.content.split('</think>')[-1] }}{{ '<response>\\n' + content + '\\n</response>' }}", answer.Format{Think: think.Think, Unthink: think.Unthink, Answer: "<response>", Unanswer: "</response>"}},
+		"minimax":         {"{{ '<response>' + message.content + '</response>' }}{{ content.split('</think>')[-1] }}", think},
 		"granite 4":       {"{{ '<tool_call></tool_call> XML tags' }}{{ '\n<tool_call>\n{\"name\": ' }}", answer.Format{Calls: answer.Hermes}},
 	} {
 		if got := answer.Detect(c.template, nil); got != c.want {
