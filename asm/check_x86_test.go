@@ -11,7 +11,6 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/arch"
@@ -167,7 +166,7 @@ func TestCheckX86(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := pass.Compile.Execute(file); err != nil {
+			if err := compile.Execute(file); err != nil {
 				t.Fatal(err)
 			}
 			name, withTiles := strings.CutSuffix(test.tier, " AMX")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/printer"
 
 	"github.com/avoformer/avoformer/asm/vec/x86"
@@ -16,8 +16,8 @@ import (
 // it: callers of which none looks have 792 bytes together.
 const largestNoSplit = 512
 
-// generateX86 returns the backend for amd64.
-func generateX86(source string, implementations []implementation) ([]byte, error) {
+// writeX86 writes the implementations in virtual registers.
+func writeX86(implementations []implementation) (*ir.File, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64,!purego")
 	pool := x86.NewConstPool()
@@ -29,11 +29,16 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		im.on.Body(x)
 		x.End()
 	}
-	file, err := ctx.Result()
+	return ctx.Result()
+}
+
+// generateX86 is the backend for amd64.
+func generateX86(source string, implementations []implementation) ([]byte, error) {
+	file, err := writeX86(implementations)
 	if err != nil {
 		return nil, err
 	}
-	if err := pass.Compile.Execute(file); err != nil {
+	if err := compile.Execute(file); err != nil {
 		return nil, err
 	}
 	for i, fn := range file.Functions() {

@@ -1,0 +1,112 @@
+package asm
+
+// Physical registers for virtual ones, chosen as package pass of avo chooses them.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// compile is pass.Compile with allocateRegisters in the place of pass.AllocateRegisters.
+var compile = pass.Concat(
+	pass.Verify,
+	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
+	pass.FunctionPass(pass.PruneDanglingLabels),
+	pass.FunctionPass(pass.LabelTarget),
+	pass.FunctionPass(pass.CFG),
+	pass.InstructionPass(pass.ZeroExtend32BitOutputs),
+	pass.FunctionPass(pass.Liveness),
+	pass.FunctionPass(allocateRegisters),
+	pass.FunctionPass(pass.BindRegisters),
+	pass.FunctionPass(pass.VerifyAllocation),
+	pass.FunctionPass(pass.EnsureBasePointerCalleeSaved),
+	pass.Func(pass.IncludeTextFlagHeader),
+	pass.FunctionPass(pass.PruneSelfMoves),
+	pass.FunctionPass(pass.RequiredISAExtensions),
+)
+
+// allocateRegisters has the result of pass.AllocateRegisters. That pass reads every pair of registers that are live at the
+// same time again for each register that it allocates, and a pair as often as it has instructions; kernels with hundreds of
+// both took seconds each.
+func allocateRegisters(fn *ir.Function) error {
+	free := map[reg.ID][]reg.ID{}         // of a virtual register: the physical ones that it may get, the preferred one first
+	apart := map[reg.ID]map[reg.ID]bool{} // of any register: those that are live when it is written
+	order := map[reg.Kind][]reg.ID{}      // the physical registers
+	for _, i := range fn.Instructions() {
+		for _, r := range i.Registers() {
+			if order[r.Kind()] == nil {
+				order[r.Kind()] = physical(r.Kind())
+			}
+			if r.ID().IsVirtual() {
+				free[r.ID()] = order[r.Kind()]
+			}
+		}
+		for _, d := range i.OutputRegisters() {
+			for id, mask := range i.LiveOut {
+				if id.Kind() == d.Kind() && id != d.ID() && d.Mask()&mask != 0 {
+					join(apart, d.ID(), id)
+					join(apart, id, d.ID())
+				}
+			}
+		}
+	}
+	fn.Allocation = reg.NewEmptyAllocation()
+	// settle takes the physical register p from those that v must be apart from.
+	settle := func(v, p reg.ID) {
+		for w := range apart[v] {
+			if at := slices.Index(free[w], p); at >= 0 {
+				free[w] = slices.Concat(free[w][:at], free[w][at+1:])
+			}
+		}
+	}
+	for v := range apart {
+		if v.IsPhysical() {
+			settle(v, v)
+		}
+	}
+	for len(free) > 0 {
+		next, fewest := reg.ID(0), -1
+		for v, list := range free {
+			if c := cmp.Compare(len(list), fewest); fewest < 0 || c < 0 || c == 0 && v < next {
+				next, fewest = v, len(list)
+			}
+		}
+		if fewest == 0 {
+			return fmt.Errorf("%s: more registers are live at the same time than there are", fn.Name)
+		}
+		p := free[next][0]
+		delete(free, next)
+		fn.Allocation[next] = p
+		settle(next, p)
+	}
+	return nil
+}
+
+func join(apart map[reg.ID]map[reg.ID]bool, a, b reg.ID) {
+	if apart[a] == nil {
+		apart[a] = map[reg.ID]bool{}
+	}
+	apart[a][b] = true
+}
+
+// physical lists the registers of a kind that may be allocated, by their numbers, and the base pointer last, which a
+// function that writes it has to save.
+func physical(k reg.Kind) []reg.ID {
+	var ids, last []reg.ID
+	for _, r := range reg.FamilyOfKind(k).Registers() {
+		switch {
+		case r.Info()&reg.Restricted != 0:
+		case r.Info()&reg.BasePointer != 0:
+			last = append(last, r.ID())
+		default:
+			ids = append(ids, r.ID())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Concat(slices.Compact(ids), slices.Compact(last))
+}
