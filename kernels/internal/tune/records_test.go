@@ -1,62 +1,65 @@
 package tune
 
 import (
-	_ "embed"
-	"flag"
-	"fmt"
-	"math"
-	"os"
-	"reflect"
-	"strconv"
-	"strings"
+	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-//go:embed testdata/records.txt
-var records string
-
-var update = flag.Bool("update", false, "write testdata/records.txt")
-
-// TestRecords: a figure of a family changes only together with testdata/records.txt. No other test notices, since figures change no
-// result.
+// TestRecords wants the figures of each family, and those derived from caches of many sizes, to have the relations that their
+// comments state. Whether a figure is the best one only measuring tells.
 func TestRecords(t *testing.T) {
-	var b strings.Builder
-	var write func(at string, of reflect.Value)
-	write = func(at string, of reflect.Value) {
-		for i, f := range reflect.VisibleFields(of.Type()) {
-			switch f.Type.Kind() {
-			case reflect.Struct:
-				write(at+f.Name+".", of.Field(i))
-			case reflect.Int:
-				value := strconv.FormatInt(of.Field(i).Int(), 10)
-				if of.Field(i).Int() == math.MaxInt {
-					value = "never" // on 32 bits too
-				}
-				fmt.Fprintf(&b, "%s%s %s\n", at, f.Name, value)
-			}
-		}
-	}
 	for _, f := range families {
-		fmt.Fprintf(&b, "%s: %s, family %#x, models %#x\n", f.tuning.name, f.vendor, f.family, f.models)
-		write("\t", reflect.ValueOf(f.tuning))
-	}
-	caches := [4]int{1: 48 << 10, 2: 512 << 10, 3: 16 << 20}
-	fmt.Fprintf(&b, "derived from caches of %d bytes\n", caches[1:])
-	write("\t", reflect.ValueOf(Derived(caches)))
-	if *update {
-		if err := os.WriteFile("testdata/records.txt", []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, want := strings.Split(b.String(), "\n"), strings.Split(records, "\n")
-	for i := range max(len(got), len(want)) {
-		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			t.Fatalf("line %d of testdata/records.txt differs from %q: measure the change, then run this test with -update", i+1, append(got, "")[min(i, len(got))])
+		for _, p := range unfit(f.tuning) {
+			t.Errorf("%s: %s", f.tuning.name, p)
 		}
 	}
+	var smaller Record
+	for _, l2 := range []int{128 * kib, 256 * kib, 512 * kib, 1024 * kib, 1280 * kib, 2048 * kib, 3072 * kib, 4096 * kib} {
+		caches := [4]int{1: l2 / 16, 2: l2, 3: 16 * l2}
+		r := Derived(caches)
+		for _, p := range unfit(r) {
+			t.Errorf("caches of %d bytes: %s", caches[1:], p)
+		}
+		if r.Ways < smaller.Ways || r.Gemm.MC < smaller.Gemm.MC || r.Gemm.NC < smaller.Gemm.NC || r.Rows.StreamElements < smaller.Rows.StreamElements {
+			t.Errorf("caches of %d bytes have smaller blocks than smaller ones: %+v, %+v", caches[1:], r, smaller)
+		}
+		smaller = r
+	}
+}
+
+// unfit lists the relations between figures that do not hold.
+func unfit(r Record) (problems []string) {
+	g, l1, l2 := r.Gemm, r.Ways*r.Sets*line, r.Gemm.NearElements*element
+	for relation, holds := range map[string]bool{
+		"MC rows of A take at most 5/8 of the second-level cache": g.MC == 28 || g.MC*order.Stretch*element <= l2*5/8,
+		"MC is at most the one whose calls were timed":            g.MC <= Zen4.Gemm.MC,
+		"NC and TileColumns are whole panels":                     g.NC > 0 && g.NC%64 == 0 && g.TileColumns > 0 && g.TileColumns%64 == 0,
+		"PackRows divides a stretch":                              g.PackRows > 0 && order.Stretch%g.PackRows == 0,
+		"InPlacePanel is half of the first-level cache":           g.InPlacePanel*element == l1/2,
+		"rows around an InPlacePanel span more than it":           g.InPlaceSpan >= g.InPlacePanel,
+		"pieces of panels of integers fit in the first-level cache": g.Int8Panel > 0 && g.WinogradPanel > 0 &&
+			max(g.Int8Panel, g.WinogradPanel) < max(l1, 32*kib),
+		"LinesSets of twice LinesWays are the second-level cache": g.LinesSets == l2/line/(2*g.LinesWays),
+		"tiles in place: more where B is near":                    g.InPlaceTiles > 0 && (g.NearTiles == 0 || g.NearTiles > g.InPlaceTiles),
+		"wide and streamed tiles are parts of a tile":             0 < g.WideNum && g.WideNum < g.WideDen && 0 < g.StreamNum && g.StreamNum < g.StreamDen,
+		"what is fetched ahead is whole lines":                    g.Ahead%line == 0 && g.AheadBlocks%line == 0 && g.AheadBytes%line == 0 && g.RowAhead*element%line == 0,
+		"RowColumns are whole lines, and half a first-level cache at most": g.RowColumns > 0 && g.RowColumns*element%line == 0 &&
+			g.RowColumns*element <= max(l1, 32*kib)/2,
+		"thresholds in rows are positive":                         min(g.Int8Rows, g.WinogradRows, g.TileRows, g.HalvesTiles, g.CopyColumns) > 0 && g.NextRows >= 0,
+		"results past the caches are larger than parts of a call": r.Rows.StreamElements > r.Rows.CutElements && r.Rows.CutElements > r.Rows.PartElements,
+		"a row that is cut has several parts":                     r.Rows.CutPart > 0 && r.Rows.CutElements >= 2*r.Rows.CutPart,
+		"a thread that wakes costs more than one that is awake":   r.Threads.WakeWork > r.Threads.ReadyWork,
+		"work for two threads is two parts":                       r.Threads.PartWork > 0 && r.Threads.ReadyWork >= 2*r.Threads.PartWork && r.Threads.Bands > 0,
+	} {
+		if !holds {
+			problems = append(problems, relation)
+		}
+	}
+	slices.Sort(problems)
+	return problems
 }
 
 // TestUsed: the figures in use are those of the machine's family.
