@@ -21,12 +21,12 @@ PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
 	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
-# What make test is, after test-timed: two lanes side by side. The emulators keep one processor busy for most of the time.
-EMULATED := test-arm64 test-avx512
-NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
+# The targets of make test, which makes them after test-timed, two at a time in this order. The first ones compile nothing in common,
+# and the last ones are short.
+TEST := check test-arm64 vet test-avx512 test-native test-race staticcheck test-text test-asm test-purego test-amx test-tiers
 # What make test-all adds: what a change rarely breaks that passes make test.
-LONG := test-second-go cross vet-elsewhere fused
-SAMPLES := test-generic test-long test-arm64-go test-samples
+REST := check-modules test-arm64-callers test-avx512-callers test-second-go test-race-rest cross test-arm64-go test-samples test-generic \
+	vet-elsewhere test-long fused test-installable
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
 ALL_PACKAGES := ./... $(NESTED:%=./%/...) $(PUBLISHED_PACKAGES)
@@ -57,15 +57,15 @@ quick: ## the fast native part of test: build, vet, short tests of the root modu
 	$(GO) test $(NO_VET) -short ./...
 
 .PHONY: test
-test: ## everything that a change may break, and how long each part took
-	@scripts/install.sh race $(EMULATORS) # before the lanes, which would both
+test: ## what a change may break, and how long each part took
+	@scripts/install.sh race $(EMULATORS) # not by two of them at the same time
 	@$(MAKE) --no-print-directory test-timed
-	@MAKE="$(MAKE)" scripts/stages.sh "$(EMULATED)" "$(NATIVE)"
+	@MAKE="$(MAKE)" scripts/stages.sh $(TEST)
 	@echo "make test: all passed"
 
 .PHONY: test-all
-test-all: test ## test, the other Go release, cross builds, long sweeps and samples of the comparisons with Python
-	@MAKE="$(MAKE)" scripts/stages.sh "$(LONG)" "$(SAMPLES)"
+test-all: test ## test, models and generation in emulators, all tests under the race detector, the other Go release, cross builds, long sweeps and samples of the comparisons with Python
+	@MAKE="$(MAKE)" scripts/stages.sh $(REST)
 	@echo "make test-all: all passed"
 
 # Checks that run nothing of the library.
@@ -75,14 +75,17 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 	$(GO) generate .
 
 .PHONY: check
-check: ## gofmt, the words of documents and comments, tidy go.mod files, modules that build from their own folders, committed assembly is what the generator writes
+check: ## gofmt, the words of documents and comments, no large files, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) run ./scripts/style
+	@! find . -name .git -prune -o -type f -size +4M -print0 | xargs -0r git ls-files -- | grep . || { echo "tracked files of over 4 MiB"; exit 1; }
+	$(GO) run -C asm ./cmd/kernelgen -check
+
+.PHONY: check-modules
+check-modules: ## tidy go.mod files, and modules that build from their own folders
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
 	@scripts/tidy-published.sh $(PUBLISHED) $(BEAM)
 	@scripts/modules.sh $(BEAM)
-	@! find . -name .git -prune -o -type f -size +4M -print0 | xargs -0r git ls-files -- | grep . || { echo "tracked files of over 4 MiB"; exit 1; }
-	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
 vet: ## go vet of all modules for this machine, and of the kernels for the other one with assembly
@@ -289,27 +292,35 @@ else
 	$(MAKE) --no-print-directory compare-sentences FLAGS="-every 100"
 endif
 
-# The remaining packages start no goroutines and hold no locks, and neither do single kernels, which TestCatalog calls.
-RACE = $(GO) test $(NO_VET) -race -short
-HAVE_GOROUTINES := ./generation ./hub ./internal/checkasm ./internal/filelock ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
-AT_ONCE := Queue|Concurrent|Cancel|Shared|Goroutines|Together|ManyAtOnce|TwoProcesses|Commands
+# Tests whose names have one of these words do several things at the same time.
+AT_ONCE := AtOnce|Cancel|Commands|Concurrent|Goroutines|Parallel|Queue|Race|Scheduler|Shared|Threads|Together|TwoProcesses
+AT_ONCE_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '^func (Test|Example|Fuzz)[A-Za-z0-9_]*($(AT_ONCE))' -- '*_test.go' ':!asm' ':!bench' ':!bulk' ':!cmd' ':!scripts'))))
+# Packages that are there for goroutines or locks: all short tests.
+HAVE_LOCKS := ./hub/... ./internal/filelock/... ./kernels/internal/par/... ./serve/... ./serve/tracing/...
+# Packages that have goroutines or locks next to what they compute.
+HAVE_GOROUTINES := ./generation ./internal/checkasm ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
+RACE = CGO_ENABLED=1 $(GO) test $(NO_VET) -race -short
 
 .PHONY: test-race
-test-race: ## short tests under the race detector: of what has goroutines or locks, and, of what computes with it, the tests of what runs at the same time
+test-race: ## short tests under the race detector: all of packages that are there for goroutines or locks, and of other packages the tests of what runs at the same time
 	@scripts/install.sh race
-	CGO_ENABLED=1 $(RACE) -skip '^TestCatalog$$' $(HAVE_GOROUTINES)
-	CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' ./examples/numbers ./grammar ./models/...
-	cd text && CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' .
-	cd serve && CGO_ENABLED=1 $(RACE) ./...
-	cd serve/tracing && CGO_ENABLED=1 $(RACE) ./...
-	cd bulk && CGO_ENABLED=1 $(RACE) ./...
-	cd cmd/avoformer && CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' .
+	$(RACE) $(HAVE_LOCKS)
+	$(RACE) -run '$(AT_ONCE)' $(filter-out $(HAVE_LOCKS:...=%),$(AT_ONCE_PACKAGES))
+
+# Single kernels, which TestCatalog calls, start no goroutines and hold no locks. What bulk requires takes a minute to compile.
+.PHONY: test-race-rest
+test-race-rest: ## the tests of other packages with goroutines that test-race leaves out, and those of bulk and the command
+	@scripts/install.sh race
+	$(RACE) -skip '^TestCatalog$$|$(AT_ONCE)' $(HAVE_GOROUTINES)
+	$(RACE) ./bulk/...
+	$(RACE) -run '$(AT_ONCE)' ./cmd/avoformer
 
 TIER_TESTS := scripts/tier-tests.sh | while read -r tests packages; do
 
+# What calls kernels runs without assembly in test-generic and, with this tag, in test-arm64-go.
 .PHONY: test-purego
-test-purego: ## short tests without any assembly, those that gain by a tier
-	$(TIER_TESTS) $(GO) test $(NO_VET) -short -tags purego -run "$$tests" $$packages </dev/null; done
+test-purego: ## short tests of the kernels without any assembly
+	PART=kernels $(TIER_TESTS) $(GO) test $(NO_VET) -short -tags purego -run "$$tests" $$packages </dev/null; done
 
 # The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
@@ -322,9 +333,10 @@ test-tiers: ## those with each tier of this machine that has assembly, but its o
 		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
 
+# TestExpEveryFloat computes with every tier, also in test-native.
 .PHONY: test-generic
 test-generic: ## all tests that gain by a tier, none of them short, with the tier without assembly forced
-	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(NO_VET) -skip '$(TIMED)' -run "$$tests" $$packages </dev/null; done
+	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(NO_VET) -skip '$(TIMED)|^TestExpEveryFloat$$' -run "$$tests" $$packages </dev/null; done
 
 .PHONY: test-asm
 test-asm: ## tests of the generator, and of every other nested module
@@ -345,18 +357,23 @@ EMULATORS := arm64 avx512
 .PHONY: test-emulated
 test-emulated: ## the tiers of other CPUs
 	@scripts/install.sh $(EMULATORS)
-	@$(MAKE) --no-print-directory -j2 --output-sync $(EMULATED)
+	@MAKE="$(MAKE)" scripts/stages.sh test-arm64 test-avx512 test-arm64-callers test-avx512-callers
 
 .PHONY: test-arm64
-test-arm64: ## the NEON tier, and the same tests without assembly, under qemu
+test-arm64: ## the kernels of the NEON tier, under qemu
 	@scripts/install.sh arm64
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
-	scripts/arm64.sh
+	PART=kernels scripts/arm64.sh
+
+.PHONY: test-arm64-callers
+test-arm64-callers: ## models, generation and search on the NEON tier, under qemu
+	@scripts/install.sh arm64
+	PART=callers scripts/arm64.sh
 
 .PHONY: test-arm64-go
 test-arm64-go: ## all short tests of the root module without assembly, under qemu
 	@scripts/install.sh arm64
-	scripts/arm64.sh all
+	scripts/arm64.sh purego
 
 .PHONY: test-amx
 test-amx: ## the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
@@ -387,10 +404,15 @@ test-changes: ## 200 changes of Go code drawn with SEED (1), one at a time in a 
 	$(GO) run ./scripts/mutate/code -seed $(or $(SEED),1) $(FLAGS)
 
 .PHONY: test-avx512
-test-avx512: ## the AVX-512 tier, in the Bochs emulator
+test-avx512: ## the kernels of the AVX-512 tier, in the Bochs emulator
 	@scripts/install.sh avx512
 	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./vec
-	scripts/avx512/test.sh
+	PART=kernels scripts/avx512/test.sh
+
+.PHONY: test-avx512-callers
+test-avx512-callers: ## models, generation and search on the AVX-512 tier, in the Bochs emulator
+	@scripts/install.sh avx512
+	PART=callers scripts/avx512/test.sh
 
 # Longer, and not part of test.
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# arm64.sh: run the short tests that gain by a tier (tier-tests.sh) under qemu, on the NEON tier and without assembly.
+# arm64.sh: run the short tests that gain by a tier (tier-tests.sh) on the NEON tier, under qemu.
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
 # never called. The CPU modelled is a Neoverse N1: what has no place on the
@@ -7,7 +7,8 @@
 # the kernels that need more, then run on a CPU with all features of arm64, and the
 # products on one with none. Arguments are passed to go test, for example
 # -run=Softmax; the other CPUs and the check that every kernel was called are left
-# out then. PACKAGES names other packages than ./... . `arm64.sh all` runs all short tests, without assembly, and nothing else.
+# out then, and with PART=callers. PACKAGES names other packages than ./... .
+# `arm64.sh purego` runs all short tests without assembly instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra packages <<<"${PACKAGES:-./...}"
@@ -20,7 +21,7 @@ on() {
 	shift
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -vet=off -short -timeout 30m -exec "$qemu" "$@" </dev/null
 }
-if [ "${1:-}" = all ]; then
+if [ "${1:-}" = purego ]; then
 	AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego "${packages[@]}"
 	exit
 fi
@@ -35,9 +36,8 @@ neon() {
 # shellcheck disable=SC2086 # several
 while read -r tests reach; do
 	neon neoverse-n1 -run "$tests" "$@" $reach
-	AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego -run "$tests" "$@" $reach
 done <<<"$lines"
-[ $# = 0 ] || exit 0
+[ $# = 0 ] && [ "${PART:-}" != callers ] || exit 0
 neon max -run '^(TestInt8Bits|TestCatalog)$//i8mm$' ./kernels ./kernels/internal/simd
 neon cortex-a72 -run '^TestInt8Bits$' ./kernels
 go run ./scripts/tierran NEON "$covers"/neoverse-n1.*

@@ -1,35 +1,40 @@
 #!/bin/bash
-# stages.sh LANE...: makes the targets of each lane one after the other, and the lanes side by side. A target's output
-# comes as a whole when it ends, and then how long it took. The first failure ends all.
-set -euo pipefail -m # each lane is a process group, which can be ended with all that it started
+# stages.sh TARGET...: makes the targets in the given order, two at a time: each begins when one before it ends. The output
+# of a target comes as a whole when it ends, and then how long it took. The first failure ends all.
+set -euo pipefail -m # each target is a process group, which can be ended with all that it started
 cd "$(dirname "$0")/.."
 logs=$(mktemp -d)
-lanes=()
+declare -A running=()
 end() {
-	for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || :; done
+	for stage in "${!running[@]}"; do kill -- "-$stage" 2>/dev/null || :; done
 	rm -rf "$logs"
 }
 trap end EXIT
 trap 'exit 130' INT TERM
 
-# lane TARGET...
-lane() {
-	local target from status
-	for target; do
-		from=$SECONDS status=0
-		${MAKE:-make} --no-print-directory "$target" >"$logs/$target" 2>&1 </dev/null || status=$?
-		{
-			flock 9
-			cat "$logs/$target"
-			echo "make $target: $((SECONDS - from)) s"
-		} 9>"$logs/lock"
-		[ $status = 0 ] || return $status
-	done
+# stage TARGET
+stage() {
+	local from=$SECONDS status=0
+	${MAKE:-make} --no-print-directory "$1" >"$logs/$1" 2>&1 </dev/null || status=$?
+	{
+		flock 9
+		cat "$logs/$1"
+		echo "make $1: $((SECONDS - from)) s"
+	} 9>"$logs/lock"
+	return $status
 }
 
-for targets; do
-	# shellcheck disable=SC2086 # several
-	lane $targets &
-	lanes+=($!)
+# one waits until a target has ended.
+one() {
+	local stage status=0
+	wait -n -p stage || status=$?
+	unset "running[$stage]"
+	[ $status = 0 ] || exit $status
+}
+
+for target; do
+	[ ${#running[@]} -lt 2 ] || one
+	stage "$target" &
+	running[$!]=$target
 done
-for _ in "${lanes[@]}"; do wait -n; done
+while [ ${#running[@]} -gt 0 ]; do one; done

@@ -2,6 +2,7 @@
 # tier-tests.sh [PACKAGE...]: the tests that gain by a tier, of the packages, ./... without any. Each line is a pattern
 # for go test -run, and packages: all tests of the kernels, and of packages that call kernels those that compare results
 # on each tier. The remaining tests look at Go code, which is the same on every tier. GOARCH tells for which processor.
+# PART=kernels or PART=callers prints only that line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' "${@:-./...}" |
@@ -17,6 +18,6 @@ go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join 
 			[ -z "$names" ] || callers+=" $package" tests+=$names ;;
 		esac
 	done
-	[ -z "$kernels" ] || echo ".$kernels"
-	[ -z "$callers" ] || echo "^(TestForcedTier$tests)\$$callers"
+	[ -z "$kernels" ] || [ "${PART:-kernels}" != kernels ] || echo ".$kernels"
+	[ -z "$callers" ] || [ "${PART:-callers}" != callers ] || echo "^(TestForcedTier$tests)\$$callers"
 }
