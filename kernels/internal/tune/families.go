@@ -75,14 +75,14 @@ type Gemm struct {
 	Int8Panel int `unit:"bytes" at:"products: Int8Rows" on:"zen4"`
 	// From WinogradRows rows on, a panel of int8 is made words for Winograd's inner product,
 	// WinogradPanel bytes at a time.
-	WinogradRows  int `unit:"rows of A" at:"int8: Winograd's inner product from 36 rows on" on:"zen4, zen3"`
+	WinogradRows  int `unit:"rows of A" at:"int8: use Winograd's form only from 36 rows on" on:"zen4, zen3"`
 	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
 	// From TileRows rows on, int8 is multiplied by tiles, where there are any: TileColumns columns in a call, so that configuring the
 	// tiles costs little, and their sums stay in the second-level cache until they become floats.
-	TileRows    int `unit:"rows of A" at:"int8: tiles from eight rows on, 256 columns in a call" on:"sapphire rapids"`
-	TileColumns int `unit:"columns of B" at:"int8: tiles from eight rows on, 256 columns in a call" on:"sapphire rapids"`
+	TileRows    int `unit:"rows of A" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
+	TileColumns int `unit:"columns of B" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
 	// A packed B that one row is multiplied with is fetched Ahead bytes before its use; 0 where the machine does so by itself.
-	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids, zen3"`
+	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second-level cache" on:"sapphire rapids, zen3"`
 	// AheadBlocks is Ahead for weights in blocks, with any number of rows. The first tile of rows fetches.
 	AheadBlocks int `unit:"bytes" at:"products: Weights in blocks fetched 8 KiB ahead on Zen 5" on:"sapphire rapids, zen3, zen5"`
 	// AheadBytes is AheadBlocks for weights of 8 bits and up to a tile of rows, which reads as much as memory gives.
@@ -95,7 +95,7 @@ type Gemm struct {
 	// rows, or, with RowAhead, elements of the current rows that far ahead. RowAhead is for hardware that prefetches each row
 	// separately.
 	RowColumns int `unit:"columns of B" at:"products: 1024 columns of C at a time instead of 4096" on:"zen4, zen3"`
-	RowAhead   int `unit:"elements" at:"products: One row on a B in place from memory" on:"zen3"`
+	RowAhead   int `unit:"elements" at:"products: One row with B in place, from memory" on:"zen3"`
 	// CopyColumns columns are worth a copy of A's rows.
 	CopyColumns int `unit:"columns of B" at:"products: and where lda is nearly one" on:"zen4"`
 }
@@ -122,7 +122,7 @@ type Threads struct {
 	// WakeWork is the least that is worth waking a second thread,
 	WakeWork int `unit:"multiply-adds" at:"products: 2^20 multiply-adds on (some 20 µs)" on:"zen4"`
 	// ReadyWork the least that is worth a second thread that is awake,
-	ReadyWork int `unit:"multiply-adds" at:"products: from 2^18 where one is awake" on:"zen4"`
+	ReadyWork int `unit:"multiply-adds" at:"products: from 2^18 if a worker is awake" on:"zen4"`
 	// PartWork the least for a part.
 	PartWork int `unit:"multiply-adds" at:"products: parts of some 3 µs" on:"zen4"`
 	// A product is cut into at most Bands bands for each thread.
