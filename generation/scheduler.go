@@ -45,12 +45,11 @@ type SchedulerConfig struct {
 	DraftModel models.LanguageModel
 }
 
-// A Scheduler generates many texts with one model. Requests join and leave between steps; prompts enter in pieces
-// beside the texts that are being generated; prompts that begin as another text did compute the rest alone. Each
-// text gets the tokens that it would get alone, up to the rounding of products with float32 and 16-bit
-// weights, whose sums are in another order for one row than for several. It may be used by
-// several goroutines at a time. Hooks, constraints and StopWhen of requests run on a goroutine of its own; a panic of one
-// of them ends its request alone, with a [PanicError].
+// A Scheduler generates many texts with one model. Requests join and leave between steps; prompts enter in pieces beside the texts that are
+// being generated; of a prompt that begins like another text, only the rest is computed. Each text gets the same tokens as without other
+// requests, except with weights in kernels.FormatBF16Fast, or with a second copy of the weights for many rows
+// ([transformer.Loader.PackMany]). It may be used by several goroutines at a time. Hooks, constraints and StopWhen of requests run on a
+// goroutine of its own; a panic of one of them ends its request alone, with a [PanicError].
 type Scheduler struct {
 	c     SchedulerConfig
 	pages *transformer.Pages

@@ -59,8 +59,7 @@ func (x *Index) snapshot() snapshot {
 // of the index and finite numbers. A vector whose score is not a number, as overflow makes it, is not found. The error is
 // context.Cause(ctx) once ctx is done, and otherwise about k or a query.
 //
-// Scores of Float32 may differ in the last bits between a query alone and among others, and between tiers; those of Int8 and
-// Binary do not.
+// Scores do not depend on the other queries of the call, nor on the tier.
 func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
 	return x.SearchWhere(ctx, vectors, k, nil)
 }

@@ -236,8 +236,10 @@ func TestRescore(t *testing.T) {
 	}
 }
 
-// TestSameBits wants the same hits for any number of threads and any order of adding.
+// TestSameBits requires the same hits for any number of threads and any order of adding, for a query by itself and among
+// others, and on every tier.
 func TestSameBits(t *testing.T) {
+	tiers := map[Precision]string{}
 	eachTier(t, func(t *testing.T) {
 		const n, dim = 2*segment + 100, 48
 		vectors, queries := normal(1, n, dim), normal(2, 9, dim)
@@ -249,9 +251,20 @@ func TestSameBits(t *testing.T) {
 			ids[i] = int64(i)
 		}
 		for _, p := range []Precision{Float32, Int8, Binary} {
-			want := find(t, fill(t, dim, Options{Precision: p, Threads: 1}, ids, vectors), queries, 20)
+			one := fill(t, dim, Options{Precision: p, Threads: 1}, ids, vectors)
+			want := find(t, one, queries, 20)
 			if w := want[0]; w[0].ID != 0 || w[1].ID != segment+17 || w[2].ID != n-1 || w[0].Score != w[2].Score {
 				t.Errorf("%v: the same vector three times: %v", p, w[:4])
+			}
+			if got := fmt.Sprint(want); tiers[p] == "" {
+				tiers[p] = got
+			} else if got != tiers[p] {
+				t.Errorf("%v: %v, want %v as on the other tiers", p, got, tiers[p])
+			}
+			for i := range queries {
+				if got := find(t, one, queries[i:i+1], 20)[0]; !slices.Equal(got, want[i]) {
+					t.Errorf("%v: query %d by itself: %v, want %v", p, i, got, want[i])
+				}
 			}
 			r := rand.New(rand.NewPCG(3, 3))
 			for threads := 2; threads < 5; threads++ {

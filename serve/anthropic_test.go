@@ -232,7 +232,7 @@ func TestAnthropicErrors(t *testing.T) {
 		want   string
 	}{
 		{`"model": "x", "max_tokens": 3, ` + hi, 404, "not_found_error", "no model"},
-		{`"model": "embed", "max_tokens": 3, ` + hi, 400, "invalid_request_error", "want a generator"},
+		{`"model": "embed", "max_tokens": 3, ` + hi, 400, "invalid_request_error", "the kind is embedder, want generator"},
 		{hi, 400, "invalid_request_error", "max_tokens"},
 		{`"max_tokens": 0, ` + hi, 400, "invalid_request_error", "max_tokens"},
 		{`"max_tokens": 3, "messages": []`, 400, "invalid_request_error", "no messages"},

@@ -324,7 +324,7 @@ func TestChatErrors(t *testing.T) {
 		{`"messages": [{"content": "a"}]`, 400, "no role"},
 		{`"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]`, 400, "image_url"},
 		{hello + `, "model": "x"`, 404, "model_not_found"},
-		{hello + `, "model": "embed"`, 400, "want a generator"},
+		{hello + `, "model": "embed"`, 400, "the kind is embedder, want generator"},
 		{hello + `, "n": 0`, 400, `"param":"n"`},
 		{hello + `, "best": 1`, 400, `"param":"best"`},
 		{hello + `, "functions": []`, 400, "use tools"},

@@ -117,7 +117,7 @@ func TestOllamaErrors(t *testing.T) {
 	}{
 		{"chat", `{` + hi + `}`, 400, "model is missing"},
 		{"chat", `{"model": "x", ` + hi + `}`, 404, "no model"},
-		{"chat", `{"model": "embed", ` + hi + `}`, 400, "want a generator"},
+		{"chat", `{"model": "embed", ` + hi + `}`, 400, "the kind is embedder, want generator"},
 		{"chat", `{"model": "x", "messages": []}`, 404, "no model"},
 		{"generate", `{"model": "x", "keep_alive": 0}`, 404, "no model"},
 		{"generate", `{"model": "generate", "prompt": "a", "keep_alive": "soon"}`, 400, "keep_alive"},

@@ -219,7 +219,7 @@ func TestResponsesErrors(t *testing.T) {
 		want   string
 	}{
 		{`"input": "Hi", "model": "x"`, 404, "model_not_found"},
-		{`"input": "Hi", "model": "embed"`, 400, "want a generator"},
+		{`"input": "Hi", "model": "embed"`, 400, "the kind is embedder, want generator"},
 		{`"model": "generate"`, 400, "no input"},
 		{`"input": []`, 400, "no input"},
 		{`"input": 7`, 400, `"param":"input"`},

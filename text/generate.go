@@ -38,7 +38,7 @@ func generator() record {
 		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat", "Images", "MaxPixels")},
 		kind:     KindGenerator, use: models.UseText, open: opening(openGenerator),
 		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder == nil && m.Audio == nil },
-		lacks: "is no decoder of texts",
+		lacks: "is not a decoder of texts",
 	}
 }
 

@@ -24,6 +24,9 @@ func list(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(models) == 0 && !*asJSON {
+		fmt.Fprintln(a.err, "avoformer: the cache has no models; avoformer pull org/name downloads one")
+	}
 	for _, m := range models {
 		if *asJSON {
 			err = a.printJSON(map[string]any{"name": m.Name, "revisions": m.Revisions, "folder": m.Folder, "files": m.Files, "bytes": m.Bytes})
@@ -51,7 +54,7 @@ func (a *app) printCached(m hub.Cached) error {
 	folder := m.Folder
 	switch {
 	case folder == "":
-		folder = "(not whole: avoformer pull " + m.Name + " goes on)"
+		folder = "(incomplete: avoformer pull " + m.Name + " continues)"
 		fallthrough
 	case len(names) == 0:
 		names = []string{m.Name}

@@ -19,7 +19,7 @@ func embed(a *app, args []string) error {
 	f := a.flags("embed")
 	f.StringVar(&e.out, "o", "", "output `file`; without -f, a run that was interrupted continues where it stopped")
 	f.BoolVar(&e.overwrite, "f", false, "start again from the first line, and replace the output file")
-	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: what the name of the output file says, otherwise jsonl")
+	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the extension of the output file, otherwise jsonl")
 	f.StringVar(&e.stream, "stream", "", "arrow: read record batches of Arrow's IPC stream from the standard input, with the texts in the column -field, and write each batch with its vectors")
 	input := f.input()
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")

@@ -31,7 +31,7 @@ func (e *embedding) modelFlags(f *flags) {
 	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector if the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or lasttoken for a language model")
 	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to length 1 again")
 	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
-	f.IntVar(&e.split, "split", -1, "split texts that are too long into windows that overlap by so many tokens, and average their vectors")
+	f.IntVar(&e.split, "split", -1, "split texts that are too long into windows that overlap by so many `tokens`, and average their vectors; negative: do not split")
 	f.BoolVar(&e.refuse, "refuse", false, "report an error for texts that are too long, instead of cutting them off")
 	f.IntVar(&e.threads, "threads", 0, "most threads; default: one for each core")
 	f.Var(&e.replicas, "replicas", replicasUsage)

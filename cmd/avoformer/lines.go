@@ -35,7 +35,7 @@ type inputFlags struct {
 }
 
 func (f *flags) input() inputFlags {
-	return inputFlags{f.app, f.String("input", "", "lines or jsonl; default: what the name of the file says"), f.String("field", "text", "the `name` of the text in JSON objects")}
+	return inputFlags{f.app, f.String("input", "", "lines or jsonl; default: by the extension of the file"), f.String("field", "text", "the `name` of the text in JSON objects")}
 }
 
 // open opens a file, or the standard input.

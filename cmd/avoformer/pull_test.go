@@ -70,8 +70,8 @@ func TestPull(t *testing.T) {
 		{[]string{"pull", "org/none"}, exitFailed, "no such model"},
 		{[]string{"pull", "../x"}, exitUsage, "../x"},
 		{[]string{"pull", "-files", "[", "org/name"}, exitUsage, "-files"},
-		{[]string{"info", "org/name"}, exitFailed, "org/name: no such folder or file; the cache has org/name, as hf://org/name"},
-		{[]string{"info", "Nmae"}, exitFailed, "the cache has org/name, as hf://org/name"},
+		{[]string{"info", "org/name"}, exitFailed, "org/name: no such folder or file; the cache has org/name: the command takes hf://org/name, and hub.Pull"},
+		{[]string{"info", "Nmae"}, exitFailed, "the cache has org/name: the command takes hf://org/name"},
 		{[]string{"serve", "elsewhere/bert"}, exitFailed, "avoformer pull elsewhere/bert"},
 		{[]string{"rm", "org/name@main"}, exitUsage, "only a whole model"},
 		{[]string{"rm", "org/none"}, exitFailed, "the cache has no org/none"},
@@ -98,7 +98,7 @@ func TestPull(t *testing.T) {
 	if out, errs, code := call("", "rm", "-json", "hf://org/name"); code != exitOK || !strings.HasPrefix(out, `{"bytes":`) || !strings.HasSuffix(out, `,"name":"org/name"}`+"\n") {
 		t.Errorf("rm: %d, %q, %q", code, out, errs)
 	}
-	if out, errs, code := call("", "list"); code != exitOK || out != "" {
+	if out, errs, code := call("", "list"); code != exitOK || out != "" || !strings.Contains(errs, "no models") {
 		t.Errorf("list after rm: %d, %q, %q", code, out, errs)
 	}
 }

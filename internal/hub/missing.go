@@ -49,17 +49,17 @@ func (missing) Unwrap() error { return fs.ErrNotExist }
 func (m missing) Error() string {
 	const scheme = "hf://"
 	if strings.HasPrefix(m.path, scheme) {
-		return fmt.Sprintf("%s: no folder or file: the command takes such names; in Go, hub.Pull brings the model, and returns its folder", m.path)
+		return fmt.Sprintf("%s: no such folder or file: only the command takes names with %s; in Go, hub.Pull downloads the model and returns its folder", m.path, scheme)
 	}
 	said := m.path + ": no such folder or file"
 	if cached := like(m.path); len(cached) > 0 {
-		return fmt.Sprintf("%s; the cache has %s, as %s%s in the command and by hub.Pull in Go", said, strings.Join(cached, ", "), scheme, cached[0])
+		return fmt.Sprintf("%s; the cache has %s: the command takes %s%s, and hub.Pull in Go returns the folder", said, strings.Join(cached, ", "), scheme, cached[0])
 	}
 	name := "org/name"
 	if parts := strings.Split(m.path, "/"); len(parts) == 2 && parts[0] != "" && parts[1] != "" && !strings.HasPrefix(m.path, ".") {
 		name = m.path
 	}
-	return fmt.Sprintf("%s; a model of the hub comes by avoformer pull %s, as %s%s in the command, and by hub.Pull in Go", said, name, scheme, name)
+	return fmt.Sprintf("%s; to download a model of the hub, use avoformer pull %s or hub.Pull in Go, or give the command %s%s", said, name, scheme, name)
 }
 
 // like is up to three models in the cache, or GGUF files of them, whose name is close to the last part of a path, the

@@ -146,7 +146,7 @@ func (e *Engine) add(spec Model) error {
 		return fmt.Errorf("%s: its weights take %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
 	}
 	if len(m.adapters()) > 0 && m.Kind != text.KindGenerator {
-		return fmt.Errorf("%s: adapters with names for a %s, want a %s", m.Name, m.Kind, text.KindGenerator)
+		return fmt.Errorf("%s: adapters with names: the kind is %s, want %s", m.Name, m.Kind, text.KindGenerator)
 	}
 	e.models = append(e.models, m)
 	return nil
@@ -207,7 +207,7 @@ func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text
 		return p, nil, Errorf(UnknownModel, "no model %q is served here", name).At("model")
 	}
 	if m.Kind != kind {
-		return p, nil, Errorf(WrongModel, "%q is a %s, want a %s", m.Name, m.Kind, kind).At("model")
+		return p, nil, Errorf(WrongModel, "%q: the kind is %s, want %s", m.Name, m.Kind, kind).At("model")
 	}
 	r := RecordOf(ctx)
 	r.Model, r.Kind = m.Name, m.Kind
