@@ -56,6 +56,79 @@ func TestChatImages(t *testing.T) {
 	if said := decode[struct{ Message struct{ Content string } }](t, answer); said.Message.Content != cases[0].Text {
 		t.Errorf("Ollama's protocol: %s, want %q", answer, cases[0].Text)
 	}
+	messages := func(model, block string) string {
+		return fmt.Sprintf(`{"model": %q, "max_tokens": 10, "temperature": 0, "system": "Look.", "messages": [{"role": "user", "content": [%s, {"type": "text", "text": "What is this?"}]}]}`, model, block)
+	}
+	block := func(kind, media, data string) string {
+		return fmt.Sprintf(`{"type": "image", "source": {"type": %q, "media_type": %q, "data": %q}}`, kind, media, data)
+	}
+	_, answer, _ = ask(t, "POST", h.URL+"/v1/messages", messages("reads", block("base64", "image/png", encoded)))
+	if said := decode[struct {
+		Content []struct{ Text string }
+		Usage   struct {
+			Input int `json:"input_tokens"`
+			Read  int `json:"cache_read_input_tokens"`
+		}
+	}](t, answer); len(said.Content) != 1 || said.Content[0].Text != cases[0].Text || said.Usage.Input+said.Usage.Read != cases[0].Tokens {
+		t.Errorf("Anthropic's protocol: %s, want %q after %d tokens", answer, cases[0].Text, cases[0].Tokens)
+	}
+	_, answer, _ = ask(t, "POST", h.URL+"/v1/messages/count_tokens", strings.NewReplacer(`"max_tokens": 10, "temperature": 0, `, "").Replace(messages("reads", block("base64", "image/png", encoded))))
+	if want := fmt.Sprintf(`{"input_tokens":%d}`, cases[0].Tokens); strings.TrimSpace(answer) != want {
+		t.Errorf("Anthropic's number of tokens: %s, want %s", answer, want)
+	}
+	response := func(model, part, more string) string {
+		return fmt.Sprintf(`{"model": %q, "max_output_tokens": 10, "temperature": 0, "instructions": "Look.", %s "input": [{"role": "user", "content": [%s, {"type": "input_text", "text": "What is this?"}]}]}`, model, more, part)
+	}
+	part := func(url string) string {
+		return fmt.Sprintf(`{"type": "input_image", "image_url": %q, "detail": "auto"}`, url)
+	}
+	type responded struct {
+		ID     string
+		Output []struct{ Content []struct{ Text string } }
+		Usage  struct {
+			Input int `json:"input_tokens"`
+		}
+	}
+	_, answer, _ = ask(t, "POST", h.URL+"/v1/responses", response("reads", part("data:image/png;base64,"+encoded), ""))
+	first := decode[responded](t, answer)
+	if len(first.Output) != 1 || first.Output[0].Content[0].Text != cases[0].Text || first.Usage.Input != cases[0].Tokens {
+		t.Errorf("OpenAI's responses: %s, want %q after %d tokens", answer, cases[0].Text, cases[0].Tokens)
+	}
+	_, answer, _ = ask(t, "POST", h.URL+"/v1/responses", fmt.Sprintf(`{"model": "reads", "max_output_tokens": 1, "instructions": "Look.", "previous_response_id": %q, "input": "And?"}`, first.ID))
+	if second := decode[responded](t, answer); second.Usage.Input <= cases[0].Tokens {
+		t.Errorf("a response after one with an image has %d tokens, want more than %d", second.Usage.Input, cases[0].Tokens)
+	}
+	counted := strings.NewReplacer(`"max_output_tokens": 10, "temperature": 0, `, "")
+	_, answer, _ = ask(t, "POST", h.URL+"/v1/responses/input_tokens", counted.Replace(response("reads", part(encoded), "")))
+	if n := decode[struct {
+		Input int `json:"input_tokens"`
+	}](t, answer).Input; n != cases[0].Tokens {
+		t.Errorf("number of tokens of an input: %s, want %d", answer, cases[0].Tokens)
+	}
+	half := base64.StdEncoding.EncodeToString(file[:len(file)/2])
+	for name, x := range map[string]struct{ path, body, want string }{
+		"messages, text":       {"messages", messages("text", block("base64", "image/png", encoded)), "messages: 1 images, the model takes text"},
+		"messages, address":    {"messages", messages("reads", `{"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}`), "this server does not ask"},
+		"messages, file":       {"messages", messages("reads", block("file", "", "")), `want base64`},
+		"messages, type":       {"messages", messages("reads", block("base64", "image/svg+xml", encoded)), "image/svg+xml"},
+		"messages, no source":  {"messages", messages("reads", `{"type": "image"}`), "no source"},
+		"messages, no base64":  {"messages", messages("reads", block("base64", "image/png", "*")), "illegal base64"},
+		"messages, no image":   {"messages", messages("reads", block("base64", "image/png", "aGVsbG8=")), "neither JPEG nor PNG"},
+		"messages, truncated":  {"messages", messages("reads", block("base64", "image/png", half)), "image"},
+		"messages, result":     {"messages", messages("reads", `{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image"}]}`), "a tool's result"},
+		"responses, text":      {"responses", response("text", part(encoded), ""), `"param":"input"`},
+		"responses, address":   {"responses", response("reads", part("https://example.com/a.png"), ""), "this server does not ask"},
+		"responses, file":      {"responses", response("reads", `{"type": "input_image", "file_id": "a"}`, ""), "without image_url"},
+		"responses, no base64": {"responses", response("reads", part("data:image/png;base64,*"), ""), "illegal base64"},
+		"responses, no image":  {"responses", response("reads", part("data:text/plain;base64,aGVsbG8="), ""), "neither JPEG nor PNG"},
+		"responses, truncated": {"responses", response("reads", part(half), ""), "image"},
+		"responses, system":    {"responses", strings.Replace(response("reads", part(encoded), ""), `"user"`, `"system"`, 1), "a part of type"},
+	} {
+		status, answer, _ := ask(t, "POST", h.URL+"/v1/"+x.path, x.body)
+		if form := map[string]string{"messages": `{"type":"error","error":{`, "responses": `{"error":{`}[x.path]; status != 400 || !strings.HasPrefix(answer, form) || !strings.Contains(answer, x.want) {
+			t.Errorf("%s: %d %s, want 400 and %s with %q in it", name, status, answer, form, x.want)
+		}
+	}
 	for model, reads := range map[string]bool{"reads": true, "text": false} { // clients ask before they send images
 		_, answer, _ = ask(t, "POST", h.URL+"/api/show", fmt.Sprintf(`{"model": %q}`, model))
 		if said := decode[struct{ Capabilities []string }](t, answer); slices.Contains(said.Capabilities, "vision") != reads || !slices.Contains(said.Capabilities, "completion") {

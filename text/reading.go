@@ -81,7 +81,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 	}
 	r := g.reader
 	if r == nil {
-		return nil, nil, check.Option("Images", len(files), "the model reads none, or was opened without models.Options.Images")
+		return nil, nil, errNoReader(len(files))
 	}
 	token := r.model.Images.Token
 	places := 0
@@ -132,20 +132,47 @@ func (r *imageReader) soft(ctx context.Context, number int, file []byte, before 
 	return x, nil
 }
 
-// encode sets x to the soft tokens of an image file, unless the prompt has no room for them.
-func (r *imageReader) encode(ws *models.Workspace, file []byte, before int, x *[]float32) error {
-	var pixels []float32 // [3, h, w]
-	var w, h int
-	err := r.decoder.Use(file, func(picture *vision.RGB) (err error) {
+// pixels returns the pixels of an image file, [3, h, w], and the number of its soft tokens.
+func (r *imageReader) pixels(file []byte) (pixels []float32, w, h, rows int, err error) {
+	err = r.decoder.Use(file, func(picture *vision.RGB) (err error) {
 		pixels, w, h, err = r.processor.Pixels(picture)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, 0, 0, 0, err
 	}
-	rows, err := r.model.Images.Rows(h, w)
+	if rows, err = r.model.Images.Rows(h, w); err != nil {
+		return nil, 0, 0, 0, fmt.Errorf("%w: %w", fault.ErrImage, err)
+	}
+	return pixels, w, h, rows, nil
+}
+
+// ImageTokens returns the number of tokens that the file of an image adds to a prompt that has its placeholder, without computing what they
+// are. Errors are those of [Generator.Generate] with the file as the only one of [GenerateOptions].Images.
+func (g *Generator) ImageTokens(file []byte) (int, error) {
+	if g.reader == nil {
+		return 0, errNoReader(1)
+	}
+	const markers = 1 // a token before and one after the image, less the placeholder
+	if x := g.reader.recent.get(sha256.Sum256(file)); x != nil {
+		return len(x)/g.model.Images.Dim() + markers, nil
+	}
+	_, _, _, rows, err := g.reader.pixels(file)
 	if err != nil {
-		return fmt.Errorf("%w: %w", fault.ErrImage, err)
+		return 0, &InputError{0, err}
+	}
+	return rows + markers, nil
+}
+
+func errNoReader(files int) error {
+	return check.Option("Images", files, "the model reads none, or was opened without models.Options.Images")
+}
+
+// encode sets x to the soft tokens of an image file, unless the prompt has no room for them.
+func (r *imageReader) encode(ws *models.Workspace, file []byte, before int, x *[]float32) error {
+	pixels, w, h, rows, err := r.pixels(file)
+	if err != nil {
+		return err
 	}
 	if r.limit > 0 && before+rows >= r.limit {
 		return fmt.Errorf("%w: an image of %d tokens after a prompt of %d in a context of %d", fault.ErrTooLong, rows, before, r.limit)

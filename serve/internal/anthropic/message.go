@@ -4,11 +4,16 @@ package anthropic
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
 )
@@ -31,6 +36,15 @@ type block struct {
 	CallID   string          `json:"tool_use_id"`
 	Content  json.RawMessage `json:"content"`
 	IsError  bool            `json:"is_error"`
+	Source   *source         `json:"source"`
+}
+
+// source is where the file of an image is.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+	URL       string `json:"url"`
 }
 
 // UnmarshalJSON reads both ways.
@@ -94,17 +108,12 @@ func (in *prompt) messages() ([]text.Message, error) {
 	return t.list, nil
 }
 
-// say adds text to the last message, if it is of the same role, or else as one more.
-func (t *turns) say(role, said string) {
-	if n := len(t.list); n > 0 && t.list[n-1].Role == role && role != "system" {
-		m := &t.list[n-1]
-		if m.Content != "" {
-			m.Content += "\n"
-		}
-		m.Content += said
-		return
+// message returns the last message, if it is of the same role, or else one more.
+func (t *turns) message(role string) *text.Message {
+	if n := len(t.list); n == 0 || t.list[n-1].Role != role || role == "system" {
+		t.list = append(t.list, text.Message{Role: role})
 	}
-	t.list = append(t.list, text.Message{Role: role, Content: said})
+	return &t.list[len(t.list)-1]
 }
 
 // addUser adds a message of the user. Results of tools become messages of their own.
@@ -112,7 +121,13 @@ func (t *turns) addUser(m message) error {
 	for _, b := range m.Content {
 		switch b.Type {
 		case "text":
-			t.say(m.Role, b.Text)
+			chat.AddText(t.message(m.Role), b.Text)
+		case "image":
+			file, err := b.Source.file()
+			if err != nil {
+				return fmt.Errorf("a block of type image: %w", err)
+			}
+			chat.AddImage(t.message(m.Role), file)
 		case "tool_result":
 			result, err := b.result()
 			if err != nil {
@@ -124,10 +139,28 @@ func (t *turns) addUser(m message) error {
 			}
 			t.list = append(t.list, to)
 		default:
-			return fmt.Errorf("a block of type %.50q, the model takes text", b.Type)
+			return fmt.Errorf("a block of type %.50q, want text, image or tool_result", b.Type)
 		}
 	}
 	return nil
+}
+
+// mediaTypes are those of images that can be read.
+var mediaTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp", "image/tiff"}
+
+// file returns the file of an image.
+func (s *source) file() ([]byte, error) {
+	switch {
+	case s == nil:
+		return nil, errors.New("no source")
+	case s.Type == "url":
+		return wire.ImageFile(s.URL)
+	case s.Type != "base64":
+		return nil, fmt.Errorf("a source of type %.50q, want base64", s.Type)
+	case !slices.Contains(mediaTypes, s.MediaType):
+		return nil, fmt.Errorf("media_type %.50q, want one of %s", s.MediaType, strings.Join(mediaTypes, ", "))
+	}
+	return base64.StdEncoding.DecodeString(s.Data)
 }
 
 // result returns the text of a tool's result. Templates have no place for it that it is an error, so the text says so.
@@ -168,7 +201,7 @@ func (t *turns) addAssistant(m message) error {
 			to.ToolCalls = append(to.ToolCalls, answer.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
 			t.names[b.ID] = b.Name
 		default:
-			return fmt.Errorf("a block of type %.50q, the model takes text", b.Type)
+			return fmt.Errorf("a block of type %.50q, want text, thinking or tool_use", b.Type)
 		}
 	}
 	return nil

@@ -6,65 +6,95 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/avoformer/avoformer/serve/internal/wire"
 	"github.com/avoformer/avoformer/text"
 )
 
-// part is a part of a content as templates take it: a text, or the place of an image.
-type part struct {
+// Part is a part of a content as templates take it: a text, or the place of an image, whose file the JSON leaves out.
+type Part struct {
 	Type string  `json:"type"`
 	Text *string `json:"text,omitempty"`
+	file []byte
 }
 
 var errContent = errors.New("content is neither a string nor a list of parts of type text and image_url")
 
-// readParts reads a content's parts, and the files of its images.
-func readParts(raw json.RawMessage) (parts []part, images [][]byte, err error) {
+// readParts reads a content's parts.
+func readParts(raw json.RawMessage) (parts []Part, err error) {
 	var list []struct {
 		Type  string          `json:"type"`
 		Text  *string         `json:"text"`
 		Image json.RawMessage `json:"image_url"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, nil, errContent
+		return nil, errContent
 	}
 	for _, p := range list {
 		switch p.Type {
 		case "text", "":
 			if p.Text == nil {
-				return nil, nil, errContent
+				return nil, errContent
 			}
-			parts = append(parts, part{"text", p.Text})
+			parts = append(parts, Part{Type: "text", Text: p.Text})
 		case "image_url":
 			file, err := readImage(p.Image)
 			if err != nil {
-				return nil, nil, fmt.Errorf("image_url: %w", err)
+				return nil, fmt.Errorf("image_url: %w", err)
 			}
-			parts, images = append(parts, part{Type: "image"}), append(images, file)
+			parts = append(parts, Part{Type: "image", file: file})
 		default:
-			return nil, nil, fmt.Errorf("a part of type %.50q, want text or image_url", p.Type)
+			return nil, fmt.Errorf("a part of type %.50q, want text or image_url", p.Type)
 		}
 	}
-	return parts, images, nil
+	return parts, nil
 }
 
-// WithImages returns a message with a text as content that has images in front of it, in the base64 of their files.
-func WithImages(m text.Message, images []string) text.Message {
-	var parts []map[string]string
-	for _, data := range images {
-		parts = append(parts, map[string]string{"type": "image_url", "image_url": data})
+// files returns the files of the images among parts.
+func files(parts []Part) (list [][]byte) {
+	for _, p := range parts {
+		if p.Type == "image" {
+			list = append(list, p.file)
+		}
 	}
-	raw, err := json.Marshal(append(parts, map[string]string{"type": "text", "text": m.Content}))
-	if err != nil {
-		panic(err) // these are strings
+	return list
+}
+
+// AddText adds a text below the content of a message.
+func AddText(m *text.Message, said string) {
+	if parts, ok := m.Fields["content"].([]Part); ok {
+		m.Fields["content"] = append(parts, Part{Type: "text", Text: &said})
+		return
 	}
-	fields := map[string]any{"content": json.RawMessage(raw)}
-	maps.Copy(fields, m.Fields)
-	m.Content, m.Fields = "", fields
-	return m
+	if m.Content != "" {
+		m.Content += "\n"
+	}
+	m.Content += said
+}
+
+// AddImage adds an image below the content of a message.
+func AddImage(m *text.Message, file []byte) {
+	parts, _ := m.Fields["content"].([]Part)
+	if before := m.Content; before != "" {
+		parts, m.Content = append(parts, Part{Type: "text", Text: &before}), ""
+	}
+	if m.Fields == nil {
+		m.Fields = map[string]any{}
+	}
+	m.Fields["content"] = append(parts, Part{Type: "image", file: file})
+}
+
+// ContentBytes returns the bytes of a message's content, its images included.
+func ContentBytes(m *text.Message) int {
+	n := len(m.Content)
+	parts, _ := m.Fields["content"].([]Part)
+	for _, p := range parts {
+		if n += len(p.file); p.Text != nil {
+			n += len(*p.Text)
+		}
+	}
+	return n
 }
 
 // readImage returns the file in an image_url: {"url": "data:image/png;base64,..."} with a detail that changes nothing, or the URL itself.
@@ -83,7 +113,7 @@ func readImage(raw json.RawMessage) ([]byte, error) {
 }
 
 // joined returns the texts of parts, one below the other.
-func joined(parts []part) string {
+func joined(parts []Part) string {
 	texts := make([]string, len(parts))
 	for i, p := range parts {
 		texts[i] = *p.Text

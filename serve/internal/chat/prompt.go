@@ -162,20 +162,24 @@ func plainMessages(messages []text.Message) (plain []text.Message, images [][]by
 		if m.Role == "" {
 			return nil, nil, engine.Errorf(engine.Invalid, "message %d has no role", i).At("messages")
 		}
-		if raw, ok := m.Fields["content"].(json.RawMessage); ok && string(raw) != "null" {
-			parts, files, err := readParts(raw)
-			if err != nil {
+		parts, ok := m.Fields["content"].([]Part)
+		if raw, isRaw := m.Fields["content"].(json.RawMessage); isRaw && string(raw) != "null" {
+			if parts, err = readParts(raw); err != nil {
 				return nil, nil, engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
 			}
+			ok = true
+		}
+		if ok {
 			fields := map[string]any{}
 			for name, v := range m.Fields {
 				if name != "content" {
 					fields[name] = v
 				}
 			}
-			if m.Fields = fields; len(files) > 0 {
+			m.Fields = fields
+			if shown := files(parts); len(shown) > 0 {
 				m.Fields["content"] = parts
-				images = append(images, files...)
+				images = append(images, shown...)
 			} else {
 				m.Content = joined(parts)
 			}

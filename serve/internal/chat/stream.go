@@ -62,11 +62,19 @@ func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Gen
 	return e.Generator(ctx, model)
 }
 
-// PromptTokens returns the number of tokens of a job's prompt.
+// PromptTokens returns the number of tokens of a job's prompt, those of images included.
 func (j *Job) PromptTokens(g *engine.Generator) (int, error) {
 	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
 	if err != nil {
 		return 0, engine.AsError(err)
 	}
-	return len(e.IDs), nil
+	n := len(e.IDs)
+	for _, file := range j.Options.Images {
+		more, err := g.ImageTokens(file)
+		if err != nil {
+			return 0, engine.AsError(err).At("messages")
+		}
+		n += more
+	}
+	return n, nil
 }

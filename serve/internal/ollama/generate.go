@@ -96,17 +96,22 @@ func (p protocol) chat(c *wire.Call) error {
 		return p.touch(c, &in.common, true)
 	}
 	q := chat.Conversation{Tools: in.Tools}
-	for _, m := range in.Messages {
-		to := text.Message{Role: m.Role, Content: m.Content, Reasoning: m.Thinking, ToolCallID: m.CallID}
+	for i, m := range in.Messages {
+		to := text.Message{Role: m.Role, Reasoning: m.Thinking, ToolCallID: m.CallID}
 		for _, call := range m.Calls {
 			to.ToolCalls = append(to.ToolCalls, answer.Call{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
 		}
 		if m.ToolName != "" {
 			to.Fields = map[string]any{"name": m.ToolName}
 		}
-		if len(m.Images) > 0 {
-			to = chat.WithImages(to, m.Images)
+		for _, data := range m.Images {
+			file, err := wire.ImageFile(data)
+			if err != nil {
+				return engine.Errorf(engine.Invalid, "message %d: images: %v", i, err).At("messages")
+			}
+			chat.AddImage(&to, file)
 		}
+		chat.AddText(&to, m.Content)
 		q.Messages = append(q.Messages, to)
 	}
 	return p.answer(c, &in.common, &q, true, nil)

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
 )
@@ -59,22 +61,17 @@ func (in input) messages(messages []text.Message) ([]text.Message, error) {
 	for i, one := range in {
 		switch one.Type {
 		case "", "message":
-			content, err := plain(one.Content)
+			m, err := one.message()
 			if err != nil {
 				return nil, engine.Errorf(engine.Invalid, "item %d: %v", i, err)
 			}
-			switch one.Role {
-			case "user", "system", "developer":
-				messages = append(messages, text.Message{Role: one.Role, Content: content})
-			case "assistant":
-				if m := assistant(); m.Content != "" || m.ToolCalls != nil {
-					messages = append(messages, text.Message{Role: "assistant", Content: content})
-				} else {
-					m.Content = content
+			if m.Role == "assistant" {
+				if last := assistant(); last.Content == "" && last.ToolCalls == nil {
+					last.Content = m.Content
+					continue
 				}
-			default:
-				return nil, engine.Errorf(engine.Invalid, "item %d has the role %.50q, want user, assistant, system or developer", i, one.Role)
 			}
+			messages = append(messages, m)
 		case "reasoning":
 			thought, err := plain(one.Content)
 			if err != nil {
@@ -107,32 +104,83 @@ func (in input) messages(messages []text.Message) ([]text.Message, error) {
 	return messages, nil
 }
 
-// plain returns the text of a content: a string, or the texts of parts, one below the other.
-func plain(raw json.RawMessage) (string, error) {
+// message returns an item that is a message.
+func (one *item) message() (m text.Message, err error) {
+	m.Role = one.Role
+	switch m.Role {
+	case "assistant", "system", "developer":
+		m.Content, err = plain(one.Content)
+		return m, err
+	case "user":
+	default:
+		return m, engine.Errorf(engine.Invalid, "the role %.50q, want user, assistant, system or developer", m.Role)
+	}
+	parts, err := readParts(one.Content)
+	for _, p := range parts {
+		if p.Type != "input_image" {
+			said, err := p.said()
+			if err != nil {
+				return m, err
+			}
+			chat.AddText(&m, said)
+			continue
+		}
+		if p.Image == nil {
+			return m, engine.Errorf(engine.Invalid, "a part of type input_image without image_url")
+		}
+		file, err := wire.ImageFile(*p.Image)
+		if err != nil {
+			return m, engine.Errorf(engine.Invalid, "a part of type input_image: image_url: %v", err)
+		}
+		chat.AddImage(&m, file)
+	}
+	return m, err
+}
+
+// content is a part of a message or of a result.
+type content struct {
+	Type    string  `json:"type"`
+	Text    string  `json:"text"`
+	Refusal string  `json:"refusal"`
+	Image   *string `json:"image_url"`
+}
+
+// readParts reads a content: a string, which is a part, or parts.
+func readParts(raw json.RawMessage) (parts []content, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return "", nil
+		return nil, nil
 	}
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
-		return s, nil
-	}
-	var parts []struct {
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
+		return []content{{Type: "text", Text: s}}, nil
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return "", engine.Errorf(engine.Invalid, "a content is neither a string nor a list of parts")
+		return nil, engine.Errorf(engine.Invalid, "a content is neither a string nor a list of parts")
+	}
+	return parts, nil
+}
+
+// said returns the text of a part.
+func (p *content) said() (string, error) {
+	switch p.Type {
+	case "input_text", "output_text", "reasoning_text", "text":
+		return p.Text, nil
+	case "refusal":
+		return p.Refusal, nil
+	}
+	return "", engine.Errorf(engine.Invalid, "a part of type %.50q, want text, or input_image in a message of the user", p.Type)
+}
+
+// plain returns the text of a content: the texts of its parts, one below the other.
+func plain(raw json.RawMessage) (string, error) {
+	parts, err := readParts(raw)
+	if err != nil {
+		return "", err
 	}
 	texts := make([]string, len(parts))
-	for i, p := range parts {
-		switch p.Type {
-		case "input_text", "output_text", "reasoning_text", "text":
-			texts[i] = p.Text
-		case "refusal":
-			texts[i] = p.Refusal
-		default:
-			return "", engine.Errorf(engine.Invalid, "a part of type %.50q, the model takes text", p.Type)
+	for i := range parts {
+		if texts[i], err = parts[i].said(); err != nil {
+			return "", err
 		}
 	}
 	return strings.Join(texts, "\n"), nil

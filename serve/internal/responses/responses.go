@@ -2,6 +2,7 @@
 package responses
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/avoformer/avoformer/serve/internal/chat"
@@ -48,7 +49,7 @@ func (p protocol) create(c *wire.Call) error {
 		return err
 	}
 	defer g.Release()
-	j, err := q.Job(g, &s)
+	j, err := job(q, g, &s)
 	if err != nil {
 		return err
 	}
@@ -83,15 +84,29 @@ func (p protocol) count(c *wire.Call) error {
 		return err
 	}
 	defer g.Release()
-	j, err := q.Job(g, new(chat.Sampling))
+	j, err := job(q, g, new(chat.Sampling))
 	if err != nil {
 		return err
 	}
 	n, err := j.PromptTokens(g)
 	if err != nil {
-		return err
+		return atInput(err)
 	}
 	return c.WriteJSON(http.StatusOK, map[string]any{"object": "response.input_tokens", "input_tokens": n})
+}
+
+// job returns the job of a conversation. Its errors name fields as this protocol has them.
+func job(q *chat.Conversation, g *engine.Generator, s *chat.Sampling) (*chat.Job, error) {
+	j, err := q.Job(g, s)
+	return j, atInput(err)
+}
+
+// atInput returns an error about messages as one about the input.
+func atInput(err error) error {
+	if e, ok := errors.AsType[*engine.Error](err); ok && e.Param == "messages" {
+		return e.At("input")
+	}
+	return err
 }
 
 func notKept(id string) *engine.Error {

@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"sync"
 
+	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -38,7 +39,7 @@ const overhead = 256
 func (k *kept) size() int64 {
 	n := overhead + len(k.id) + cap(k.body)
 	for _, m := range k.messages {
-		n += overhead + len(m.Role) + len(m.Content) + len(m.Reasoning) + len(m.ToolCallID)
+		n += overhead + len(m.Role) + chat.ContentBytes(&m) + len(m.Reasoning) + len(m.ToolCallID)
 		for _, call := range m.ToolCalls {
 			n += overhead + len(call.ID) + len(call.Name) + len(call.Arguments)
 		}

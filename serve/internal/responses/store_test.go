@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -12,6 +13,11 @@ import (
 func TestStore(t *testing.T) {
 	one := func(id int, n int) *kept {
 		return &kept{id: fmt.Sprint(id), messages: []text.Message{{Role: "user", Content: strings.Repeat("a", n)}}, body: make([]byte, 10)}
+	}
+	shown := &kept{messages: []text.Message{{Role: "user"}}}
+	chat.AddImage(&shown.messages[0], make([]byte, 1000))
+	if empty := (&kept{messages: []text.Message{{Role: "user"}}}).size(); shown.size() < empty+1000 {
+		t.Errorf("a response with an image of 1000 bytes takes %d bytes, one without %d", shown.size(), empty)
 	}
 	room := 3 * one(0, 1000).size()
 	s := newStore(room)
