@@ -51,6 +51,22 @@ func TestRunRunsEachPartOnce(t *testing.T) {
 
 // TestRunConcurrentCalls has more callers than processors, each with more
 // threads than processors, and calls within calls.
+// TestRunAlone wants one call of Do with all parts on one thread, and none where there are no parts.
+func TestRunAlone(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(Stop)
+	for _, c := range []struct {
+		threads, n int
+		want       string
+	}{{1, 100, "[0 100]"}, {0, 100, "[0 100]"}, {4, 1, "[0 1]"}, {1, 0, ""}, {4, 0, ""}, {4, -1, ""}} {
+		var got string
+		Run(c.threads, c.n, Func(func(from, to int) { got += fmt.Sprint([]int{from, to}) }))
+		if got != c.want {
+			t.Errorf("%d parts on %d threads: %q, want %q", c.n, c.threads, got, c.want)
+		}
+	}
+}
+
 func TestRunConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
