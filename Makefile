@@ -457,7 +457,7 @@ fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
 bench: ## time a chosen subset beside other libraries, about 2 minutes
 	$(GO) run -C bench ./cmd/report -quick
 
-# Everybody found, at every number of threads: chosen shapes, shapes drawn at random, and the
+# All libraries found, at every number of threads: chosen shapes, shapes drawn at random, and the
 # chosen ones with all held to AVX2.
 REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TIME),20m) $(FLAGS)
 

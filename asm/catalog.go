@@ -1,6 +1,6 @@
 // Package asm is the catalog of avoformer's generated kernels: every assembly
 // file, declaration and dispatch switch in package kernels/internal/simd comes
-// from it, by way of cmd/kernelgen.
+// from it, through cmd/kernelgen.
 package asm
 
 import (

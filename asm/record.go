@@ -119,7 +119,7 @@ type Size struct {
 	From   string
 	// Each is set where every value goes with every one of the other sizes; otherwise the values take turns.
 	Each bool
-	// Hint is set where the value changes nothing but the time.
+	// Hint is set where the value changes only the time.
 	Hint bool
 }
 
@@ -186,7 +186,7 @@ func lengths(name string, least int, from string) Size {
 	return Size{Name: name, Least: least, From: from, Each: true}
 }
 
-// hint returns a parameter that changes nothing but the time.
+// hint returns a parameter that changes only the time.
 func hint(name string, values ...Expr) Size { return Size{Name: name, Values: values, Hint: true} }
 
 func scalar(name string, values ...float32) Scalar { return Scalar{name, values} }

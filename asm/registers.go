@@ -12,7 +12,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// compile is pass.Compile with allocateRegisters in the place of pass.AllocateRegisters.
+// compile is pass.Compile with allocateRegisters in place of pass.AllocateRegisters.
 var compile = pass.Concat(
 	pass.Verify,
 	pass.FunctionPass(pass.PruneJumpToFollowingLabel),

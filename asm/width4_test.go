@@ -30,7 +30,7 @@ func narrow(name, file string) arch.Tier {
 }
 
 // TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
-// the place of the vector kernels in a copy of the module, and runs the kernels'
+// place of the vector kernels in a copy of the module, and runs the kernels'
 // own tests there: TestCatalog, which calls every kernel. With AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and
 // sees the tests fail.
 func TestWidth4(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWidth4(t *testing.T) {
 	narrow.fails(t)
 }
 
-// TestPortableTile puts the tile of any machine in the place of those that x86 has of its own, and runs the tests of
+// TestPortableTile puts the tile of any machine in place of those that x86 has of its own, and runs the tests of
 // products in a copy of the module: TestCatalog without AVOFORMER_LONG, and with it all, after which it breaks the tile and sees them fail.
 func TestPortableTile(t *testing.T) {
 	if runtime.GOARCH != "amd64" {

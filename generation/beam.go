@@ -24,15 +24,13 @@ type BeamConfig struct {
 	Rules         *Rules // may be nil
 }
 
-// EarlyStopping says when a search ends that has Width complete hypotheses.
+// EarlyStopping decides when a search with Width complete hypotheses ends.
 type EarlyStopping int
 
 const (
-	// EarlyNever: once none that goes on can get better than all of these, however long
-	// it becomes.
+	// EarlyNever: once no unfinished hypothesis can become better than these, however long it gets.
 	EarlyNever EarlyStopping = iota
-	// EarlyLikely: once none that goes on would be better if it ended now. It is what
-	// transformers' early_stopping = false means.
+	// EarlyLikely: once no unfinished hypothesis would be better if it ended now. This is early_stopping = false of transformers.
 	EarlyLikely
 	// EarlyAlways: at once.
 	EarlyAlways
@@ -61,11 +59,10 @@ type search struct {
 	scores []float32 // of a beam, changed by rules
 }
 
-// Beam searches for the tokens that follow prompt with the best score, and returns up to
-// Width hypotheses, the best first. Of all continuations of a step the Width best that do
-// not end go on, and those that end are complete if they are among the Width best. It is
-// exhaustive if Width is no less than the number of hypotheses that there are at any
-// step. It ends with the error of ctx within one token of its cancellation.
+// Beam searches for the tokens that follow prompt with the best score, and returns up to Width hypotheses, the best first. In each step,
+// the Width best continuations that do not end are extended further; a continuation that ends is complete if it is among the Width best of
+// all. The search is exhaustive if Width is at least the number of hypotheses at every step. It ends with the error of ctx within one token
+// of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
 	if c.Width < 1 || c.MaxTokens < 1 {
 		return nil, check.Errorf(fault.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
@@ -125,11 +122,10 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	return complete, nil
 }
 
-// extend returns which of all continuations of a step go on and which end. logits are
-// at least [live, V].
+// extend returns which continuations of a step are extended further and which end. logits are at least [live, V].
 func (c *search) extend(live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
 	vocab := len(logits) / c.Width
-	// As many as leave Width that go on, however many end.
+	// Enough to leave Width unfinished continuations, however many end.
 	next := best[beam]{k: (1 + max(1, len(c.Stop))) * c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
 	for i, b := range live {
 		row := logits[i*vocab : (i+1)*vocab]
@@ -164,8 +160,8 @@ func (c *search) extend(live []beam, logits []float32, step int) (extended []bea
 	return extended, ended
 }
 
-// enough reports whether the search ends, given the worst score of Width complete
-// hypotheses and the best log probability of those that go on.
+// enough reports whether the search ends, given the worst score of Width complete hypotheses and the best log probability of the unfinished
+// ones.
 func (c *search) enough(worst, logProb float64, step int) bool {
 	if c.EarlyStopping == EarlyAlways {
 		return true
@@ -193,9 +189,8 @@ func logSumExp(x []float32) float64 {
 	return top + elementary.Log(sum)
 }
 
-// best keeps the k best of what it is offered, those that come first in order, and of
-// equals those offered first. Of many most are no better than k that came before, which
-// one comparison shows; the others are sorted k at a time.
+// best keeps the k best of the items offered to it: those that come first in order, and of equal items those offered first. Most items are
+// no better than k earlier ones, which one comparison shows; the rest are sorted k at a time.
 type best[T any] struct {
 	k     int
 	order func(a, b T) int

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Steps of generating with a language model: tokens and a cache to logits.
+// This file has the steps of generating with a language model, from tokens and a cache to logits.
 
 // Decoding is the state of generating sequences with a models.LanguageModel. It is a Decoder
 // for Generate and Beam.
@@ -24,9 +24,8 @@ type Decoding struct {
 	x, last       []float32
 }
 
-// Start starts generating a number of sequences with the decoder that m is. For a model that
-// is not a decoder, or whose decoder attends to an encoder, and without a model, a workspace
-// or a sequence, all that is done with the Decoding is an error.
+// Start starts generating a number of sequences with the decoder m. All methods of the Decoding return an error if m is not a decoder, if
+// it attends to an encoder, or if a model, a workspace or a sequence is missing.
 func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding {
 	switch {
 	case m == nil:
@@ -39,8 +38,7 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 	return StartLM(ws, m.LM, nil, sequences)
 }
 
-// StartLM is Start for a language model as such. memory is what a decoder after an encoder
-// attends to, else nil.
+// StartLM is Start for a language model. memory has the rows that a decoder after an encoder attends to; for other decoders it is nil.
 func StartLM(ws *transformer.Workspace, m models.LanguageModel, memory *models.Memory, sequences int) *Decoding {
 	switch {
 	case m == nil:
@@ -61,8 +59,7 @@ func undecodable(d Decoder) error {
 	return nil
 }
 
-// Continue starts as many continuations of what a sequence of d is: a prompt that
-// several texts begin with is computed once.
+// Continue starts n continuations of a sequence of d: a prompt that several texts begin with is computed once.
 func (d *Decoding) Continue(ws *transformer.Workspace, sequence, continuations int) (*Decoding, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -93,7 +90,7 @@ func (d *Decoding) Reorder(parents []int) error {
 	return d.cache.Reorder(parents)
 }
 
-// Feed implements Decoder. Of a prompt only the last token's logits are computed.
+// Feed implements Decoder. For a prompt it computes only the logits of the last token.
 func (d *Decoding) Feed(tokens [][]int) ([]float32, error) {
 	if d.err != nil {
 		return nil, d.err

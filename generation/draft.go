@@ -1,12 +1,12 @@
 package generation
 
-// Proposals of the tokens that come next: looked up in the text itself, what followed when its last tokens were there
-// before (Saxena 2023, "Prompt Lookup Decoding"); how many are made follows what became of those before.
+// This file proposes the next tokens by look-up in the text itself: the tokens that followed when its last tokens occurred before (Saxena
+// 2023, "Prompt Lookup Decoding"). The number of proposals depends on how many earlier ones were accepted.
 
-// trust is in a source of proposals: how many tokens it may propose at a time.
+// trust is the trust in a source of proposals: the number of tokens that it may propose at a time.
 type trust struct {
 	size int
-	// idle is how many times to wait before the next proposal, after wait the time before.
+	// idle returns how many times to wait before the next proposal; wait is the number before that.
 	idle, wait int
 }
 
@@ -16,7 +16,7 @@ const (
 	longestIdle = 64
 )
 
-// room is how many tokens may be proposed now, of most.
+// room returns how many tokens, at most most, may be proposed now.
 func (t *trust) room(most int) int {
 	if t.idle > 0 {
 		t.idle--
@@ -25,7 +25,7 @@ func (t *trust) room(most int) int {
 	return max(0, min(most, t.size))
 }
 
-// learn takes in how many of the proposed tokens were accepted.
+// learn records how many of the proposed tokens were accepted.
 func (t *trust) learn(proposed, accepted int) {
 	switch {
 	case proposed == 0:
@@ -53,7 +53,7 @@ func (d *lookup) propose(piece, tokens []int, most int) []int {
 		d.ends = make(map[[3]int]int)
 	}
 	n := len(tokens)
-	// The last token is looked up before it is indexed, so that what is found came before.
+	// The last token is looked up before it is indexed, to find only earlier places.
 	for ; d.indexed < n-1; d.indexed++ {
 		if i := d.indexed; i >= 1 {
 			d.ends[[3]int{-1, tokens[i-1], tokens[i]}] = i

@@ -10,10 +10,10 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Choosing among the tokens of a vocabulary, which may be 150,000 and more: each is looked at
-// a few times, and sorted are those alone that may be chosen.
+// This file chooses among the tokens of a vocabulary, of 150,000 or more: it looks at each token a few times, and sorts only those that may
+// be chosen.
 
-// scratch is what a choice needs for as long as it takes. Many samplers share few.
+// scratch is the memory of one choice. Many samplers share a few of them.
 type scratch struct {
 	scores []float32
 	p      []float32
@@ -40,13 +40,13 @@ func likelier(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.token, b.token))
 }
 
-// likelierLast is likelier with the last of equals first: those that top-p leaves in transformers,
-// which sorts upwards and takes away from the start.
+// likelierLast is likelier with the last of equals first. These are the tokens that remain after top-p in transformers, which sorts in
+// ascending order and removes from the start.
 func likelierLast(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(b.token, a.token))
 }
 
-// reaching returns the first candidates that together have p, one at least.
+// reaching returns the first candidates that together have probability p, at least one.
 func reaching(kept []candidate, p float64) []candidate {
 	reached := 0.0
 	for i, c := range kept {
@@ -57,8 +57,8 @@ func reaching(kept []candidate, p float64) []candidate {
 	return kept
 }
 
-// typical returns the candidates whose information is closest to the entropy and that together
-// have a part of the probability, with those as close as the last of them.
+// typical returns the candidates whose information is closest to the entropy and that together have the given part of the probability,
+// including those as close as the last of them.
 func (w *scratch) typical(kept []candidate, part float64) []candidate {
 	total, entropy := sum(kept), 0.0
 	all := elementary.Log(total)
@@ -150,7 +150,7 @@ func (w *scratch) drawAny(scores []float32, first int, temperature, at float64) 
 	return first // rounding, NaN, or +Inf
 }
 
-// slack is more than the part by which probabilities of softmax may be off.
+// slack is more than the relative error of softmax's probabilities.
 const slack = 1.0 / (1 << 12)
 
 // buckets are as many as bucket has for numbers from 0 to +Inf.
@@ -159,10 +159,9 @@ const buckets = 0x7f80_0000>>20 + 1
 // bucket returns the number of one for numbers up to an eighth apart, ascending.
 func bucket(x float32) int { return int(math.Float32bits(x) >> 20) }
 
-// floor returns a probability that all of the likeliest tokens have that together have a part of
-// all, with few others.
+// floor returns a probability that all tokens reach which together have the given part of the probability, and few other tokens.
 func (w *scratch) floor(p []float32, part, all float64) float32 {
-	// All that are less likely have together less than half of what is left out.
+	// Together, all less likely tokens have less than half of the part that is left out.
 	least := float32((1 - part) * all / float64(2*len(p)))
 	clear(w.mass[:])
 	for _, x := range p {
@@ -179,8 +178,8 @@ func (w *scratch) floor(p []float32, part, all float64) float32 {
 	return least
 }
 
-// above returns the index of the first of x, from one on, that is more than least; len(x) if none is.
-// Most are not, so that it looks at several at a time.
+// above returns the index of the first element of x, from one on, that is more than least; len(x) if none is. Most are not, and it looks at
+// several at a time.
 func above(x []float32, from int, least float32) int {
 	for ; from+8 <= len(x); from += 8 {
 		y := (*[8]float32)(x[from:])

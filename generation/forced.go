@@ -1,26 +1,24 @@
 package generation
 
-// Tokens that a constraint determines before the model does. If only one token may follow, it is taken without
-// logits. If only one text may follow, but several sequences of tokens spell it, one of these is proposed, and the
-// model verifies it.
+// This file handles tokens that a constraint determines before the model does. If only one token may follow, it is taken without logits. If
+// only one text may follow, but several sequences of tokens spell it, one of these is proposed, and the model verifies it.
 
-// A Forcer is a Constraint that knows where one token alone may follow. A Scheduler takes that without asking the
-// model, unless a hook or log probabilities do, and passes it with those that come after.
+// A Forcer is a Constraint that knows where only one token may follow. A Scheduler takes this token without asking the model, unless a hook
+// or log probabilities need the logits, and passes it together with the tokens that come after.
 type Forcer interface {
 	Constraint
 	// Forced is the only token that may follow, if there is one.
 	Forced() (token int, ok bool)
 }
 
-// A Proposer is a Constraint that can say how a text may go on, for a Scheduler to have the model verify several
-// tokens at a time.
+// A Proposer is a Constraint that can propose a continuation of a text. A Scheduler then makes the model verify several tokens at a time.
 type Proposer interface {
 	Constraint
 	// Propose appends to dst up to most tokens that may follow, one after the other. It accepts none of them.
 	Propose(dst []int, most int) []int
 }
 
-// forced returns the token that Choose would choose whatever the logits are, if they are numbers.
+// forced returns the token that Choose would choose for any logits that are numbers.
 func (s *Sampler) forced() (token int, ok bool) {
 	c := &s.config
 	f, ok := c.Constraint.(Forcer)

@@ -2,9 +2,9 @@ package generation
 
 import "math"
 
-// Whether proposals of a draft model save time, and how many.
+// This file decides whether proposals of a draft model save time, and how many to make.
 
-// line is seconds by rows of a step, fitted to those of the last steps.
+// line predicts the seconds of a step from its rows, with a fit to the last steps.
 type line struct{ n, x, y, xx, xy float64 }
 
 // learn takes in a step.
@@ -27,7 +27,7 @@ func (f *line) at(rows float64) float64 {
 	return max(f.y/f.n+slope*(rows-mean), f.y/f.n*0.05)
 }
 
-// gain is what is known of the time that proposals take and save.
+// gain estimates the time that proposals take and save.
 type gain struct {
 	target, draft line
 	rate          float64 // of proposals after accepted ones that are accepted
@@ -40,12 +40,12 @@ const (
 	firstRate = 0.7
 	leastGain = 0.1 // of the time, which is not known so well
 	probe     = 256 // steps without proposals before one is tried again
-	// mostBehind is the tokens of a text that the draft model may lack for that.
+	// mostBehind is the largest number of tokens of such a text that the draft model may lack.
 	mostBehind = 64
 )
 
-// size is how many tokens to propose for each of some texts, at most most. Where proposals seem to lose time, one is
-// tried now and then, for texts of which the draft model lacks few tokens.
+// size returns how many tokens, at most most, to propose for each of some texts. If proposals seem to lose time, it tries one now and then,
+// for texts of which the draft model lacks few tokens.
 func (g *gain) size(texts, most int) int {
 	g.behind = math.MaxInt
 	if g.always || g.draft.n == 0 || g.target.n == 0 {
@@ -72,7 +72,7 @@ func (g *gain) size(texts, most int) int {
 	return 0
 }
 
-// learn takes in what became of proposals for a text.
+// learn records the result of proposals for a text.
 func (g *gain) learn(proposed, accepted int) {
 	g.steps = 0
 	const weight = 0.05

@@ -19,15 +19,14 @@ import (
 type Decoder interface {
 	// Vocab is the number of tokens.
 	Vocab() int
-	// Feed appends tokens[i] to sequence i and returns the logits, [sequences,
-	// Vocab], of what follows each. For a sequence whose tokens[i] is empty, they
-	// are those returned before. The slice is valid until the next call.
+	// Feed appends tokens[i] to sequence i and returns the logits, [sequences, Vocab], of what follows each. For a sequence whose tokens[i]
+	// is empty, these are the logits returned before. The slice is valid until the next call.
 	Feed(tokens [][]int) ([]float32, error)
-	// Reorder makes sequence i continue from what sequence parents[i] was.
+	// Reorder makes sequence i continue from the tokens of sequence parents[i].
 	Reorder(parents []int) error
 }
 
-// Limits says where generation ends.
+// Limits decides where generation ends.
 type Limits struct {
 	MaxTokens int   // the most tokens to generate; 0: no limit
 	Stop      []int // tokens that end a text, not part of it
@@ -41,21 +40,21 @@ type Request struct {
 	Prompt  []int    // one token at least
 	Sampler *Sampler // of its own; nil chooses greedily
 	Limits
-	// Cancelled, unless nil, is called before each step. An error that it returns, such as that of a context's Err, ends
-	// only this text, with FinishCancelled and the error.
+	// Cancelled, unless nil, is called before each step. If it returns an error, such as that of a context's Err, only this text ends, with
+	// FinishCancelled and the error.
 	Cancelled func() error
 	// Adapter, unless empty, is the name of an adapter that stays beside the model's weights, see [models.Adapter]: for a
 	// Scheduler.
 	Adapter string
-	// Memory is what a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler.
-	// Others are started with theirs.
+	// Memory has the rows that a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler. Other decoders
+	// get it when they are started.
 	Memory *models.Memory
-	// Soft are vectors that enter in the place of tokens of the prompt, in the order of their places: for a Scheduler whose model is
-	// a [models.SoftReader].
+	// Soft are vectors that replace tokens of the prompt, in the order of their places: for a Scheduler whose model is a
+	// [models.SoftReader].
 	Soft []models.Soft
 }
 
-// settle returns an error if the request cannot be one to a model with such a vocabulary, and completes it.
+// settle checks the request for a model with the given vocabulary, and completes it.
 func (r *Request) settle(vocab int) error {
 	if len(r.Prompt) == 0 {
 		return check.Errorf(fault.ErrShape, "Generate without prompt")
@@ -80,11 +79,11 @@ type Next struct {
 	Shared   int   // at the end, of a Scheduler: tokens of the prompt whose history another text had
 }
 
-// Finish says why a text ended.
+// Finish is the reason why a text ended.
 type Finish int
 
 const (
-	// FinishNone: it goes on.
+	// FinishNone: it has not ended.
 	FinishNone Finish = iota
 	// FinishStop: with a stop token, or as StopWhen says.
 	FinishStop
@@ -133,10 +132,9 @@ func Generate(ctx context.Context, d Decoder, prompt []int, c SamplerConfig, lim
 	}
 }
 
-// GenerateBatch generates several texts at a time, whose prompts may be of
-// different lengths; d must decode as many sequences. It yields each token, and once for each text
-// its end. Each text gets the tokens that it would get alone, and ends on its own. An error
-// of d, of ctx, or of a request that cannot be, ends all.
+// GenerateBatch generates several texts at a time, whose prompts may be of different lengths; d must decode as many sequences. It yields
+// each token, and once for each text its end. Each text gets the tokens that it would get without the others, and ends independently. An
+// error of d, of ctx, or of an invalid request ends all texts.
 func GenerateBatch(ctx context.Context, d Decoder, requests []Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		b := &batch{d: d, texts: make([]text, len(requests)), feed: make([][]int, len(requests)), live: len(requests)}
@@ -152,10 +150,10 @@ func GenerateBatch(ctx context.Context, d Decoder, requests []Request) iter.Seq2
 	}
 }
 
-// errEnough ends a batch that nobody wants more of.
+// errEnough ends a batch whose caller wants no more tokens.
 var errEnough = errors.New("enough")
 
-// batch is texts that are generated together.
+// batch has texts that are generated together.
 type batch struct {
 	d     Decoder
 	texts []text
@@ -225,7 +223,7 @@ func (b *batch) step(yield func(Next, error) bool) error {
 	return nil
 }
 
-// advance yields what comes next in a text, and false if nobody wants more.
+// advance yields the next token of a text, or its end. It returns false if the caller wants no more.
 func (b *batch) advance(i int, logits []float32, yield func(Next, error) bool) bool {
 	t := &b.texts[i]
 	c, err := t.Sampler.Choose(logits)

@@ -11,9 +11,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding"). The
-// text's own sampler chooses from the logits of the draft and takes that back; since its draw at a place depends on
-// the seed and the place alone, it is likely to choose the same from those of the model, which decide.
+// Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding"). The text's own sampler
+// chooses from the logits of the draft and takes the choice back. Because its draw at a place depends only on the seed and the place, it is
+// likely to choose the same token from the logits of the model, which decide.
 
 func rewrites(m models.LanguageModel) bool {
 	r, ok := m.(interface{ RewritesHistory() bool })
@@ -38,7 +38,7 @@ func (c *SchedulerConfig) checkDraft() error {
 	return nil
 }
 
-// guesses is what the draft model has of a text.
+// guesses is the draft model's state for a text.
 type guesses struct {
 	trust
 	history *transformer.History // of the first tokens; nil: none
@@ -178,7 +178,7 @@ func (g *guesser) pass(l *loop) {
 	defer w.giveBack()
 	for _, j := range g.jobs {
 		if j.guesses.history.Len() < len(j.tokens) {
-			continue // the rest of a long text another time
+			continue // the rest of a long text follows in later steps
 		}
 		var token int
 		err := guarded(func() (err error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The tokens of a text, and what rules ask about them, kept up to date token by token.
+// This file has the tokens of a text, and the facts that rules need about them, updated token by token.
 
 // history is the tokens of a prompt and of the text after it.
 type history struct {
@@ -83,7 +83,7 @@ func (h *history) pop() {
 	h.tokens = h.tokens[:last]
 }
 
-// become makes text what follows the prompt, from where it differs from what does.
+// become replaces the tokens after the prompt by text, from the first token that differs.
 func (h *history) become(text []int) {
 	same := 0
 	for _, token := range h.tokens[h.prompt:] {
@@ -100,9 +100,8 @@ func (h *history) become(text []int) {
 	}
 }
 
-// ngrams finds what has followed n-1 tokens, by their hash. If the same token follows the
-// same tokens in several places, it keeps only the first, so that a walk is as long as what
-// it finds.
+// ngrams finds what has followed n-1 tokens, by their hash. If the same token follows the same tokens in several places, it keeps only the
+// first: a walk is as long as its result.
 type ngrams struct {
 	n      int // 2 at least
 	seed   uint64

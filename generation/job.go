@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// A request at work in a scheduler.
+// This file has a request in progress in a scheduler.
 
 // job is a request with what the loop knows of it.
 type job struct {
@@ -43,10 +43,10 @@ func (j *job) release() {
 	j.guesses.release()
 }
 
-// left returns the number of tokens that are to pass before the next one is chosen.
+// left returns the number of tokens that must pass before the next one is chosen.
 func (j *job) left() int { return len(j.tokens) - j.history.Len() }
 
-// shares reports whether the history of the text is that of all that begin alike: others depend on their memory too.
+// shares reports whether texts with the same beginning can share the history. With a memory they cannot, because the history depends on it.
 func (j *job) shares() bool { return j.Memory == nil }
 
 // recall returns the rows of the memory.
@@ -85,7 +85,7 @@ func (j *job) next(room, draft int) {
 	}
 }
 
-// cancelled is why nobody wants the text any more, nil if somebody does.
+// cancelled returns why the caller does not want the text any longer, or nil if it does.
 func (j *job) cancelled() error {
 	switch {
 	case j.ctx.Err() != nil:
@@ -120,7 +120,7 @@ func (j *job) choose(logits []float32) (token int, more bool) {
 // mostForced is the most tokens that are taken at a time without logits.
 const mostForced = 64
 
-// force takes the tokens that have to follow. more is false if the text has ended.
+// force takes the tokens that must follow. more is false if the text has ended.
 func (j *job) force() (more bool) {
 	from := j.n
 	defer func() { j.forced = j.n - from }()

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// What a scheduler does, step by step.
+// This file has the loop of a scheduler.
 
 // loop is the state of a scheduler's goroutine.
 type loop struct {
@@ -43,7 +43,7 @@ func (l *loop) begin(s *Scheduler) {
 	}
 }
 
-// run works until there is nothing to do.
+// run runs steps until there is nothing to do.
 func (l *loop) run() {
 	s := l.s
 	if s.c.CPUs != nil {
@@ -72,7 +72,7 @@ func (l *loop) run() {
 	}
 }
 
-// end ends all texts, since the scheduler is closed at once. The lock is held.
+// end ends all texts, because the scheduler closes at once. The caller holds the lock.
 func (l *loop) end() {
 	for _, j := range append(l.s.queue, l.running...) {
 		j.end(FinishFailed, Choice{Token: -1}, fault.ErrClosed)
@@ -83,7 +83,7 @@ func (l *loop) end() {
 	l.s.queue, l.running = nil, nil
 }
 
-// admit begins with requests of the queue, in their order. The lock is held.
+// admit begins requests of the queue, in their order. The caller holds the lock.
 func (l *loop) admit() {
 	s := l.s
 	waiting := s.queue[:0]
@@ -97,7 +97,7 @@ func (l *loop) admit() {
 		case l.waitsForPrefix(j):
 			waiting = append(waiting, j)
 		case !l.start(j):
-			full = true // who came later has to wait too
+			full = true // later requests must wait too
 			waiting = append(waiting, j)
 		}
 	}
@@ -105,14 +105,14 @@ func (l *loop) admit() {
 	s.queue = waiting
 }
 
-// start begins with a request, with the history of what its tokens begin with; false if it has to wait.
+// start begins a request, with the history of a beginning of its tokens; false if the request must wait.
 func (l *loop) start(j *job) bool {
 	var found *prefix
 	rows := 0
 	if j.shares() {
 		found, rows = l.prefixes.find(j.adapter, j.passage())
 	}
-	// One token at least is passed, for its logits.
+	// At least one token is passed, for its logits.
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
 		if h, err := found.history.Fork(rows); err == nil { // windows may have dropped rows
 			j.history, j.shared = h, rows
@@ -123,8 +123,7 @@ func (l *loop) start(j *job) bool {
 		j.history = l.s.pages.New()
 		_ = j.history.Adapt(j.adapter) // which no row has passed
 	}
-	// One more page for each of the other texts, so that this one is not
-	// removed again at once.
+	// One more page for each of the other texts, or this one would be removed again at once.
 	for !l.s.pages.Fits(j.left()+len(l.running)*l.s.pages.Rows, j.recall()) {
 		if !l.prefixes.dropOldest() {
 			if len(l.running) == 0 {
@@ -140,8 +139,7 @@ func (l *loop) start(j *job) bool {
 	return true
 }
 
-// waitsForPrefix reports whether a prompt that is being computed begins as the request does, so that it has less
-// to do once that is through.
+// waitsForPrefix reports whether a prompt in progress begins like the request, which then has less to compute once that prompt is done.
 func (l *loop) waitsForPrefix(j *job) bool {
 	if l.s.c.NoPrefixes || !j.shares() {
 		return false
@@ -155,7 +153,7 @@ func (l *loop) waitsForPrefix(j *job) bool {
 	return false
 }
 
-// drop ends the texts that nobody wants any more.
+// drop ends the texts that their callers do not want any longer.
 func (l *loop) drop() {
 	for _, j := range slices.Clone(l.running) {
 		if err := j.cancelled(); err != nil {
@@ -165,7 +163,7 @@ func (l *loop) drop() {
 	}
 }
 
-// leave takes a text that has ended out of those that run, and keeps its history.
+// leave removes a text that has ended from the running texts, and keeps its history.
 func (l *loop) leave(j *job) {
 	l.running = slices.DeleteFunc(l.running, func(r *job) bool { return r == j })
 	if j.kept != nil && j.kept.history != nil {
@@ -225,7 +223,7 @@ func (l *loop) pass() {
 	}
 }
 
-// passAlone runs the pieces of a step that failed one by one, so that the text that is the cause fails alone.
+// passAlone runs the pieces of a failed step one by one, so that only the text that is the cause fails.
 func (l *loop) passAlone() {
 	for _, j := range slices.Clone(l.jobs) {
 		if j.history == nil {
@@ -236,7 +234,7 @@ func (l *loop) passAlone() {
 	}
 }
 
-// preempt takes the text that came last out of the step, to wait until there is memory; false if it is the only one.
+// preempt removes the text that arrived last from the step, to wait for memory; false if it is the only text.
 func (l *loop) preempt() bool {
 	if len(l.running) < 2 {
 		return false
@@ -296,8 +294,8 @@ func (l *loop) choose(logits []float32) {
 	l.s.mu.Unlock()
 }
 
-// settle takes back the rows of proposals that were not accepted, continues with tokens that have to follow, keeps the
-// history of a prompt that is through, and ends a text without more.
+// settle takes back the rows of proposals that were not accepted, continues with tokens that must follow, keeps the history of a complete
+// prompt, and ends a text that has no more tokens.
 func (l *loop) settle(j *job, before int, more bool) {
 	rows := len(j.tokens)
 	if j.n > before {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// How much of the prompts a step takes while texts are generated beside them.
+// This file decides how much of the prompts a step takes while texts are generated.
 
-// pace predicts the time of a step from those before.
+// pace predicts the time of a step from earlier steps.
 type pace struct {
 	stall    float64
 	decode   float64 // seconds of a step without prompts
@@ -16,19 +16,19 @@ type pace struct {
 	part     float64 // of a token, for which the steps before had room
 }
 
-// undisturbed returns the seconds of a step of some texts without prompts. While prompts come one after another there are
-// no such steps, and texts become more.
+// undisturbed returns the seconds of a step of some texts without prompts. While prompts arrive one after another there are no such steps,
+// and the number of texts grows.
 func (p *pace) undisturbed(decoding int) float64 {
 	share := float64(decoding) / float64(p.rows)
 	return max(p.decode+float64(decoding-p.rows)*p.perToken, p.decode*min(share, 1))
 }
 
-// leastPiece is the tokens of prompts that a step takes at least, if there are any.
+// leastPiece is the least number of tokens of prompts that a step takes, if there are any.
 const leastPiece = 4
 
-// room is how many tokens of some prompts a step may take that has a token of some texts too: at most most, which is
-// leastPiece or more. The more prompts wait for a text, the longer it waits for them: what they would wait otherwise is more.
-// It is 0 before the first step of texts alone, which says what they take.
+// room returns how many tokens of prompts a step may take that also has one token of each running text: at most most, which is at least
+// leastPiece. The more prompts wait for each text, the longer a step may take, because the prompts would otherwise wait longer in total. It
+// is 0 before the first step without prompts, which measures the time of the texts.
 func (p *pace) room(decoding, prompts, most int) int {
 	switch {
 	case decoding == 0:
@@ -40,13 +40,13 @@ func (p *pace) room(decoding, prompts, most int) int {
 	}
 	allowed := p.stall * max(float64(prompts)/float64(decoding), 1)
 	n, part := math.Modf((allowed-1)*p.undisturbed(decoding)/p.perToken + p.part)
-	// What is left over counts for the next step. If it did not, pieces would shrink: of what a step with a piece takes more,
-	// much is the same for fewer tokens, so that each of these seems to take longer.
+	// Unused room counts for the next step. Otherwise pieces would shrink: much of the additional time of a step with a piece is the same
+	// for fewer tokens, and each of these then seems to take longer.
 	p.part = part
 	return max(int(min(n, float64(most))), leastPiece)
 }
 
-// learn takes in the time of a step.
+// learn records the time of a step.
 func (p *pace) learn(took time.Duration, decoding, pieces int) {
 	const weight = 0.25 // of the last step
 	seconds := took.Seconds()

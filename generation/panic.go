@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is a panic of what a request brings along: its Hook, its Constraint or its StopWhen. The request ends with it;
-// the other requests of the Scheduler go on.
+// A PanicError is a panic in code of a request: its Hook, its Constraint or its StopWhen. The request ends with this error; the other
+// requests of the Scheduler continue.
 type PanicError struct {
 	Value any    // what panic was called with
 	Stack []byte // of the goroutine when it was, as debug.Stack formats it
@@ -23,7 +23,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// guarded calls f, which may call what the request brings along. A panic is a PanicError.
+// guarded calls f, which may call code of the request. It returns a panic as a PanicError.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

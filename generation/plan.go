@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What passes in the next step of a scheduler: which tokens of which texts.
+// This file plans the next step of a scheduler: which tokens of which texts it passes.
 
 // plan forms the next step: a token of each text, with proposals, and as much of the prompts as the pace
 // allows. It is false if there is nothing to do.
@@ -56,11 +56,12 @@ func (l *loop) failPlanned() {
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return j.failed != nil })
 }
 
-// draftedTexts is the most texts for which tokens are proposed: the rows of more are not free.
+// draftedTexts is the largest number of texts for which tokens are proposed: with more texts the additional rows cost
+// time.
 const draftedTexts = 4
 
-// share gives each prompt its piece of the room: half to the one that came first, the rest to the shortest, so
-// that short ones do not wait for long ones, nor long ones for ever.
+// share gives each prompt its piece of the room: half to the prompt that arrived first, the rest to the shortest ones. Short prompts then
+// do not wait for long ones, and long ones do not wait forever.
 func (l *loop) share(prompts []*job, room int) {
 	if len(prompts) == 0 {
 		return
@@ -82,7 +83,7 @@ func (l *loop) share(prompts []*job, room int) {
 	}
 }
 
-// lay makes the step of the pieces.
+// lay makes the step from the pieces.
 func (l *loop) lay() (decoding, pieces int) {
 	st := &l.step
 	st.Tokens, st.Past, st.Soft, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Soft[:0], st.Want[:0], l.lengths[:0]
@@ -107,7 +108,7 @@ func (l *loop) lay() (decoding, pieces int) {
 	return decoding, pieces
 }
 
-// recall gives the step the memories of texts that begin. Those of the others are in their histories.
+// recall gives the step the memories of texts that begin. Other texts have theirs in their histories.
 func (l *loop) recall() {
 	m := &l.memories
 	l.step.Memory, m.X, l.lengths = nil, m.X[:0], l.lengths[:0]

@@ -7,10 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Histories that are kept after their texts have ended, for prompts that begin with the same tokens and vectors.
+// This file keeps histories after their texts have ended, for prompts that begin with the same tokens and vectors.
 
-// prefixes finds the history that begins with most of a prompt: by the hash of its tokens up to each multiple of
-// step.
+// prefixes finds the history that shares the longest beginning with a prompt, through the hash of its tokens up to each multiple of step.
 type prefixes struct {
 	step   int
 	byHash map[uint64]*prefix
@@ -32,8 +31,8 @@ func newPrefixes(step int) *prefixes {
 	return p
 }
 
-// find returns the prefix that most of the tokens begin with, of those with an adapter, and how many of them; nil without one that has as many as
-// a step.
+// find returns the prefix with the given adapter that has the longest beginning in common with the tokens, and its length; nil if none
+// reaches a step.
 func (p *prefixes) find(adapter int, text passage) (best *prefix, rows int) {
 	p.hashes(adapter, text, func(hash uint64, n int) {
 		x := p.byHash[hash]
@@ -50,7 +49,7 @@ func (p *prefixes) find(adapter int, text passage) (best *prefix, rows int) {
 	return best, rows
 }
 
-// add keeps a history, and that of a draft model, which are then p's.
+// add keeps a history, and that of a draft model. Both then belong to p.
 func (p *prefixes) add(text passage, h, guess *transformer.History) *prefix {
 	text = text.until(h.Len())
 	x := &prefix{text: passage{slices.Clone(text.tokens), text.soft}, history: h, guess: guess}
@@ -71,7 +70,7 @@ func (p *prefixes) drop(x *prefix) {
 	x.next.previous, x.previous.next = x.previous, x.next
 	x.history.Release()
 	x.dropGuess()
-	x.history, x.next, x.previous = nil, nil, nil // or who still knows x would keep all that came after it
+	x.history, x.next, x.previous = nil, nil, nil // or a remaining reference to x would keep everything after it
 	p.count--
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// Rules applied to one text. What they need of the text is kept from token to token, so
-// that the cost of a rule depends on what it changes, not on the length of the text.
+// This file applies rules to one text. It keeps the facts that they need from token to token: the cost of a rule depends on what it
+// changes, not on the length of the text.
 
 // ruled is rules with a text.
 type ruled struct {
@@ -94,7 +94,7 @@ func (u *ruled) apply(scores []float32) {
 	}
 }
 
-// penalties makes tokens that were there less likely.
+// penalties makes tokens that occurred before less likely.
 func (u *ruled) penalties(s scored) {
 	if p := u.EncoderRepetitionPenalty; penalizes(p) {
 		for _, token := range u.encoder {
@@ -115,7 +115,7 @@ func (u *ruled) penalties(s scored) {
 	}
 }
 
-// bans makes tokens impossible that would complete what must not come.
+// bans makes tokens impossible that would complete a forbidden sequence.
 func (u *ruled) bans(s scored) {
 	h := u.text
 	if u.NoRepeatNgram == 1 {

@@ -8,14 +8,11 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Rules change the scores of the tokens that may come next before one is chosen; the
-// zero value changes none. Names and effects are those of transformers'
-// GenerationConfig but where a field says otherwise, and so is the order in which they apply: that
-// of the fields.
+// Rules change the scores of the tokens that may come next before one is chosen; the zero value changes none. Names and effects are those
+// of transformers' GenerationConfig, except where a field says otherwise. They apply in the order of the fields, as there.
 //
-// Generate applies them to logits, Beam to log probabilities, which are then no longer
-// normalized unless Renormalize asks for it. Tokens beyond the vocabulary count for
-// nothing.
+// Generate applies them to logits, Beam to log probabilities, which are then no longer normalized unless Renormalize
+// asks for it. Tokens beyond the vocabulary are ignored.
 type Rules struct {
 	LogitBias                map[int]float64 // added to the scores of tokens; as OpenAI's logit_bias
 	SequenceBias             []SequenceBias
@@ -23,8 +20,8 @@ type Rules struct {
 	// RepetitionPenalty divides scores of tokens of the prompt and the text so far, or
 	// multiplies negative ones (Keskar et al., "CTRL", 2019); 0 and 1: none.
 	RepetitionPenalty float64
-	// FrequencyPenalty is subtracted from the score of a token for each time that it came after the
-	// prompt, and PresencePenalty once if it did: as OpenAI's; negative ones favour it.
+	// FrequencyPenalty is subtracted from the score of a token for each time that it occurred after the prompt, and PresencePenalty once if
+	// it did, as in OpenAI's API. Negative values favour the token.
 	FrequencyPenalty     float64
 	PresencePenalty      float64
 	NoRepeatNgram        int     // no sequence of this many tokens comes twice, prompt included
@@ -61,7 +58,7 @@ func (r *Rules) usable(logits []float32) error {
 	return check.Logits(logits)
 }
 
-// check reports rules that mean nothing for a vocabulary.
+// check reports rules that have no meaning for a vocabulary.
 func (r *Rules) check(vocab int) error {
 	if r == nil {
 		return nil
@@ -131,7 +128,7 @@ func (s scored) set(tokens []int, to float32) {
 	}
 }
 
-// force leaves nothing but tokens.
+// force leaves only the given tokens possible.
 func (s scored) force(tokens []int) {
 	for i := range s {
 		s[i] = negInf

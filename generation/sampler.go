@@ -10,31 +10,28 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// A sampler for each text: from logits to a token, with what its rules, its constraint and its
-// draws remember of the tokens so far.
+// This file has the sampler of a text, which chooses a token from logits, and remembers what its rules, its constraint and its draws need
+// about the tokens so far.
 
-// SamplerConfig says how tokens are chosen. The zero value chooses greedily.
+// SamplerConfig describes how tokens are chosen. The zero value chooses greedily.
 //
-// A Choice applies, in this order: Hook, which sees the logits of the model; Rules, which see
-// the logits that the hook leaves; Constraint, after which nothing can allow again what it
-// forbids; then Sampling, among the allowed tokens.
+// A choice applies, in this order: Hook, to the logits of the model; Rules, to the logits after the hook; Constraint, whose forbidden
+// tokens no later part can allow again; then Sampling, among the allowed tokens.
 type SamplerConfig struct {
 	Vocab int // the number of tokens
 
-	// Sampling is how a token is drawn; Sampler.Seed returns a seed that was drawn at random.
+	// Sampling describes how a token is drawn; Sampler.Seed returns a seed that was drawn at random.
 	Sampling
 
 	Hook       LogitHook  // may be nil
 	Rules      *Rules     // may be nil
 	Constraint Constraint // may be nil
 
-	// LogProbs asks for the log probability of each choice, and for as many of the most likely
-	// tokens beside it as TopLogProbs says.
+	// LogProbs asks for the log probability of each choice, and for those of the TopLogProbs most likely tokens.
 	LogProbs    bool
 	TopLogProbs int
 
-	// Prompt is the tokens before the text, and MaxTokens the number after which it ends, 0 if
-	// it need not, for Rules and Hook.
+	// Prompt has the tokens before the text, and MaxTokens the number of tokens after which it ends (0: no limit), for Rules and Hook.
 	Prompt    []int
 	MaxTokens int
 }
@@ -43,11 +40,10 @@ type SamplerConfig struct {
 // keep the slices, nor change tokens.
 type LogitHook func(logits []float32, tokens []int)
 
-// A Constraint says which tokens may follow: a grammar, say. One that has also a method
-// Undo(n int) error can be undone with its sampler.
+// A Constraint decides which tokens may follow, for example by a grammar. A Constraint that also has a method Undo(n int) error can be
+// undone with its sampler.
 type Constraint interface {
-	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It is an error if none
-	// may.
+	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It returns an error if no token may.
 	Apply(logits []float32) error
 	// Accept continues with a token that was chosen.
 	Accept(token int) error
@@ -83,8 +79,8 @@ type Sampler struct {
 	text   *history // the rules' or the hook's; nil: nobody asks
 	length int      // tokens so far
 
-	// The draw at a place of the text depends on the seed and the place alone, so that tokens that
-	// are taken back leave no trace.
+	// The draw at a place of the text depends only on the seed and the place: tokens that are taken back leave no
+	// trace.
 	draws rand.PCG
 	past  []rand.PCG // at the places before; none where nothing is drawn
 }
@@ -130,9 +126,9 @@ func (c *SamplerConfig) check() error {
 // Seed is that of the draws.
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
-// Choose chooses the token after logits, [V], and continues with it. Logits stay as they are. After
-// an error, which is ErrShape for logits of another length, fault.ErrNotFinite for those of a computation that failed,
-// unless Rules.RemoveInvalid makes numbers of them, or comes from the constraint, no token was chosen.
+// Choose chooses the token after logits, [V], and continues with it. It does not change logits. The error matches fault.ErrShape for logits
+// of another length and fault.ErrNotFinite for those of a failed computation (unless Rules.RemoveInvalid makes numbers of them), or comes
+// from the constraint. After an error no token is chosen.
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	w := takeScratch()
 	defer w.giveBack()
@@ -147,7 +143,7 @@ func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	return c, nil
 }
 
-// pick is Choose for the token alone.
+// pick is Choose without log probabilities.
 func (s *Sampler) pick(w *scratch, logits []float32) (token int, err error) {
 	scores, token, err := s.score(w, logits)
 	if err != nil {
@@ -207,8 +203,8 @@ func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
 	return first // rounding, NaN, or +Inf
 }
 
-// Distribution appends to dst the tokens that Choose would draw from, with their probabilities,
-// which together are 1: for a temperature of 0 one token. It chooses none. Errors are as of Choose.
+// Distribution appends to dst the tokens that Choose would draw from, with their probabilities, whose sum is 1. With a temperature of 0
+// there is one token. It chooses none. Errors are those of Choose.
 func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probability, error) {
 	w := takeScratch()
 	defer w.giveBack()
@@ -231,12 +227,11 @@ func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probabili
 // Accept continues with a token that the sampler did not choose. The error is that of the constraint, and
 // leaves the sampler as it was.
 //
-// It is for speculation, of which there are two kinds. Of tokens that a draft proposes, logits
-// come together: give Choose those of one place after the other, for as long as it chooses what
-// was proposed. Since the draw at a place depends on nothing but the seed and the place, the text is
-// then the one without a draft, and nothing is taken back. With Distribution instead, and
-// Accept for what is made of it, a proposal can be accepted by its probability. A sampler that
-// makes proposals itself takes back by Undo those that were not accepted.
+// It is for speculation, of which there are two kinds. The first is for tokens that a draft proposes, whose logits arrive together: pass
+// the logits of one place after the other to Choose, as long as it chooses the proposed tokens. Because the draw at a place depends only on
+// the seed and the place, the text is the same as without a draft, and nothing is taken back. The second uses Distribution, which allows a
+// proposal to be accepted with its probability, and then Accept. A sampler that makes proposals itself takes back with Undo the proposals
+// that were not accepted.
 func (s *Sampler) Accept(token int) error {
 	if token < 0 || token >= s.config.Vocab {
 		return check.Errorf(fault.ErrToken, "sampler: token %d of a vocabulary of %d", token, s.config.Vocab)
@@ -257,8 +252,8 @@ func (s *Sampler) Accept(token int) error {
 	return nil
 }
 
-// Undo takes back the last n tokens: the sampler is as it was before them. The error is ErrConfig if there
-// are not so many, or the constraint cannot be undone, or that of its Undo.
+// Undo takes back the last n tokens: the sampler is then as before them. The error matches fault.ErrConfig if there are fewer tokens or the
+// constraint cannot be undone; otherwise it is that of the constraint's Undo.
 func (s *Sampler) Undo(n int) error {
 	if n < 0 || n > s.length {
 		return check.Errorf(fault.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)
@@ -297,8 +292,8 @@ func (c *SamplerConfig) topK() bool { return c.TopK > 0 && c.TopK < c.Vocab }
 // within reports whether a filter by probability leaves anything out.
 func within(p float64) bool { return p > 0 && p < 1 }
 
-// filter returns the tokens of scores that temperature and filters leave, first being the best of them; none
-// if that is not a finite number.
+// filter returns the tokens of scores that remain after temperature and filters; none if the score of first, the best of them, is not a
+// finite number.
 func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candidate {
 	top := float64(scores[first])
 	if !(math.Abs(top) <= math.MaxFloat32) {
@@ -319,7 +314,7 @@ func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candid
 			slices.SortFunc(kept, likelier)
 		}
 	case within(c.TopP) || c.MinP > 0:
-		// Those that cannot be left are not worth an exact exponential.
+		// Tokens that cannot remain do not need an exact exponential.
 		p := w.softmax(scores, c.Temperature)
 		if !(p[first] > 0) {
 			return nil

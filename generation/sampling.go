@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Sampling is how a token is drawn from logits: Temperature, then the filters TopK, TopP, MinP and TypicalP, in this order, each of
-// which leaves at least one token. The zero value takes the most likely token.
+// Sampling describes how a token is drawn from logits: Temperature, then the filters TopK, TopP, MinP and TypicalP, in this order. Each
+// filter leaves at least one token. The zero value takes the most likely token.
 type Sampling struct {
 	// Temperature divides the logits; 0 takes the most likely token.
 	Temperature float64
@@ -23,12 +23,11 @@ type Sampling struct {
 	// together have this probability (Meister et al., "Locally Typical
 	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all.
 	TypicalP float64
-	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 is a
-	// seed drawn at random.
+	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 stands for a seed drawn at random.
 	Seed uint64
 }
 
-// check returns an error that matches fault.ErrOption for a number outside of its range.
+// check returns an error that matches fault.ErrOption for a number outside its range.
 func (s *Sampling) check() error {
 	for _, o := range []struct {
 		name      string

@@ -13,43 +13,41 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The scheduler as its callers see it: its options, requests that come and go, and its counters. loop.go has its
-// work.
+// This file has the scheduler's interface to its callers: its options, its requests, and its counters. loop.go has its loop.
 
-// SchedulerConfig says how a scheduler shares a model. All fields but Model may be left out.
+// SchedulerConfig describes how a scheduler shares a model. All fields except Model may be left out.
 type SchedulerConfig struct {
 	Model   models.LanguageModel
 	Threads kernels.Threads // of a step; 0: 1
 	CPUs    []int           // that steps are bound to, as machine.Bind does; nil: none
-	// Memory bounds the bytes of the pages with keys and values, those of prefixes that are kept included. 0: texts
-	// that are generated get what they need, and prefixes are kept within 1 GiB of all.
+	// Memory bounds the bytes of the pages with keys and values, including those of kept prefixes. 0: running texts get what they need, and
+	// prefixes are kept while all pages are within 1 GiB.
 	Memory int64
-	// Streams is the most texts that are generated at a time, 0: 64, and Queue the most requests that wait for
-	// that, 0: 1024.
+	// Streams is the largest number of texts that are generated at a time, 0: 64, and Queue the largest number of requests that wait, 0:
+	// 1024.
 	Streams, Queue int
 	// StepTokens is the most tokens of a step; 0: 512. A step may have more if there are more texts, since each
 	// text gets one token, and a piece of a prompt joins them.
 	StepTokens int
-	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
-	// longer, the earlier prompts are done. With more prompts than texts it is as many times longer. A piece of a
-	// prompt has 4 tokens at least. 0: 2.5.
+	// Stall is the longest time that a step with prompts may take, as a multiple of its time without them: a longer time completes prompts
+	// earlier. If there are more prompts than texts, the time grows by their ratio. A piece of a prompt has at least 4 tokens. 0: 2.5.
 	Stall float64
 	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.
 	NoPrefixes bool
-	// Draft is the most tokens that are proposed at a time: because a [Proposer] says so, or because the text has had
-	// them before, after the same tokens. Those that the model would not have chosen are taken back. 0: 8; negative: none.
+	// Draft is the most tokens that are proposed at a time: from a [Proposer], or from an earlier place of the text with the same tokens
+	// before it. Proposals that the model would not have chosen are taken back. 0: 8; negative: none.
 	Draft int
-	// DraftModel, unless nil, is a smaller model with the same vocabulary that proposes tokens too, where that takes less
-	// time than it saves; a quarter of Memory is for its keys and values. Texts stay what they are without it.
-	// It proposes none for requests with a Hook, or with a Constraint that cannot be undone.
+	// DraftModel, unless nil, is a smaller model with the same vocabulary that proposes tokens too, if that takes less time than it saves.
+	// A quarter of Memory is for its keys and values. It does not change texts. It proposes none for requests with a Hook, or with a
+	// Constraint that cannot be undone.
 	DraftModel models.LanguageModel
 }
 
 // A Scheduler generates many texts with one model. Requests join and leave between steps; prompts enter in pieces beside the texts that are
 // being generated; of a prompt that begins like another text, only the rest is computed. Each text gets the same tokens as without other
 // requests, except with weights in kernels.FormatBF16Fast, or with a second copy of the weights for many rows
-// ([transformer.Loader.PackMany]). It may be used by several goroutines at a time. Hooks, constraints and StopWhen of requests run on a
-// goroutine of its own; a panic of one of them ends its request alone, with a [PanicError].
+// ([transformer.Loader.PackMany]). It is safe for concurrent use. Hooks, constraints and StopWhen of requests run on the scheduler's
+// goroutine; a panic in one of them ends only its request, with a [PanicError].
 type Scheduler struct {
 	c     SchedulerConfig
 	pages *transformer.Pages
@@ -63,7 +61,7 @@ type Scheduler struct {
 	loop loop // of one goroutine, while there is something to do
 }
 
-// Stats are counts of a scheduler since its start, and what it holds at the moment.
+// Stats has counts of a scheduler since its start, and its present contents.
 type Stats struct {
 	Waiting, Running int   // at the moment: requests
 	Prefixes         int   // at the moment: histories that are kept
@@ -80,7 +78,7 @@ type Stats struct {
 	Preempted      uint64 // texts that had to wait for memory after they had begun
 }
 
-// NewScheduler returns a scheduler without requests. While there are none it has no goroutine, and needs no Close.
+// NewScheduler returns a scheduler without requests. While it has none, it has no goroutine and needs no Close.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Model == nil {
 		return nil, check.Errorf(fault.ErrConfig, "scheduler without a model")
@@ -121,10 +119,9 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	return s, nil
 }
 
-// Generate yields the tokens of a text as they come, and last its end, with the reason. It is an error, and nothing
-// else comes, if the request cannot be: fault.ErrBusy if too many wait, fault.ErrClosed, ErrShape without a prompt,
-// ErrToken for a token outside of the vocabulary. A text ends within one step when its iteration
-// stops, when ctx is cancelled, or when Cancelled returns an error.
+// Generate yields the tokens of a text as they are generated, and finally its end, with the reason. For an invalid request it yields only
+// an error: fault.ErrBusy if too many requests wait, fault.ErrClosed, fault.ErrShape without a prompt, fault.ErrToken for a token outside
+// the vocabulary. A text ends within one step when its iteration stops, when ctx is cancelled, or when Cancelled returns an error.
 func (s *Scheduler) Generate(ctx context.Context, r Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		j, err := s.submit(ctx, r)
@@ -201,7 +198,7 @@ func (s *Scheduler) adapter(name string) (int, error) {
 	return 0, check.Option("Adapter", name, "the model has none of this name beside its weights")
 }
 
-// checkMemory returns an error if a request for the model cannot have this memory, or has to have one.
+// checkMemory returns an error if a request for the model cannot have this memory, or lacks one that it needs.
 func (s *Scheduler) checkMemory(m *models.Memory) error {
 	d, ok := s.c.Model.(interface{ AttendsToMemory() bool })
 	switch {
@@ -235,7 +232,7 @@ func (s *Scheduler) checkSoft(r *Request) ([]softKey, error) {
 	return keys, nil
 }
 
-// Stats says what the scheduler has done and does.
+// Stats returns the counts of the scheduler.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,8 +241,8 @@ func (s *Scheduler) Stats() Stats {
 	return st
 }
 
-// Close takes no more requests, finishes those it has, and gives back its memory. Where ctx is cancelled before,
-// they end with fault.ErrClosed within one step. It may be called again.
+// Close accepts no more requests, finishes those in progress, and gives back the memory. If ctx is cancelled before that, they end with
+// fault.ErrClosed within one step. Close may be called again.
 func (s *Scheduler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -268,7 +265,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return err
 }
 
-// stream carries what comes next in a text from the loop to its caller, however slow that is.
+// stream carries the tokens of a text from the loop to its caller, however slow the caller is.
 type stream struct {
 	mu     sync.Mutex
 	ready  []Next
@@ -277,7 +274,7 @@ type stream struct {
 	notify chan struct{} // of one
 }
 
-// send adds what comes next.
+// send adds the next token or the end.
 func (s *stream) send(n Next) {
 	s.mu.Lock()
 	s.ready = append(s.ready, n)
@@ -288,8 +285,7 @@ func (s *stream) send(n Next) {
 	}
 }
 
-// wait returns what came since the last call. It blocks until there is something, or ctx is
-// cancelled.
+// wait returns what was sent since the last call. It blocks until there is something, or ctx is cancelled.
 func (s *stream) wait(ctx context.Context) []Next {
 	for {
 		s.mu.Lock()
@@ -306,7 +302,7 @@ func (s *stream) wait(ctx context.Context) []Next {
 	}
 }
 
-// leave says that the caller wants no more.
+// leave notes that the caller wants no more.
 func (s *stream) leave() {
 	s.mu.Lock()
 	s.gone = true

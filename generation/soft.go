@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Soft tokens in prompts. Their placeholders are equal whatever the vectors are, so that texts are compared by both.
+// This file compares prompts with soft tokens. Their placeholders are equal for any vectors: both must be compared.
 
 // passage is tokens of which some are placeholders.
 type passage struct {
@@ -41,8 +41,8 @@ func (p passage) until(n int) passage {
 	return passage{p.tokens[:n], soft}
 }
 
-// common returns the number of tokens that both begin with. Vectors are equal as a whole or not at all: where they differ, or where only
-// one of the two has some, nothing from their first placeholder on is common.
+// common returns the number of tokens that both begin with. Vectors are compared as a whole: if they differ, or if only one of the two has
+// them, nothing from their first placeholder on is common.
 func (p passage) common(q passage) int {
 	n := common(p.tokens, q.tokens)
 	for i := range max(len(p.soft), len(q.soft)) {

@@ -9,19 +9,17 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// A Step is tokens of some sequences that pass a model together: the next token of one, a piece of the prompt
-// of another.
+// A Step has tokens of several sequences that pass through a model together: the next token of one, a piece of the prompt of another.
 type Step struct {
 	Tokens []int // of the rows of Batch
 	Batch  transformer.Batch
 	// Past is the history of each sequence, of one pool of pages, which continues with its tokens.
 	Past []*transformer.History
-	// Memory is what a decoder after an encoder attends to, else nil.
+	// Memory has the rows that a decoder after an encoder attends to; nil for other decoders.
 	Memory *models.Memory
 	// Soft are the soft tokens of rows of Batch; nil: none.
 	Soft []models.Soft
-	// Want is the rows whose logits are wanted. The rows of a sequence of which several are wanted get the bits that
-	// they would get one by one.
+	// Want lists the rows whose logits are wanted. If several rows of a sequence are wanted, they get the same bits as one by one.
 	Want []int
 }
 
@@ -36,9 +34,8 @@ type Stepper struct {
 	logits []float32
 }
 
-// Run passes a step, and returns the logits, [len(Want), V], of the tokens that follow the rows that are wanted.
-// They are valid until the next step. After an error the histories are as they were; it is ErrMemory where the
-// limit of their pages does not allow the tokens.
+// Run passes a step, and returns the logits, [len(Want), V], of the tokens that follow the wanted rows. They are valid until the next step.
+// After an error the histories are unchanged. The error matches fault.ErrMemory if the tokens exceed the limit of their pages.
 func (s *Stepper) Run(step Step) ([]float32, error) {
 	rows, dim, vocab := step.Batch.Rows(), s.Model.Dim(), s.Model.Vocab()
 	if len(step.Tokens) != rows || len(step.Past) != step.Batch.Len() {
@@ -76,7 +73,7 @@ func (s *Stepper) pass(step Step) error {
 	return m.HiddenSoft(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Soft, &s.cache)
 }
 
-// separate has the rows attend apart of the sequences of which several are wanted.
+// separate makes the rows of a sequence attend separately if several of them are wanted.
 func (s *Stepper) separate(step Step) {
 	sequence, before := 0, -1 // of the row that was wanted before
 	for _, row := range step.Want {

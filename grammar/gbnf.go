@@ -12,7 +12,7 @@ import (
 // GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", of which root is what a text
 // has to match; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
 // \xHH \uHHHH \UHHHHHHHH for characters; "." for any character; groups; alternatives with |; * + ?
-// {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule ends with its line, outside of
+// {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule ends with its line, outside
 // groups, unless the next line begins with |. Names consist of letters, digits, - and _.
 //
 // Rules may call each other and themselves, but not before any character (left recursion), which is

@@ -173,7 +173,7 @@ func (m *Matcher) Propose(dst []int, most int) []int {
 // CanEnd reports whether the text may end here. The end tokens are allowed exactly then.
 func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
 
-// Done reports whether the text has to end here: an end token was accepted, or nothing but one
+// Done reports whether the text must end here: an end token was accepted, or only one
 // may follow.
 func (m *Matcher) Done() bool { return m.ended || m.at.end && len(m.at.items) == 0 }
 

@@ -107,7 +107,7 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-// Where nothing but an end may follow, the text is done, and can still be ended.
+// Where only an end may follow, the text is done, and can still be ended.
 func TestDone(t *testing.T) {
 	v := vocabularyOf(t, []int{1}, "a", "")
 	m := mustRegexp(t, "aa").Matcher(v)

@@ -38,7 +38,7 @@ import (
 // exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations, and keywords that begin with x-, say nothing. Any other
 // keyword, and what a grammar cannot hold of these, is fault.ErrUnsupported, or fault.ErrTooLarge, with its path.
 //
-// Patterns are those of ECMA-262, with look-ahead outside of repetitions, and without look-behind and back-references;
+// Patterns are those of ECMA-262, with look-ahead outside repetitions, and without look-behind and back-references;
 // any other pattern is read as [Regexp] does. Formats are date, time, date-time, duration, uuid, email, idn-email,
 // hostname, ipv4, ipv6, uri, uri-reference, iri, iri-reference, uri-template, json-pointer, relative-json-pointer, and
 // int8 to uint64 of OpenAPI; regex and idn-hostname are fault.ErrUnsupported; any other is a remark.

@@ -11,7 +11,7 @@ import (
 // maxCombined is how many schemas the negations of a branch may multiply to.
 const maxCombined = 256
 
-// choose returns the alternatives of the first anyOf or oneOf of f, each with all else that f says.
+// choose returns the alternatives of the first anyOf or oneOf of f, each with the rest of f.
 func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	first := f.choices[0]
 	alone := f.plain && len(f.choices) == 1

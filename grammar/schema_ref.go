@@ -83,7 +83,7 @@ func (c *schemaCompiler) isOld(s schemaAt) bool {
 	return r != nil && r.old
 }
 
-// target follows s as long as it is nothing but a $ref.
+// target follows s as long as it is only a $ref.
 func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 	for n := 0; s.kind == kindObject && s.members["$ref"] != nil; n++ {
 		for _, key := range s.keys {

@@ -13,18 +13,18 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
-// This file says what the cache has, and removes models from it.
+// This file lists the models in the cache, and removes models from it.
 
 // Cached is a model in the cache.
 type Cached struct {
 	Name      string   // as Pull takes it: org/name
-	Revisions []string // branches and tags that were pulled whole, sorted
-	Folder    string   // of the revision main, or of the first one there is; empty if none was pulled whole
+	Revisions []string // branches and tags that were pulled completely, sorted
+	Folder    string   // of the revision main, or else of the first one; empty if none was pulled completely
 	Files     []string // in Folder, with slashes, sorted
 	Bytes     int64    // that the model takes on the disk, in all revisions
 }
 
-// List says which models the cache has, sorted by their names. What is not a model, such as a data set, is not among them.
+// List returns the models in the cache, sorted by their names. It leaves out anything else, such as data sets.
 func List(o Options) ([]Cached, error) {
 	p := puller{Options: o}
 	if err := p.settle(); err != nil {
@@ -71,7 +71,7 @@ func cached(repo, name string) (Cached, error) {
 	})
 }
 
-// walk calls do for all files in a folder, in order, with their paths in it; a folder that is not there has none.
+// walk calls do for all files in a folder, in order, with their paths in it. A missing folder has none.
 func walk(dir string, do func(path string, info fs.FileInfo)) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -87,15 +87,15 @@ func walk(dir string, do func(path string, info fs.FileInfo)) error {
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) { // also of what goes while it is looked at
+	if errors.Is(err, fs.ErrNotExist) { // also for files that disappear during the walk
 		return nil
 	}
 	return err
 }
 
-// Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how many bytes it took there.
-// The cache then has it whole or not at all, also if the removal is interrupted. The error is fault.ErrName for a name with a
-// file or a revision, and fault.ErrNoModel if the cache does not have the model.
+// Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how many bytes it took there. The cache has
+// either the whole model or nothing of it, even if the removal is interrupted. The error is fault.ErrName for a name with a file or a
+// revision, and fault.ErrNoModel if the cache does not have the model.
 func Remove(name string, o Options) (int64, error) {
 	n, err := ParseName(name)
 	if err != nil {

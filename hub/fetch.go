@@ -19,9 +19,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// This file downloads one file, goes on where an earlier download ended, and checks what came.
+// This file downloads one file, continues where an earlier download ended, and checks the result.
 
-// attempts is how often a download is tried that fails in passing.
+// attempts is the number of times that a download is tried after temporary failures.
 const attempts = 5
 
 // pause is how long to wait before the n-th attempt.
@@ -44,7 +44,7 @@ func again(ctx context.Context, do func() error) (err error) {
 	return err
 }
 
-// passing returns an error of a connection, which another attempt may not meet unless ctx has ended.
+// passing marks an error of a connection as temporary, unless ctx has ended.
 func passing(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -52,7 +52,7 @@ func passing(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errTransient, err)
 }
 
-// fetch downloads what is lacking of a file of a commit, and makes it blob.
+// fetch downloads the missing part of a file of a commit, and makes the file a blob.
 func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, total *counter) (err error) {
 	part, err := os.OpenFile(blob+".incomplete", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	count(have)
 	if have < f.Size {
 		resp, err := p.get(ctx, p.Endpoint+"/"+p.name.Repository+"/resolve/"+commit+"/"+escape(f.Path), have)
-		if errors.Is(err, errRange) { // what is here cannot be the beginning of the file
+		if errors.Is(err, errRange) { // the data here cannot be the beginning of the file
 			return errors.Join(err, part.Truncate(0))
 		} else if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 				return err
 			}
 		}
-		// One byte more than there should be tells a file that is too long.
+		// One byte more than expected shows that a file is too long.
 		body := io.LimitReader(resp.Body, f.Size-have+1)
 		n, err := io.Copy(io.MultiWriter(part, sum, countWriter(count)), body)
 		have += n
@@ -111,7 +111,7 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	return os.Rename(part.Name(), blob)
 }
 
-// resume reads what an earlier download left, up to the file's size, into a new hash.
+// resume reads the data of an earlier download, up to the file's size, into a new hash.
 func (f *file) resume(part *os.File) (sum hash.Hash, have int64, err error) {
 	info, err := part.Stat()
 	if err != nil {
@@ -145,7 +145,7 @@ func rewind(f *os.File) error {
 	return err
 }
 
-// isDisk reports whether an error is one of writing, which another attempt would not mend.
+// isDisk reports whether an error is one of writing, which another attempt would not fix.
 func isDisk(err error) bool {
 	var disk *os.PathError
 	return errors.As(err, &disk)
@@ -160,7 +160,7 @@ func escape(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// A countWriter counts what is written.
+// A countWriter counts the bytes that are written.
 type countWriter func(n int64)
 
 func (w countWriter) Write(b []byte) (int, error) {

@@ -1,18 +1,16 @@
-// Package hub brings models from the Hugging Face hub, or from a server that speaks its API, to
-// the cache that huggingface_hub keeps too, so that what one of them has the other need not
-// download again.
+// Package hub downloads models from the Hugging Face hub, or from a server with its API, to the cache of the Python library
+// huggingface_hub: the two share their downloads.
 //
 //	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
 //	e, err := text.OpenEmbedder(dir, text.Options{})
 //
-// Only what a model needs is downloaded (see [Needed]). A download that was cut off goes on where
-// it ended. Each file is compared with the size and the hash that the hub states before it gets
-// its name in the cache, so that a file there is whole.
+// Only what a model needs is downloaded (see [Needed]). An interrupted download continues where it ended. Each file is compared with the
+// size and the hash that the hub states before it gets its name in the cache: a file in the cache is always complete.
 //
 // The environment is that of huggingface_hub: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN,
 // HF_TOKEN_PATH, HF_HUB_OFFLINE.
 //
-// Nothing else of this module goes to the network.
+// No other package of this module uses the network.
 package hub
 
 import (
@@ -30,7 +28,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Options say where models come from and go to. The zero value is what the environment says.
+// Options say where models come from and where they are stored. The zero value uses the environment.
 type Options struct {
 	Endpoint string // of the hub; empty: HF_ENDPOINT, or https://huggingface.co
 	Cache    string // folder; empty: HF_HUB_CACHE, or hub in HF_HOME
@@ -39,13 +37,13 @@ type Options struct {
 
 	// Files chooses among the paths of a repository's files; nil: Needed.
 	Files func(files []string) []string
-	// Progress is called now and then while files come, by one goroutine at a time.
+	// Progress is called now and then during downloads, by one goroutine at a time.
 	Progress func(Progress)
-	// Client makes the requests; nil: http.DefaultClient. The token goes to no host but Endpoint's.
+	// Client makes the requests; nil: http.DefaultClient. The token is sent only to Endpoint's host.
 	Client *http.Client
 }
 
-// Progress is how far a pull is.
+// Progress describes how far a pull has come.
 type Progress struct {
 	File        string // that just came, or of which a piece did
 	Done, Total int64  // bytes of all files
@@ -81,7 +79,7 @@ type puller struct {
 	repo string // the model's folder in the cache
 }
 
-// settle fills what the options leave to the environment.
+// settle fills in the options that come from the environment.
 func (p *puller) settle() error {
 	if p.Cache == "" {
 		dir, err := hub.Cache()
@@ -112,7 +110,7 @@ func (p *puller) settle() error {
 	return nil
 }
 
-// token is that of the environment, or none.
+// token returns the token of the environment, or none.
 func token() string {
 	if t := os.Getenv("HF_TOKEN"); t != "" {
 		return strings.TrimSpace(t)
@@ -132,7 +130,7 @@ func token() string {
 	return strings.TrimSpace(string(text))
 }
 
-// cached is what the cache has of the model, or of the file.
+// cached returns the folder or file that the cache has for the name.
 func (p *puller) cached() (string, error) {
 	commit := p.name.revision()
 	if text, err := regular.ReadFile(os.DirFS(filepath.Join(p.repo, "refs")), commit); err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestIrregularRefs has in the place of refs/main a pipe that nobody writes to, a device without
+// TestIrregularRefs has in place of refs/main a pipe that nobody writes to, a device without
 // end, and a file that is longer than memory: none is read.
 func TestIrregularRefs(t *testing.T) {
 	for name, make := range map[string]func(path string) error{

@@ -9,17 +9,17 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Scheme begins names of models on the hub where a path could stand too: hf://org/name.
+// Scheme begins names of models on the hub where a path is also allowed: hf://org/name.
 const Scheme = "hf://"
 
-// A Name says what is to be pulled.
+// A Name names the model, or the file of one, to pull.
 type Name struct {
 	Repository string // "org/name", or "name" of the hub's first models
 	File       string // one file of it; empty: what a model needs
 	Revision   string // a branch, a tag or a commit; empty: main
 }
 
-// part is what the hub allows between the slashes of a repository's name.
+// part matches the text that the hub allows between the slashes of a repository's name.
 var part = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
 
 // ParseName reads [hf://]org/name[/file][@revision].
@@ -61,14 +61,12 @@ func (n Name) revision() string {
 	return n.Revision
 }
 
-// isRevision reports whether a branch, a tag or a commit can be so called: it becomes a path in
-// the cache.
+// isRevision reports whether s can be the name of a branch, a tag or a commit: it becomes a path in the cache.
 func isRevision(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00?#%") && len(s) < 200
 }
 
-// isFile reports whether s can be the path of a file in a repository, also on systems where more
-// than a slash has a meaning.
+// isFile reports whether s can be the path of a file in a repository, also on systems where characters other than the slash have a meaning.
 func isFile(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
 }

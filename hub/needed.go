@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// small are the files beside the weights that some part of this module reads.
+// small lists the files, other than weights, that some part of this module reads.
 var small = []string{
 	"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "vocab.txt", "merges.txt", "*.model", "*.spm", "*.bpe", "chat_template.*", "additional_chat_templates/*.jinja",
@@ -18,7 +18,7 @@ var small = []string{
 	"sparse_linear.pt", "colbert_linear.pt", // BGE-M3's
 }
 
-// weights are those of a model, the first of which are taken that a repository has.
+// weights lists the forms of a model's weights. The first form that a repository has is taken.
 var weights = [][]string{
 	{"model.safetensors"},
 	{"model.safetensors.index.json", "model-*-of-*.safetensors"},
@@ -30,10 +30,9 @@ var weights = [][]string{
 // weights of its own.
 var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 
-// Needed returns the files among those of a repository that opening it as a model takes: the
-// configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
-// config.json, which a module StaticEmbedding can do without, it is the configuration and the weights of an
-// adapter, and empty if there is none.
+// Needed returns the files of a repository that are needed to open it as a model: the configuration, the tokenizer, and the weights in one
+// form, safetensors if there are any. Without config.json (which a module StaticEmbedding does not need), it returns the configuration and
+// the weights of an adapter, or nothing if there is none.
 func Needed(files []string) []string {
 	static := func(f string) bool { return matches(f, []string{"*_StaticEmbedding/tokenizer.json"}) }
 	if !slices.Contains(files, "config.json") && !slices.ContainsFunc(files, static) {
@@ -73,7 +72,7 @@ func adapter(files []string) []string {
 	return nil
 }
 
-// folders is those that may have weights: the repository itself, and modules.
+// folders returns the folders that may have weights: the repository itself, and modules.
 func folders(files []string) []string {
 	dirs := []string{""}
 	for _, f := range files {

@@ -46,7 +46,7 @@ func (f *file) hash() string {
 	return f.Blob
 }
 
-// check returns an error unless the description makes sense.
+// check returns an error unless the description is valid.
 func (f *file) check() error {
 	want := 40
 	if f.LFS != nil {
@@ -93,7 +93,7 @@ func (p *puller) list(ctx context.Context) (commit string, files []file, err err
 	return info.Commit, info.Siblings, nil
 }
 
-// choose is those of the files that are to be pulled.
+// choose returns the files to pull.
 func (p *puller) choose(files []file) ([]file, error) {
 	paths := make([]string, len(files))
 	for i, f := range files {
@@ -119,7 +119,7 @@ func (p *puller) choose(files []file) ([]file, error) {
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
 
-// pull brings the files, and returns the folder of the commit.
+// pull downloads the files, and returns the folder of the commit.
 func (p *puller) pull(ctx context.Context) (string, error) {
 	commit, files, err := p.list(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *puller) pull(ctx context.Context) (string, error) {
 	if p.name.revision() == commit {
 		return dir, nil
 	}
-	// The last of all: where there is a ref, its snapshot is whole.
+	// The ref is written last: if there is one, its snapshot is complete.
 	ref := filepath.Join(p.repo, "refs", filepath.FromSlash(p.name.revision()))
 	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
 		return "", err
@@ -168,7 +168,7 @@ func (p *puller) pull(ctx context.Context) (string, error) {
 	return dir, regular.Create(ref, func(f *os.File) error { _, err := f.WriteString(commit); return err })
 }
 
-// atOnce calls do for every file, for some at the same time, and returns the first error.
+// atOnce calls do for every file, for several at the same time, and returns the first error.
 func atOnce(ctx context.Context, files []file, do func(ctx context.Context, f file) error) error {
 	const most = 4
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -191,7 +191,7 @@ func atOnce(ctx context.Context, files []file, do func(ctx context.Context, f fi
 	return context.Cause(ctx)
 }
 
-// A counter adds up what came.
+// A counter adds up the received bytes.
 type counter struct {
 	mu     sync.Mutex
 	p      Progress
@@ -208,8 +208,7 @@ func (c *counter) add(file string, n int64) {
 	}
 }
 
-// link makes path stand for a blob: a relative link, or a copy where links cannot be made, as
-// on Windows without the right to make them.
+// link makes path a relative link to a blob, or a copy of it where links cannot be made, as on Windows without the right to make them.
 func link(blob, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
@@ -239,8 +238,7 @@ func link(blob, path string) error {
 	return err
 }
 
-// get asks for what is at an address, from byte from on. The answer is the whole (200) or, where
-// from is not 0, perhaps the rest (206).
+// get requests the file at an address, from byte from on. The answer is the whole file (200) or, if from is not 0, possibly the rest (206).
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -264,7 +262,7 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 	return resp, nil
 }
 
-// discreet is c without the token in redirects to another host, port or scheme. http.Client by itself
+// discreet returns c without the token in redirects to another host, port or scheme. http.Client by itself
 // also sends it to subdomains and to other ports, where the hub keeps large files.
 func discreet(c *http.Client) *http.Client {
 	d := *c
@@ -284,14 +282,13 @@ func discreet(c *http.Client) *http.Client {
 	return &d
 }
 
-// Errors that another attempt may not meet: of the server, and of asking for the rest of a file that
-// has none.
+// Temporary errors: those of the server, and of requesting the rest of a file that has none.
 var (
 	errTransient = fmt.Errorf("%w, perhaps for a moment", fault.ErrServer)
 	errRange     = fmt.Errorf("%w: no such range", errTransient)
 )
 
-// status returns the error that an answer tells.
+// status returns the error that an answer states.
 func status(resp *http.Response, at string) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:

@@ -1,7 +1,7 @@
 package kernels
 
 // The rooms of the package: which may import which, and how long files and functions may be. The order of the files
-// within a room is a matter of TestArrows at the root of the module.
+// within a room is for TestArrows at the root of the module.
 
 import (
 	"fmt"

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTwins holds the package's functions to be the methods of Threads(1): each has the parameters
-// of its method and does nothing but call it, and each method has its function, except for Run.
+// of its method and only calls it, and each method has its function, except for Run.
 func TestTwins(t *testing.T) {
 	text := func(node any) string {
 		var b bytes.Buffer

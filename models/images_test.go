@@ -111,7 +111,7 @@ func within(soft []models.Soft, from, to, dim int) (part []models.Soft) {
 	return part
 }
 
-// TestMisplacedSoft: soft tokens outside of a batch, or of another width, are an error.
+// TestMisplacedSoft: soft tokens outside a batch, or of another width, are an error.
 func TestMisplacedSoft(t *testing.T) {
 	m := tftest.Must(models.Open(reading, models.Options{Images: true}))(t)
 	dim := m.LM.Dim()

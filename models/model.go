@@ -119,7 +119,7 @@ type LanguageModel interface {
 type SoftReader interface {
 	LanguageModel
 	// HiddenSoft is Hidden for tokens among which are placeholders: from row At of the batch on, the vectors of each Soft
-	// enter in the place of those of the tokens. Soft tokens outside of the batch or of another width are an error that
+	// enter in place of those of the tokens. Soft tokens outside the batch or of another width are an error that
 	// matches fault.ErrShape.
 	HiddenSoft(ws *Workspace, dst []float32, tokens []int, batch Batch, soft []Soft, cache *Cache) error
 }
@@ -281,7 +281,7 @@ func (m *Model) sentenceParts() sentence.Parts {
 }
 
 // TokenizerFields are fields that a class of sentence-transformers, "SentenceTransformer" or
-// "CrossEncoder", hands to the tokenizer of a folder, in the place of those of
+// "CrossEncoder", hands to the tokenizer of a folder, in place of those of
 // tokenizer_config.json; none if modules.json is missing or for another class.
 func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, error) {
 	return sentence.TokenizerFields(fsys, class)

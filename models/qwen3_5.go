@@ -175,7 +175,7 @@ func (config *qwen35Config) attends(d configuration.Document) (func(layer int) b
 	return func(i int) bool { return config.LayerTypes[i] == configuration.FullAttention }, nil
 }
 
-// qwen35 returns the model. dense says which layers have a feed-forward network in the place of what the configuration of the layers has.
+// qwen35 returns the model. dense says which layers have a feed-forward network in place of what the configuration of the layers has.
 func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, dense func(layer int) bool) (*Model, error) {
 	attends, err := config.attends(c.doc)
 	if err != nil {
@@ -238,7 +238,7 @@ func (config *qwen35Config) delta(c *Checkpoint) transformer.GatedDeltaNetConfig
 	return d
 }
 
-// deltaLayer is a layer with a gated DeltaNet in the place of attention.
+// deltaLayer is a layer with a gated DeltaNet in place of attention.
 type deltaLayer struct {
 	norm, feedNorm *transformer.Norm
 	delta          *transformer.GatedDeltaNet
@@ -257,7 +257,7 @@ func (c *Checkpoint) deltaLayer(l *transformer.Loader, layer transformer.LayerCo
 	return d
 }
 
-// CacheBytes is 0: a row leaves nothing but its part of the state.
+// CacheBytes is 0: a row leaves only its part of the state.
 func (l *deltaLayer) CacheBytes(kernels.Format) int64 { return 0 }
 
 // StateBytes returns the memory of a sequence's state in a cache.

@@ -2,10 +2,10 @@ package search
 
 import "github.com/avoformer/avoformer/kernels"
 
-// Vectors as their signs, a bit each.
+// This file holds vectors as their signs, one bit each.
 
-// bitRows are the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and fewer of those that
-// came last. Views read the panels of the tail that are full, and a copy of the one that is not.
+// bitRows has the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and a shorter tail with the vectors added
+// last. Views read the full panels of the tail, and a copy of the partial one.
 type bitRows struct {
 	dim, words int
 	count      int
@@ -38,7 +38,7 @@ func (b *bitRows) add(v []float32) {
 	}
 }
 
-// signs sets the bits of what is above 0, in words of 32 that lie ld apart.
+// signs sets the bits of numbers above 0, in words of 32 bits that are ld apart.
 func signs(dst []int32, ld int, v []float32) {
 	for i := 0; i < len(v); i += 32 {
 		word := uint32(0)
@@ -77,7 +77,7 @@ func (b *bitRows) view() view {
 	return v
 }
 
-// bitView is what bitRows had at some time.
+// bitView is a snapshot of bitRows.
 type bitView struct {
 	dim        int
 	parts      [][]int32

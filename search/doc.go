@@ -19,7 +19,8 @@
 // bits: a search collects a few times as many candidates as it returns, and orders them by these (Yamada et al.,
 // 2021, "Efficient Passage Retrieval with Hashing for Open-domain Question Answering").
 //
-// An index may hold the fingerprint of the model of its vectors. Whoever loads its file then states that of the model of the queries:
+// An index may hold the fingerprint of the model of its vectors. A program that loads its file then states the fingerprint of the model of
+// its queries:
 //
 //	index, err := search.New(e.Dim(), search.Options{Fingerprint: fingerprint}) // of e.Fingerprint(ctx)
 //	index, err = search.Load("vectors.index", 0)

@@ -45,7 +45,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Save writes the index to a file, by way of one beside it, so that an interruption leaves what was there.
+// Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
 func (x *Index) Save(name string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *summer) write(p []byte) {
 	s.sum.Write(p)
 }
 
-// WriteTo writes the index as a file has it. What is added meanwhile waits.
+// WriteTo writes the index in the format of a file. Changes wait until it is done.
 func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,7 +129,7 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	return s.n, s.err
 }
 
-// rows writes the vectors of an index in a precision. Those that were rounded to it before stay as they are.
+// rows writes the vectors of an index in a precision. Vectors that were rounded to it before are not rounded again.
 func (s *summer) rows(p Precision, x *Index, decode func(dst []float32, i int)) {
 	dim := x.dim
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
@@ -185,7 +185,8 @@ func Load(name string, threads int) (*Index, error) {
 	return nil, check.InFile(filepath.Base(name), fault.ErrFormat, err)
 }
 
-// Read reads what WriteTo wrote, and no byte after it. Memory is taken as data comes, not as the header claims.
+// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header
+// claims.
 func Read(r io.Reader, threads int) (*Index, error) {
 	if threads < 0 {
 		return nil, check.Option("threads", threads, "want at least 0")
@@ -238,7 +239,7 @@ func (s *source) read(p []byte) error {
 	return nil
 }
 
-// header makes an empty index, and says how many vectors follow and whether they have ids.
+// header makes an empty index, and returns how many vectors follow and whether they have ids.
 func (s *source) header(threads int) (x *Index, count uint64, ids bool, err error) {
 	var h [headerSize]byte
 	if err := s.read(h[:]); err != nil {
@@ -291,7 +292,7 @@ func (s *source) rows(size int, count uint64, add func(row []byte) error) error 
 	return nil
 }
 
-// vectors reads rows in a precision, and refuses what no index writes.
+// vectors reads rows in a precision, and rejects values that no index writes.
 func (s *source) vectors(p Precision, dim int, count uint64, add func(v []float32)) error {
 	v := make([]float32, padded(dim))
 	position := 0

@@ -8,12 +8,12 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// Which model an index holds vectors of.
+// This file checks which model the vectors of an index come from.
 
 // AnyFingerprint makes [Index.Match] accept vectors and queries of any model.
 const AnyFingerprint = "*"
 
-// maxFingerprint is the longest fingerprint of which a file has the length.
+// maxFingerprint is the longest fingerprint whose length a file can hold.
 const maxFingerprint = 255
 
 // checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII, without spaces.

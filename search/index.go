@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// The index: its options, and adding vectors.
+// This file has the index, its options, and adding vectors.
 
-// Precision says in how many bits vectors are held.
+// Precision is the format in which vectors are held.
 type Precision uint8
 
 // The precisions.
@@ -44,7 +44,7 @@ func ParsePrecision(name string) (Precision, error) {
 
 // Options are how an index holds and searches vectors. The zero value holds float32 and uses all CPUs.
 type Options struct {
-	// Precision is what is searched; 0 is Float32.
+	// Precision is that of the vectors that are searched; 0 is Float32.
 	Precision Precision
 	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
 	// k*Oversample are scored again. 0 holds nothing.
@@ -53,20 +53,19 @@ type Options struct {
 	Oversample int
 	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
 	Threads int
-	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files
-	// hold it, and whoever loads one has to [Index.Match] it.
+	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files hold it, and a
+	// program that loads one must call [Index.Match].
 	Fingerprint string
 }
 
 const maxDim = 1 << 16
 
-// segment is how many vectors are searched in one go, by one goroutine: their scores with a block of queries
-// stay in its caches. It is a multiple of the columns of a panel on every tier, so that all vectors of a
-// product are summed up in the same order.
+// segment is how many vectors one goroutine searches at a time: their scores with a block of queries stay in its caches. It is a multiple
+// of the columns of a panel on every tier, which gives all vectors of a product the same order of sums.
 const segment = 1536
 
-// Index is vectors with ids. Its methods may be called from several goroutines: a search sees what the index had when it
-// began.
+// An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the index at its
+// beginning.
 type Index struct {
 	dim       int
 	options   Options
@@ -128,22 +127,22 @@ func (x *Index) reset() {
 	}
 }
 
-// Dim is how many numbers a vector has.
+// Dim returns how many numbers a vector has.
 func (x *Index) Dim() int { return x.dim }
 
-// Options are those of the index, with what zeros stand for.
+// Options returns the options of the index, with defaults in place of zeros.
 func (x *Index) Options() Options { return x.options }
 
-// Len is how many vectors the index has.
+// Len returns how many vectors the index has.
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.count - x.gone
 }
 
-// Add adds vectors, all or, with an error, none. Their ids are ids, or, where that is nil, their positions, from 0 on;
-// an index has the one or the other. An id may be there more than once: a hit is a vector. Numbers must be finite, and
-// for Int8 at most 8.3e6, what a scale of 16 bits can tell. The vectors are copied.
+// Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their positions, from 0 on. An index has either
+// kind of ids, not both. An id may occur more than once: a hit is a vector. Numbers must be finite, and for Int8 at most 8.3e6, the limit
+// of a scale of 16 bits. The vectors are copied.
 func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	if ids != nil && len(ids) != len(vectors) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
@@ -174,7 +173,7 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 	x.count += len(vectors)
 }
 
-// checkAll returns what keeps some vectors from being added.
+// checkAll returns the error of the first vector that cannot be added.
 func (x *Index) checkAll(vectors [][]float32) error {
 	if err := x.matched(); err != nil {
 		return err
@@ -187,7 +186,7 @@ func (x *Index) checkAll(vectors [][]float32) error {
 	return nil
 }
 
-// largest is what a number of a vector may be.
+// largest is the largest magnitude of a vector's numbers.
 func (x *Index) largest() float32 {
 	if x.options.Precision == Int8 || x.options.Rescore == Int8 {
 		return maxInt8
@@ -195,7 +194,7 @@ func (x *Index) largest() float32 {
 	return math.MaxFloat32
 }
 
-// check returns what keeps v from being a vector of the index, with numbers of at most most.
+// check returns an error unless v can be a vector of the index, with numbers of at most most.
 func (x *Index) check(v []float32, most float32) error {
 	if len(v) != x.dim {
 		return fmt.Errorf("%d numbers, want %d", len(v), x.dim)

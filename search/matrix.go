@@ -4,9 +4,9 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Vectors as columns of packed matrices, whose products with a block of queries are their scores.
+// This file holds vectors as columns of packed matrices, whose products with a block of queries are their scores.
 
-// store is vectors that are searched, a segment at a time.
+// store holds vectors that are searched, a segment at a time.
 type store interface {
 	add(v []float32)
 	// view is a snapshot of the store. It does not change.
@@ -15,7 +15,7 @@ type store interface {
 	decode(dst []float32, i int)
 }
 
-// view is what a store had at some time.
+// view is a snapshot of a store.
 type view interface {
 	// scores sets row i of w.scores, rows segment apart, to the scores of query from+i, up to query to, with the vectors of segment part.
 	scores(part int, q *queries, from, to int, w *worker)
@@ -24,7 +24,7 @@ type view interface {
 // panels is a multiple of the columns that a panel has on every tier.
 const panels = 192
 
-// matrix is vectors in a format of kernels.
+// matrix holds vectors in a format of kernels.
 type matrix struct {
 	format kernels.Format
 	dim, k int // numbers of a vector, and rows of the matrices
@@ -58,7 +58,7 @@ func (m *matrix) pack(n int) *kernels.PackedB {
 	})
 }
 
-// parts is all matrices.
+// parts returns all matrices.
 func (m *matrix) parts() []*kernels.PackedB {
 	if len(m.tail) == 0 {
 		return m.full

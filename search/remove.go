@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Removal: a removed vector is marked, and skipped by searches and files. Once half of the vectors are marked, the
-// others move to new memory.
+// This file removes vectors. A removed vector is marked, and searches and files skip it. Once half of the vectors are marked, the other
+// vectors move to new memory.
 
 // marks are a bit for each vector, set for those that were removed; those past the end are not set. They are
 // replaced rather than changed: searches read them.
@@ -16,18 +16,17 @@ type marks []uint64
 
 func (m marks) has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
 
-// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are
-// not an error. Searches that have begun still find them. A call reads all ids of the index, so that many are best
-// removed in one. Where ids were positions they stay as they are, and Add needs ids from then on, unless nothing is
-// left.
+// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are not an error.
+// Searches that have begun still find them. A call reads all ids of the index: remove many ids in one call. If ids were positions, they do
+// not change, and Add needs ids from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.remove(ids)
 }
 
-// Replace puts vectors in the place of all vectors with their ids, at once for a search: it finds the old ones or the new
-// ones. Vectors whose ids the index does not have are added. With an error, nothing changes.
+// Replace replaces all vectors with the given ids, in one step: a search finds either the old vectors or the new ones. Vectors whose ids
+// the index does not have are added. With an error, nothing changes.
 func (x *Index) Replace(ids []int64, vectors [][]float32) error {
 	if len(ids) != len(vectors) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
@@ -86,7 +85,7 @@ func (x *Index) id(i int) int64 {
 	return x.ids.row(i)[0]
 }
 
-// compact moves the vectors that were not removed to stores of their own. As they were rounded before, they stay as they are.
+// compact moves the vectors that were not removed to new stores. They are rounded already, and do not change.
 func (x *Index) compact() {
 	ids, vectors, again, removed, count := x.ids, x.vectors, x.again, x.removed, x.count
 	x.reset()
@@ -106,7 +105,7 @@ func (x *Index) compact() {
 	}
 }
 
-// In returns the condition for [Index.SearchWhere] that an id is one of some.
+// In returns the condition for [Index.SearchWhere] that an id is one of the given ids.
 func In(ids ...int64) func(id int64) bool {
 	set := make(map[int64]struct{}, len(ids))
 	for _, id := range ids {
@@ -115,7 +114,7 @@ func In(ids ...int64) func(id int64) bool {
 	return func(id int64) bool { _, ok := set[id]; return ok }
 }
 
-// sieve is what a search may find.
+// sieve decides which vectors a search may find.
 type sieve struct {
 	removed marks
 	where   func(id int64) bool // nil: all

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Vectors row by row: in pieces of a segment each, so that none is ever moved once it is full, and a search may read what
-// was there when it began while more is added.
+// This file holds vectors row by row, in pieces of a segment each. A full piece never moves: a search can read the vectors that were there
+// when it began while more are added.
 
 // rows are vectors of width elements.
 type rows[T any] struct {
@@ -39,16 +39,16 @@ func (r *rows[T]) row(i int) []T {
 	return r.part(i / segment)[i%segment*r.width:][:r.width]
 }
 
-// rowStore is vectors that are scored one by one.
+// rowStore holds vectors that are scored one by one.
 type rowStore interface {
 	add(v []float32)
 	view() rowView
 	decode(dst []float32, i int)
 }
 
-// rowView is what a rowStore had at some time.
+// rowView is a snapshot of a rowStore.
 type rowView interface {
-	// dot is the dot product of a query and vector i. x is memory for a vector.
+	// dot returns the dot product of a query and vector i. x is scratch memory for a vector.
 	dot(query []float32, i int, x []float32) float32
 }
 
@@ -73,7 +73,7 @@ const (
 	maxInt8    = 127 * 65504.0
 )
 
-// padded is dim as whole blocks have it.
+// padded returns dim rounded up to whole blocks.
 func padded(dim int) int { return (dim + block - 1) / block * block }
 
 func newByteRows(dim int) *byteRows {

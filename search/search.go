@@ -12,31 +12,32 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A search: queries in blocks and segments of vectors make jobs, which goroutines take one after the other.
+// This file searches: a job is a block of queries and a segment of vectors, and goroutines take jobs one after the
+// other.
 
 // Hit is a vector of the index, found by a query.
 type Hit struct {
 	ID    int64
-	Score float32 // the dot product, as far as the precision tells; of Binary that of the signs
+	Score float32 // the dot product of the rounded vectors; with Binary that of the signs
 }
 
 // queryBlock is how many queries share a pass over a segment.
 const queryBlock = 64
 
-// queries are the queries of a search in the forms that stores want.
+// queries has the queries of a search in the forms that stores need.
 type queries struct {
 	n, k    int
 	vectors []float32 // [n, k], of numbers past the dimension zeros
 	signs   []int32   // [words, n], of Binary
 }
 
-// worker is what one goroutine has.
+// worker is the state of one goroutine.
 type worker struct {
 	tops   []top     // of each query
 	scores []float32 // [queryBlock, segment]
 }
 
-// snapshot is what a search reads: the index as it was when it began.
+// snapshot is the index as it was when a search began.
 type snapshot struct {
 	count   int
 	ids     rows[int64]
@@ -55,17 +56,17 @@ func (x *Index) snapshot() snapshot {
 	return s
 }
 
-// Search finds for each query the k vectors with the largest scores, the best first, or all if the index has fewer. Each query has the dimension
-// of the index and finite numbers. A vector whose score is not a number, as overflow makes it, is not found. The error is
-// context.Cause(ctx) once ctx is done, and otherwise about k or a query.
+// Search finds for each query the k vectors with the largest scores, the best first, or all if the index has fewer. Each query has the
+// dimension of the index and finite numbers. A vector whose score is not a number, as after an overflow, is not found. The error is
+// context.Cause(ctx) once ctx is done; other errors are about k or a query.
 //
 // Scores do not depend on the other queries of the call, nor on the tier.
 func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
 	return x.SearchWhere(ctx, vectors, k, nil)
 }
 
-// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [In] makes it of ids. It is
-// called for vectors that score high enough, not for all, from several goroutines at a time, and must answer the same for the same id.
+// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [In] makes such a condition from ids. Several
+// goroutines call where at a time, only for vectors that score high enough; it must always return the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
@@ -113,7 +114,7 @@ func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, whe
 	return hits, nil
 }
 
-// prepare puts queries into the form that the index wants.
+// prepare converts queries to the forms that the index needs.
 func (x *Index) prepare(vectors [][]float32) *queries {
 	q := &queries{n: len(vectors), k: x.dim}
 	switch x.options.Precision {
@@ -135,7 +136,7 @@ func (x *Index) prepare(vectors [][]float32) *queries {
 
 var pool = sync.Pool{New: func() any { return new(worker) }}
 
-// run takes all vectors, and returns what each goroutine found.
+// run searches all vectors, and returns the results of each goroutine.
 func (x *Index) run(ctx context.Context, s snapshot, q *queries, k int) ([]*worker, error) {
 	segments := (s.count + segment - 1) / segment
 	blocks := (q.n + queryBlock - 1) / queryBlock

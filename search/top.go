@@ -29,7 +29,7 @@ func (a candidate) compare(b candidate) int {
 // top is the best k candidates, a heap with the worst of them at its root.
 type top struct {
 	k     int
-	floor float32 // what is below it does not get in
+	floor float32 // scores below it are not kept
 	heap  []candidate
 }
 

@@ -65,7 +65,7 @@ type Options struct {
 	// it is open (text.Embedder.Fingerprint).
 	NoFingerprints bool
 
-	// TokenIDs lets OpenAI's clients send token ids in the place of texts; they must be the model's own.
+	// TokenIDs lets OpenAI's clients send token ids in place of texts; they must be the model's own.
 	TokenIDs bool
 
 	Log       *slog.Logger // of the server; nil: none

@@ -55,7 +55,7 @@ func (d *decoder) Stats() generation.Stats {
 // source is what a text is generated from beside the tokens of its prompt.
 type source struct {
 	memory *models.Memory // of an encoder; nil: none
-	soft   []models.Soft  // in the place of tokens
+	soft   []models.Soft  // in place of tokens
 }
 
 // decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps

@@ -213,7 +213,7 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 	return prompt, limit, nil
 }
 
-// embed embeds with a prompt, and with a limit of tokens in the place of the folder's unless it is 0.
+// embed embeds with a prompt, and with a limit of tokens in place of the folder's unless it is 0.
 func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Counts{}, err

@@ -109,7 +109,7 @@ func TestErrorsTellWhere(t *testing.T) {
 	}
 }
 
-// TestMissingFolder: a name of the hub in the place of a folder is told how its folder comes.
+// TestMissingFolder: a name of the hub in place of a folder is told how its folder comes.
 func TestMissingFolder(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"hf://org/name": "hub.Pull", "no-org/no-name": "avoformer pull no-org/no-name"} {

@@ -25,7 +25,7 @@ type MaskFiller struct {
 	mask int
 }
 
-// Filling is a token in the place of a mask.
+// Filling is a token in place of a mask.
 type Filling struct {
 	Token string  `json:"token_str"`
 	ID    int     `json:"token"`

@@ -21,7 +21,7 @@ type Input struct {
 	Text   string
 	Second string // of a pair
 	Pair   bool
-	// IDs, unless nil, are tokens in the place of a text, as the model gets them: special tokens and prompts
+	// IDs, unless nil, are tokens in place of a text, as the model gets them: special tokens and prompts
 	// are not added, nothing is cut off, and more than the model takes are a fault.ErrTooLong.
 	IDs []int
 }

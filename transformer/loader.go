@@ -247,10 +247,10 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if l.at.HasRows(e.table) {
 		switch {
 		case bias != nil:
-			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in the place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
 			return nil
 		case l.at.HasAdditions("weight"):
-			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in the place of those of its table, to which an adapter adds: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in place of those of its table, to which an adapter adds: not supported", l.Name()))
 			return nil
 		}
 	}

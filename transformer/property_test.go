@@ -56,7 +56,7 @@ func TestCausal(t *testing.T) {
 }
 
 // TestPermutedKeys permutes keys and values together, which without positions
-// changes nothing but roundings.
+// changes only roundings.
 func TestPermutedKeys(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, Bias: true, OutBias: true, CrossOnly: true}, layerNames.Attention, tf.Random(1), ""))(t)

@@ -213,7 +213,7 @@ func TestReservedRegisters(t *testing.T) {
 }
 
 // Constants stay in registers while there are enough, and are loaded again
-// where there are not: the one outside of the loop first.
+// where there are not: the one outside the loop first.
 func TestConstants(t *testing.T) {
 	build := func(held int) func(f *Function) {
 		return func(f *Function) {

@@ -48,7 +48,7 @@ func (f *Function) errorf(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s: %s", caller(), f.name, fmt.Sprintf(format, args...)))
 }
 
-// caller returns the nearest line outside of this package's methods.
+// caller returns the nearest line outside this package's methods.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

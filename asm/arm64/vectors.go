@@ -108,7 +108,7 @@ func (f *Function) VEXT(i int, m, n, d Arranged) {
 	f.vec("VEXT", bytesOnly, []Arranged{m, n}, d, false, Imm(i))
 }
 
-// tableOf is a vector in the place of a list.
+// tableOf is a vector in place of a list.
 type tableOf struct{ v Vec }
 
 func (t tableOf) text() string { return "[" + t.v.B16().text() + "]" }
@@ -121,7 +121,7 @@ func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	f.add(node{op: "VTBL", args: []operand{n, tableOf{table}, d}, reads: []*register{n.v.r, table.r}, writes: []*register{d.v.r}})
 }
 
-// pairOf is two vectors, neighbours by number, in the place of a list.
+// pairOf is two vectors, neighbours by number, in place of a list.
 type pairOf struct{ a, b Vec }
 
 func (t pairOf) text() string { return "[" + t.a.B16().text() + ", " + t.b.B16().text() + "]" }

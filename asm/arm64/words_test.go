@@ -50,7 +50,7 @@ func samples(w *word) []sample {
 	return list
 }
 
-// checkWord compares a word with its text by way of an independent decoder.
+// checkWord compares a word with its text through an independent decoder.
 func checkWord(code uint32, text string) error {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], code)

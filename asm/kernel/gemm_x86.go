@@ -16,7 +16,7 @@ import (
 // A tile of mr rows and two vectors of columns is kept in registers while k
 // runs: each step loads two vectors of B, broadcasts one element of A from each
 // row, and makes 2*mr multiply-adds. A is read where it lies, row by row, so
-// that packing it is a matter of locality and never of layout; the same holds
+// that packing it affects only locality, never layout; the same holds
 // for B with the stride ldb. There is a tile for every number of rows up to MR,
 // so that a short last tile computes nothing it does not store. Rows are dealt
 // to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.

@@ -20,7 +20,7 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
 
 // SoftmaxRows is softmax over each row of cols elements: the maximum, then the
 // exponentials and their sum, then the division by the sum. NaN or +Inf in a
-// row, or nothing but -Inf, makes the sum NaN and so the row.
+// row, or only -Inf, makes the sum NaN and therefore the row.
 func SoftmaxRows(m vec.Machine) {
 	softmaxRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), false, cached)
 }
@@ -90,7 +90,7 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 }
 
 // ExpSumRows makes of each row of cols elements the exponentials of the differences
-// from its maximum, and their sum. A row of nothing but -Inf gives zeros: its
+// from its maximum, and their sum. A row of only -Inf gives zeros: its
 // maximum is the least finite number.
 func ExpSumRows(m vec.Machine) {
 	dst, x, maxs, sums := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("max"), m.SlicePtr("sum")

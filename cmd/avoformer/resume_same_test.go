@@ -62,7 +62,7 @@ func TestResumeOtherFlags(t *testing.T) {
 			t.Errorf("%v: exit code %d, %q", flags, code, stderr)
 		}
 	}
-	for _, long := range [][]string{nil, {"-split", "0"}} { // in the place of -refuse
+	for _, long := range [][]string{nil, {"-split", "0"}} { // in place of -refuse
 		args := append([]string{"embed", testdata + "embed", "-o", output}, long...)
 		if code, _, stderr := call(t, data, args...); code != exitFailed || !strings.Contains(stderr, "other flags") {
 			t.Errorf("%v without -refuse: exit code %d, %q", long, code, stderr)

@@ -15,7 +15,7 @@ func addShort(dst, a, b *float32, n int)
 //go:noescape
 func maskedLoad(dst, src *float32, mask uint16)
 
-// maskedAdd is maskedLoad by way of an arithmetic instruction's operand.
+// maskedAdd is maskedLoad as the operand of an arithmetic instruction.
 //
 //go:noescape
 func maskedAdd(dst, src *float32, mask uint16)

@@ -29,7 +29,7 @@ func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.TypicalP, s.TypicalP)
 }
 
-// Check returns an error for a number outside of its range, nil if there is none. Its Field is the name that files and requests have for the
+// Check returns an error for a number outside its range, nil if there is none. Its Field is the name that files and requests have for the
 // option. A negative number of tokens means all of them.
 func (s *Sampling) Check() *fault.Error {
 	var o generation.Sampling

@@ -13,7 +13,7 @@ import (
 // Plan is what a caller asks for. The zero Plan is one replica that is bound to no CPUs.
 type Plan struct {
 	N      int  // replicas, each on an equal share of the cores; 0: one that is not bound
-	ByNode bool // one on each NUMA node, in the place of N
+	ByNode bool // one on each NUMA node, in place of N
 }
 
 // Parse reads a plan: a number, or "node".

@@ -5,7 +5,7 @@
 //	go run ./scripts/release -version v0.1.0 -out dist [PLATFORM...]
 //
 // The same tree, version and Go give the same bytes: paths are trimmed, cgo is off, files are in
-// order, and all times are that of the commit, or 1980 outside of Git.
+// order, and all times are that of the commit, or 1980 outside Git.
 package main
 
 import (

@@ -43,6 +43,15 @@ var habits = []habit{
 	{"sooner", re(`(?i)\bsooner\b`), nil, `"faster", "earlier"`},
 	{"for itself", re(`(?i)\bfor (?:it|them)sel(?:f|ves)\b`), re(`(?i)speaks? for itself$`), `"separately", "its own"`},
 	{"none such", re(`(?i)\bnone such\b`), nil, `repeat the noun: "no such image"`},
+	{"by way of", re(`(?i)\bby way of\b`), nil, `"through", "with"`},
+	{"nothing but", re(`(?i)\bnothing but\b`), nil, `"only"`},
+	{"a matter of", re(`(?i)\b(?:is|are|was|be|,) a matter of\b`), nil, `name what decides: "chance decides which", "it affects only speed"`},
+	{"everybody for things", re(`(?i)\beverybody(?: (?:who|found|is|was|held|in|has)|'s)\b|\b(?:of|with|by|and) everybody\b`), nil, `name them: "all libraries", "all engines"`},
+	{"all else stopped", re(`(?i)\ball else (?:on|stopped|is stopped)\b`), nil, `"everything else"`},
+	{"whereof", re(`(?i)\bwhereof\b`), nil, `"of which", or a new sentence`},
+	{"the lock is held", re(`(?i)\bthe lock is held\b`), nil, `"the caller holds the lock"`},
+	{"in the place of", re(`(?i)\bin the place of\b`), nil, `"in place of", "replaces"`},
+	{"outside of", re(`(?i)\boutside of\b`), nil, `"outside"`},
 	{"without further ado", re(`(?i)\bfurther ado\b`), nil, "leave it out"},
 }
 

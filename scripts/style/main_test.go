@@ -37,6 +37,15 @@ func TestHabits(t *testing.T) {
 		"sooner":                              "The answer comes sooner",
 		"for itself":                          "Each block packs for itself",
 		"none such":                           "an error if it takes none such",
+		"by way of":                           "sums reach vectors by way of memory",
+		"nothing but":                         "A row with nothing but zeros",
+		"a matter of":                         "Which thread it is, is a matter of chance",
+		"everybody for things":                "the threads of everybody",
+		"all else stopped":                    "measured with all else stopped",
+		"whereof":                             "the most while it reads, whereof scratch memory is a part",
+		"the lock is held":                    "trim gives back pages. The lock is held.",
+		"in the place of":                     "Rows are vectors in the place of those of a table",
+		"outside of":                          "a token outside of the vocabulary",
 		"without further ado":                 "a limit gives two threads without further ado",
 	}
 	for _, h := range habits {

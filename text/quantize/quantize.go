@@ -33,7 +33,7 @@ func RangesOf(vectors [][]float32) (Ranges, error) {
 	return r, nil
 }
 
-// Uint8 is vectors as integers from 0, the smallest of a dimension, to 255, the largest, rounded down. What lies outside of the ranges
+// Uint8 is vectors as integers from 0, the smallest of a dimension, to 255, the largest, rounded down. What lies outside the ranges
 // gets the nearest of the two. A range of a single number counts as one of 255. Since float32 rounds the quotient before it is cut off, a
 // dimension's largest number may become 254: the bits are those of sentence-transformers.
 func (r Ranges) Uint8(vectors [][]float32) ([][]uint8, error) {

@@ -67,7 +67,7 @@ func TestCodes(t *testing.T) {
 	compare("ubinary", UBinary(want.Vectors), want.Codes["ubinary"])
 }
 
-// TestCodesEdges: numbers outside of the ranges, ranges of one number, and what is refused.
+// TestCodesEdges: numbers outside the ranges, ranges of one number, and what is refused.
 func TestCodesEdges(t *testing.T) {
 	r := Ranges{[]float32{0, 1, 0}, []float32{1, 1, 255}}
 	i8, err := r.Int8([][]float32{{9, 5, -1.5}, {-9, 1, 255}})

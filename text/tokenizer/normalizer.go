@@ -361,7 +361,7 @@ var byteAlphabet = func() (alphabet [256]rune) {
 	return alphabet
 }()
 
-// alphabetByte returns the inverse of byteAlphabet. It returns -1 for characters outside of the alphabet.
+// alphabetByte returns the inverse of byteAlphabet. It returns -1 for characters outside the alphabet.
 func alphabetByte(r rune) int {
 	if r < 0 || r >= 256+68 {
 		return -1

@@ -20,7 +20,7 @@ func (f *File) Value(key string) (any, bool) {
 	return v, ok
 }
 
-// value returns the metadata of a key as a T, by way of convert where the file has another
+// value returns the metadata of a key as a T, through convert where the file has another
 // type.
 func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, error) {
 	var none T

@@ -2,7 +2,7 @@
 // pytorch_model.bin: a zip archive or, before PyTorch 1.6, a file of pickles, in which tensors
 // are views of storages.
 //
-// A pickle is a program. Here it can do nothing but put tensors together: what it asks for
+// A pickle is a program. Here it can only put tensors together: what it asks for
 // beyond that is refused with an error that matches [fault.ErrUnsupported] and names it, and nothing of
 // it is ever executed. A file is not trusted otherwise either. One that is truncated,
 // inconsistent or made up gives an error that matches [fault.ErrFormat]; no size that a file merely

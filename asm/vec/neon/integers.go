@@ -144,7 +144,7 @@ func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 // QuadsSigned implements Tiler.
 func (x *Machine) QuadsSigned() bool { return true }
 
-// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1, by way of words, of
+// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1, through words, of
 // which two make no overflow: those of half the lanes to each of two sums, whose pairs add up.
 func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x0, x1, low, high := x.V(), x.V(), x.V(), x.V()

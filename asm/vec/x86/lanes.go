@@ -131,7 +131,7 @@ func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.
 }
 
 // quarters are elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a register: loads in
-// the place of shuffles that cross lanes of 128 bits.
+// place of shuffles that cross lanes of 128 bits.
 func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 	v := x.ofWidth(len(rows))
 	for lane := range len(rows) / 4 {

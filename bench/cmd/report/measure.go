@@ -30,7 +30,7 @@ const keepBelow = 32 << 20
 type set struct {
 	name  report.Set
 	cases []workload.Case
-	isa   kernels.ISA // that everybody is held to, unless it is kernels.Generic
+	isa   kernels.ISA // that all libraries are held to, unless it is kernels.Generic
 }
 
 func (s set) key(c workload.Case, threads int) report.Key {

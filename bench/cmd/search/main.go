@@ -37,7 +37,7 @@ var (
 	dim     = flag.Int("dim", 384, "numbers of a vector, a multiple of 8")
 	k       = flag.Int("k", 10, "hits of a query")
 	rounds  = flag.Int("rounds", 10, "rounds")
-	threads = flag.Int("threads", 2, "threads of everybody")
+	threads = flag.Int("threads", 2, "threads of all libraries")
 	only    = flag.String("only", "float32,int8,binary,rescored", "the precisions")
 	wait    = flag.String("wait", "", "begin to measure once this file is there")
 	usearch = flag.Bool("usearch", true, "usearch too")

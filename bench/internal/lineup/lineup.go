@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Lineup is everybody who takes part, at a number of threads.
+// A Lineup has all contestants, at a number of threads.
 type Lineup struct {
 	Contestants []workload.Contestant // tiers of this library first, then the others
 	Missing     []string              // libraries without which a comparison is incomplete
@@ -26,7 +26,7 @@ type Options struct {
 	Threads int
 	Tiers   []kernels.ISA
 	Float32 bool   // each tier also with weights of float32 in the cases with int8
-	Peers   string // comma-separated native libraries, "go" for those in Go, or "none"; everybody when empty
+	Peers   string // comma-separated native libraries, "go" for those in Go, or "none"; all when empty
 	All     bool   // every version of a native library
 	Held    string // an instruction set that native libraries are held to
 	Say     func(format string, args ...any)

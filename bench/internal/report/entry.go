@@ -10,7 +10,7 @@ import (
 )
 
 // A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that
-// everybody was held to.
+// all libraries were held to.
 type Set string
 
 const (

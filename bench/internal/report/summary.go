@@ -24,7 +24,7 @@ const apart = 80
 // ofCore is the share of a core that each thread has at least where nothing took cores away.
 const ofCore = 0.9
 
-// The least ratio that every case should reach: on one thread, on several, and with everybody held
+// The least ratio that every case should reach: on one thread, on several, and with all libraries held
 // to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 

@@ -101,7 +101,7 @@ func (f *fn) StartBundle(_ context.Context, _ func(beam.EventTime, beam.T, beam.
 }
 
 // ProcessElement takes a text to its batch. Results that come with later elements, or the bundle's end, would be in the
-// windows of those: outside of the global window a text is computed at once.
+// windows of those: outside the global window a text is computed at once.
 func (f *fn) ProcessElement(ctx context.Context, w beam.Window, at beam.EventTime, key beam.T, value beam.U, emit func(beam.EventTime, beam.T, beam.X), dead func(beam.EventTime, beam.T, Dead)) error {
 	var text string
 	if b, ok := value.([]byte); ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAttentionJoined: units that are computed together give the bits that they give one by
-// one, since which of them a thread has is a matter of chance. Units whose queries see
+// one, since chance decides which of them a thread has. Units whose queries see
 // different keys are not joined.
 func TestAttentionJoined(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))

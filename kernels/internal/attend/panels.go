@@ -146,7 +146,7 @@ func (u *unit) halves(s []float32, lds, m int, q []float32, j, n int) int {
 	return some
 }
 
-// wholePanels sets n elements of s to products of a query with whole panels, the last of which go by way of a buffer. multiply does that for
+// wholePanels sets n elements of s to products of a query with whole panels, the last of which go through a buffer. multiply does that for
 // a number of panels from a column on. Four panels take no longer than three where they are read as 16 bits, if that many are there.
 func (w *scratch) wholePanels(s []float32, n, nr, there int, multiply func(panels, column int, s []float32)) {
 	const most = simd.PanelsAtOnce

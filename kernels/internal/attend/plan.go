@@ -13,7 +13,8 @@ import (
 
 // How a call of attention is cut into pieces, and which strategy computes them.
 
-// Sizes is the sizes of the work, a matter of speed alone: the order in which numbers are summed up is that of package order.
+// Sizes has the sizes of the work. They affect only speed: package order states the order in which numbers are summed
+// up.
 type Sizes struct {
 	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room for
 	// two more products of a tile.
@@ -224,7 +225,7 @@ func (c *Call) biases() (n int) {
 }
 
 // mostShortKeys returns the number of queries and of keys up to which attendShort takes a
-// head. Vectors of 8, and rows that crowd the cache, are no match for the micro-kernel
+// head. Vectors of 8, and rows that crowd the cache, are slower than the micro-kernel
 // from shortKeys on.
 func (c *Call) mostShortKeys() int {
 	if simd.KernelAttnShort.On(c.isa).Width < 16 || tune.Crowd(c.P.KStrides.Row, 16) {

@@ -33,7 +33,7 @@ type scratch struct {
 	factor               []float32 // per row: what multiplies its output
 	all                  stretches
 	stretch              []float32 // the unit's output for the stretch at hand, if there are several
-	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
+	lo, hi               []int     // per row: the interval of keys outside which all are hidden
 	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
 	integers             integers
 	u                    unit

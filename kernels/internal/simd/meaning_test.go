@@ -10,7 +10,7 @@ import (
 
 // Tests of what single kernels compute, beside their being equal to their twins.
 
-// TestAttnSoftmaxLowest has nothing but the lowest float32 in a row, which is
+// TestAttnSoftmaxLowest has only the lowest float32 in a row, which is
 // more than the -Inf that a maximum starts with.
 func TestAttnSoftmaxLowest(t *testing.T) {
 	for _, im := range catalog() {

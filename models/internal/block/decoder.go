@@ -51,7 +51,7 @@ type Decoder struct {
 	Instead map[int]int
 	// Beside makes the further inputs of each layer, in addition to the rows; nil: there are none.
 	Beside *PerLayer
-	// Streams are what passes through the layers in the place of rows; nil: rows do.
+	// Streams are what passes through the layers in place of rows; nil: rows do.
 	Streams *Streams
 	// Kept is how many layers leave their keys and values to later ones.
 	Kept int

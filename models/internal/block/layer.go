@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Layers that normalize what leaves a part, or multiply it, before it is added, and layers with Mamba-2 in the place of
+// Layers that normalize what leaves a part, or multiply it, before it is added, and layers with Mamba-2 in place of
 // attention: what [transformer.Layer] lacks.
 
 // Layer is attention, or Mamba-2, and then a feed-forward network. Each part may normalize what enters it, normalize
@@ -13,7 +13,7 @@ import (
 type Layer struct {
 	Norm, PostNorm         *transformer.Norm // of what enters attention and of what leaves it; nil: none
 	Attention              *transformer.MultiHeadAttention
-	Mamba                  *transformer.Mamba2 // in the place of attention
+	Mamba                  *transformer.Mamba2 // in place of attention
 	FeedNorm, FeedPostNorm *transformer.Norm   // the same of the feed-forward network
 	Feed                   transformer.Feed
 	Scale                  float32 // what leaves a part is multiplied by; 0: 1
@@ -34,7 +34,7 @@ func LoadLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerName
 	return layer
 }
 
-// LoadMambaLayer takes the tensors of a layer with Mamba-2, under a prefix, in the place of attention.
+// LoadMambaLayer takes the tensors of a layer with Mamba-2, under a prefix, in place of attention.
 func LoadMambaLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerNames, m transformer.Mamba2Config, prefix string) *Layer {
 	layer := loadNorms(l, c, names)
 	layer.Mamba = l.At(prefix).Mamba2(m)

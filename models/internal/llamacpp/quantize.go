@@ -59,7 +59,7 @@ type Quantizer struct {
 	// FormatOf is the format for a weight, or a table, that is stored in another.
 	FormatOf func(name string, stored kernels.Format, table bool) kernels.Format
 	Warn     func(warning string)
-	fallback map[[2]kernels.Format][]string // weights with a format in the place of another
+	fallback map[[2]kernels.Format][]string // weights with a format in place of another
 }
 
 // Write writes the file at path, whose name errors have.

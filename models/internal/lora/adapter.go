@@ -25,13 +25,13 @@ type factors struct {
 	tied        bool   // a projection that is tied to the weight has it too
 }
 
-// A replacement is a tensor of an adapter in the place of one of the model.
+// A replacement is a tensor of an adapter in place of one of the model.
 type replacement struct {
 	name  string
 	apart bool // what shares the model's tensor keeps that
 }
 
-// rows are vectors of an adapter in the place of those of a table.
+// rows are vectors of an adapter in place of those of a table.
 type rows struct {
 	name, weight string // of the adapter's tensor and, by the checkpoint's name, the model's
 	at           []int

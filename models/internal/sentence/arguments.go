@@ -141,7 +141,7 @@ var callParameters = []string{
 }
 
 // callArguments returns the arguments of the call of the tokenizer: those of sentence-transformers, in
-// the place of which go those for texts, and then those for everything.
+// place of which go those for texts, and then those for everything.
 func callArguments(d configuration.Document) (configuration.Document, error) {
 	call := configuration.Document{Name: d.Name + ": processing_kwargs", Fields: map[string]json.RawMessage{}}
 	if d.Empty("processing_kwargs") {

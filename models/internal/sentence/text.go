@@ -43,7 +43,7 @@ func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 }
 
 // TokenizerFields are fields that a class of sentence-transformers, "SentenceTransformer" or
-// "CrossEncoder", hands to the tokenizer of a folder, in the place of those of
+// "CrossEncoder", hands to the tokenizer of a folder, in place of those of
 // tokenizer_config.json; none if modules.json is missing or for another class.
 func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, error) {
 	if modules, err := modulesFor(fsys, class); err != nil || modules == nil {

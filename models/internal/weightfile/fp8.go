@@ -137,7 +137,7 @@ type fp8Tensor struct {
 	scales             []float32 // of all blocks
 }
 
-// JoinFP8 puts matrices in the place of those in FP8 and their scales, if quantization_config says that there are. It reports whether it does.
+// JoinFP8 puts matrices in place of those in FP8 and their scales, if quantization_config says that there are. It reports whether it does.
 func (w *files) JoinFP8(doc configuration.Document) (bool, error) {
 	s, err := fp8Of(doc)
 	if s == nil || err != nil {

@@ -30,7 +30,7 @@ type mxfp4Tensor struct {
 	blocks, scales bytesReader
 }
 
-// joinMXFP4 puts one tensor in the place of the two that hold its blocks and scales.
+// joinMXFP4 puts one tensor in place of the two that hold its blocks and scales.
 func (w *files) joinMXFP4() error {
 	for name, r := range w.of {
 		stem, ok := strings.CutSuffix(name, "_blocks")

@@ -81,7 +81,7 @@ func (w *writer) step(s *wire.Stream, step chat.BlockStep, added string) error {
 
 func (w *writer) end(s *wire.Stream) error { return send(s, event{Type: "message_stop"}) }
 
-// fail sends an error in the place of the rest.
+// fail sends an error in place of the rest.
 func (w *writer) fail(s *wire.Stream, e *engine.Error) error {
 	f := failureOf(e)
 	return s.Event(f.Type, f)

@@ -32,7 +32,7 @@ func (b *budget) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// sealed opens no reference to anything outside of the schema.
+// sealed opens no reference to anything outside the schema.
 type sealed struct{}
 
 func (sealed) Load(url string) (any, error) {

@@ -23,7 +23,7 @@ type Conversation struct {
 	Format    *Format        // of the content; nil: any
 
 	Documents          json.RawMessage // that templates may quote; nil: none
-	Continue           bool            // the last message is continued, in the place of a new one
+	Continue           bool            // the last message is continued, in place of a new one
 	NoGenerationPrompt bool            // the prompt ends after the last message
 }
 

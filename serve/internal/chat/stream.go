@@ -17,7 +17,7 @@ type Sender struct {
 	Begin func(s *wire.Stream) error // before the first event
 	Next  func(s *wire.Stream, e Event) error
 	End   func(s *wire.Stream) error                  // after the last event
-	Fail  func(s *wire.Stream, e *engine.Error) error // in the place of End
+	Fail  func(s *wire.Stream, e *engine.Error) error // in place of End
 }
 
 // Stream sends events until they end. The stream opens with the first one, so that an error before it has its status.

@@ -111,7 +111,7 @@ func (in *rankRequest) other() string {
 	return ""
 }
 
-// rerank answers POST /rerank, which clients of Cohere's protocol ask too: with documents in the place of texts.
+// rerank answers POST /rerank, which clients of Cohere's protocol ask too: with documents in place of texts.
 func (p protocol) rerank(c *wire.Call) error {
 	var in rankRequest
 	if err := c.ReadJSON(&in); err != nil {

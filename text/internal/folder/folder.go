@@ -1,5 +1,5 @@
 // Package folder reads what pipelines are opened from: a model folder, its snapshot in the hub's cache, or a GGUF file in
-// the place of a folder.
+// place of a folder.
 package folder
 
 import (
@@ -36,7 +36,7 @@ func FS(dir string) (fs.FS, error) {
 	return os.DirFS(dir), nil
 }
 
-// GGUF is a GGUF file in the place of a folder: there is nothing beside it.
+// GGUF is a GGUF file in place of a folder: there is nothing beside it.
 type GGUF struct{ Path string }
 
 // Open finds no file.

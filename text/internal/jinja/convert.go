@@ -1,4 +1,4 @@
-// Go's values, by way of their JSON.
+// Go's values, through their JSON.
 
 package jinja
 

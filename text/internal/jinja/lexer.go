@@ -1,4 +1,4 @@
-// The lexer: text outside of tags, whitespace control, and the tokens inside.
+// The lexer: text outside tags, whitespace control, and the tokens inside.
 
 package jinja
 
@@ -15,7 +15,7 @@ type kind uint8
 
 const (
 	tEOF   kind = iota
-	tData       // text outside of tags
+	tData       // text outside tags
 	tBegin      // {% or {{
 	tEnd        // %} or }}
 	tName

@@ -166,7 +166,7 @@ func (p *parser) statement(tag string) (stmt, error) {
 		return p.generationStatement()
 	case "break", "continue":
 		if p.loops == 0 {
-			return nil, p.errorf("%s outside of a loop", tag)
+			return nil, p.errorf("%s outside a loop", tag)
 		}
 		return jump(map[string]flow{"break": flowBreak, "continue": flowContinue}[tag]), p.end()
 	}

@@ -162,7 +162,7 @@ func (s Scope) Alike(names ...string) bool {
 func (s Scope) Packed(in, out int, weight []float32) *Matrix {
 	s.noneBeside("weight")
 	format := s.packed("weight", false)
-	s.memory.taken += int64(kernels.PackedBytes(format, out, in)) - int64(4*len(weight)) // in the place of what Tensor gave
+	s.memory.taken += int64(kernels.PackedBytes(format, out, in)) - int64(4*len(weight)) // in place of what Tensor gave
 	return &Matrix{PackedB: kernels.PackBRows(format, out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })}
 }
 

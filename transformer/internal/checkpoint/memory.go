@@ -58,7 +58,7 @@ func (s Scope) packs(in int, parts []Part, weight *Matrix) {
 }
 
 // Bytes returns the memory of all that the checkpoint's scopes handed out: once Finish has returned, and the most while it
-// reads. choose is in the place of what Pack was given; nil: what that was.
+// reads. choose is in place of what Pack was given; nil: what that was.
 func (s Scope) Bytes(choose Choice) (held, peak int64) {
 	if choose != nil {
 		defer s.Pack(s.choose)

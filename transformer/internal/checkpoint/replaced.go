@@ -24,7 +24,7 @@ type Rows struct {
 	Tied   bool
 }
 
-// Replace has another tensor in the place of the one that the checkpoint calls name, which it may lack.
+// Replace has another tensor in place of the one that the checkpoint calls name, which it may lack.
 func (s Scope) Replace(name string, by Replacement) {
 	if s.replaced == nil {
 		s.account.replaced = map[string]Replacement{}
@@ -32,7 +32,7 @@ func (s Scope) Replace(name string, by Replacement) {
 	s.replaced[name], s.names[name] = by, true
 }
 
-// SetRows has rows in the place of those of the tensor that the checkpoint calls name.
+// SetRows has rows in place of those of the tensor that the checkpoint calls name.
 func (s Scope) SetRows(name string, rows Rows) error {
 	if len(rows.At) == 0 || slices.Min(rows.At) < 0 || len(rows.Values)%len(rows.At) != 0 {
 		return check.Errorf(fault.ErrShape, "%s: %d elements for the rows %v", rows.Name, len(rows.Values), rows.At)

@@ -178,7 +178,7 @@ func newline() *node {
 	return &node{kind: atomic, subs: []*node{{kind: choice, subs: []*node{both, char(between('\r', '\r')), others}}}}
 }
 
-// one returns the node for a character outside of classes.
+// one returns the node for a character outside classes.
 func (p *parser) one(s *set) (*node, error) {
 	n := &node{kind: oneChar}
 	if p.fold {
