@@ -27,7 +27,7 @@ var AVX512 = Tier{
 	Features:   []string{"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX2", "AVX", "FMA3", "BMI2"},
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 14, NR: 32},
-	Blocking:   Blocking{ValueRows: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4},
+	Blocking:   Blocking{ValueRows: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4, Vectors: 4},
 	Integers:   Integers{Rows: 12, FetchC: true, FetchAhead: true},
 }
 
@@ -40,7 +40,7 @@ var AVX2 = Tier{
 	Features:   []string{"AVX2", "AVX", "FMA3"},
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 6, NR: 16},
-	Blocking:   Blocking{ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
+	Blocking:   Blocking{ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2, Vectors: 2},
 	Integers:   Integers{Rows: 6, FetchNext: true},
 }
 

@@ -80,6 +80,8 @@ type Blocking struct {
 	DotRows int
 	// SoftmaxRows is the number of rows of scores whose exponentials are computed at once.
 	SoftmaxRows int
+	// Vectors is the number of vectors of which a function of elements computes its polynomial at once, a power of two.
+	Vectors int
 }
 
 // Integers is how products of integers are tiled and fetched.
@@ -131,7 +133,7 @@ func (t Tier) Check() error {
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
 	case !slices.Contains(ofTiers, t.State):
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
-	case min(t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
+	case min(t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows, t.Blocking.Vectors) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)
 	case t.Integers.Rows < 1:
 		return fmt.Errorf("arch: tier %s: Integers has no rows", t.Name)

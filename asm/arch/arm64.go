@@ -10,7 +10,7 @@ var NEON = Tier{
 	Reserved: "R16 and R17 belong to the linker's veneers, R18 to the platform, R27 to the assembler; R28 is g, R29 and R30 are the frame pointer and the link register",
 	State:    Always,
 	Gemm:     Tile{MR: 6, NR: 16},
-	Blocking: Blocking{ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
+	Blocking: Blocking{ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2, Vectors: 2},
 	Integers: Integers{Rows: 6},
 }
 

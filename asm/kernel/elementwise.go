@@ -5,33 +5,35 @@ import "github.com/avoformer/avoformer/asm/vec"
 // Unary is a function of one element: prepare sets up its constants and returns
 // the code for one vector.
 type Unary struct {
-	unroll  int
+	unroll  int // vectors at a time; 0: as many as the tier's Blocking says
 	prepare func(m vec.Machine) func(x vec.V) vec.V
 }
 
-func unary(unroll int, prepare func(m vec.Machine) func(x vec.V) vec.V) Unary {
-	return Unary{unroll, prepare}
-}
+// unary is a function of a few instructions, and polynomial one whose instructions wait for one another.
+func unary(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{4, prepare} }
+
+func polynomial(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{0, prepare} }
 
 // Emit is the kernel func(dst, x []float32) that applies the function to every
 // element of dst's length.
 func (u Unary) Emit(m vec.Machine) {
 	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
-	f := u.prepare(m)
-	vec.Each(m, n, m.Tail(n), u.unroll, []vec.Ptr{dst, x}, func(s vec.Span) {
-		for i := range s.Vectors {
-			s.Store(0, i, f(s.Load(1, i, 0)))
-		}
+	f, unroll := u.prepare(m), u.unroll
+	if unroll == 0 {
+		unroll = m.Tier().Blocking.Vectors
+	}
+	vec.Each(m, n, m.Tail(n), unroll, []vec.Ptr{dst, x}, func(s vec.Span) {
+		m.Together(s.Vectors, func(i int) { s.Store(0, i, f(s.Load(1, i, 0))) })
 	})
 }
 
 // Identity is x.
-var Identity = unary(4, func(vec.Machine) func(vec.V) vec.V {
+var Identity = unary(func(vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return x }
 })
 
 // ReLU is max(x, 0); a NaN stays, and so does -0.
-var ReLU = unary(4, func(m vec.Machine) func(vec.V) vec.V {
+var ReLU = unary(func(m vec.Machine) func(vec.V) vec.V {
 	zero := m.Zero()
 	return func(x vec.V) vec.V { return m.Least(zero, x) }
 })

@@ -58,7 +58,7 @@ var (
 )
 
 // Exp is exp(x) over the whole range, denormal results included.
-var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var Exp = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
 	bias, log2e := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.Log2E))
 	return func(x vec.V) vec.V {
@@ -84,14 +84,14 @@ func logistic(m vec.Machine) func(x vec.V) vec.V {
 const sigmoidReach = 88.7228394
 
 // Sigmoid is 1/(1+e^-x).
-var Sigmoid = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var Sigmoid = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
 	logistic, num := logistic(m), m.Splat(one)
 	return func(x vec.V) vec.V { return m.Div(num, logistic(clamp(m, x, lo, hi))) }
 })
 
 // SiLU is x/(1+e^-x). The numerator is clamped below, for the limit -0 at -Inf.
-var SiLU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var SiLU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
 	logistic := logistic(m)
 	return func(x vec.V) vec.V {
@@ -104,7 +104,7 @@ var SiLU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 const geluTanhReach = 10.061
 
 // GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
-var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var GELUTanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
 	pow2 := m.Pow2Steps(approx.Exp2Eighths)
 	bias, a, b := m.Splat(eighthBias), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
@@ -119,7 +119,7 @@ var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 })
 
 // Tanh is E/(E+2), E = 2^n*(2^f-1) + (2^n-1).
-var Tanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var Tanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.TanhClamp)), m.Splat(c32(approx.TanhClamp))
 	bias, scale := m.Splat(pow2Bias), m.Splat(c32(2*approx.Log2E))
 	return func(x vec.V) vec.V {
@@ -134,7 +134,7 @@ var Tanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 
 // GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), c being x clamped to where
 // Phi is 0 or 1. The factor x is clamped below only: the limit at -Inf is -0.
-var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
 	return func(x vec.V) vec.V {
@@ -147,7 +147,7 @@ var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 
 // Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1; the second
 // clamp takes off the last bit by which the product may be above.
-var Erf = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+var Erf = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
 	minus, plus := m.Splat(f32(-1)), m.Splat(one)
 	return func(x vec.V) vec.V {

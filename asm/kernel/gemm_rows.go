@@ -32,10 +32,10 @@ func Finish(u Unary) func(vec.Machine) {
 		}
 		m.Loop(m.IntParam("rows"), 1, func() {
 			fetch()
-			for v := range nr / m.Width() {
+			m.Together(nr/m.Width(), func(v int) {
 				y := f(m.Add(m.Load(x, v*bytes), m.Load(bias, v*bytes)))
 				m.Store(dst, v*bytes, m.Add(y, m.Load(residual, v*bytes)))
-			}
+			})
 			m.Bump(x, 4*nr)
 			next(dst, residual)
 		})

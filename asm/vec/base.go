@@ -41,6 +41,13 @@ func (b Base) PrefetchFar(p Ptr, off int, n Int, size int) {}
 func (b Base) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
 func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) }
 
+// Together implements Machine, for one whose backend cannot reorder what it has emitted.
+func (b Base) Together(n int, part func(i int)) {
+	for i := range n {
+		part(i)
+	}
+}
+
 // Park implements Machine, for one with registers enough.
 func (b Base) Park() Place { return InRegister(b.m) }
 

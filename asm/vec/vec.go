@@ -90,6 +90,10 @@ type Machine interface {
 	BumpBy(p Ptr, n Int)
 	BumpBytes(p Ptr, n Int, size int)
 
+	// Together emits part(0) to part(n-1), none of which uses what another one writes, or has a label or a branch. Where the backend
+	// can, their instructions alternate, so that a scheduler holds instructions of several chains at a time.
+	Together(n int, part func(i int))
+
 	// Park is a place for a number, which every lane of a vector has, that is not needed for a while: in memory where
 	// registers are few.
 	Park() Place

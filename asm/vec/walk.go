@@ -99,7 +99,7 @@ func (s Span) Keep(v V, fill Const) V {
 	return v
 }
 
-// Each runs body over n elements: unroll vectors at a time, then one at a
+// Each runs body over n elements: unroll vectors at a time, a power of two, then half as many, down to one at a
 // time, then over the tail. The streams start at ptrs, which stay as they are;
 // t must be the tail of n.
 func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
@@ -116,10 +116,9 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 			}
 		})
 	}
-	if unroll > 1 {
-		step(unroll)
+	for u := unroll; u >= 1; u /= 2 {
+		step(u)
 	}
-	step(1)
 	if t != (Tail{}) {
 		m.If(t.Count, func() { body(Span{m: m, ptrs: cur, tail: &t, Vectors: 1}) })
 	}

@@ -84,6 +84,21 @@ func (x *Machine) data(name string, words []uint32) operand.Mem {
 	return m
 }
 
+// constant returns c in memory.
+func (x *Machine) constant(c vec.Const) operand.Mem {
+	return x.data(fmt.Sprintf("f32_%08x", uint32(c)), []uint32{uint32(c)})
+}
+
+// with emits an instruction with b, a and to. A constant is spread by the load where that is possible: the linker places
+// data at multiples of 32 bytes at best, and a vector of 64 that crosses a cache line takes two loads.
+func (x *Machine) with(b vec.Operand, a, to operand.Op, plain, broadcast func(...operand.Op)) {
+	if c, ok := b.(vec.Const); ok && x.Tier().Embedded {
+		broadcast(x.constant(c), a, to)
+		return
+	}
+	plain(x.op(b), a, to)
+}
+
 // constMem returns a full vector of c in memory.
 func (x *Machine) constMem(c vec.Const) operand.Mem {
 	words := make([]uint32, x.Width())

@@ -50,7 +50,7 @@ func (opmasks) load(x *Machine, m operand.Mem, mask reg.Register, fill vec.Const
 		x.VMOVUPS_Z(m, mask, v)
 		return vec.V{Reg: v}
 	}
-	x.VMOVUPS(x.constMem(fill), v)
+	x.VBROADCASTSS(x.constant(fill), v)
 	x.VMOVUPS(m, mask, v)
 	return vec.V{Reg: v}
 }
@@ -63,7 +63,7 @@ func (opmasks) keep(x *Machine, v vec.V, mask reg.Register, fill vec.Const) vec.
 		x.VMOVAPS_Z(vector(v), mask, w)
 		return vec.V{Reg: w}
 	}
-	x.VMOVUPS(x.constMem(fill), w)
+	x.VBROADCASTSS(x.constant(fill), w)
 	x.VMOVAPS(vector(v), mask, w)
 	return vec.V{Reg: w}
 }

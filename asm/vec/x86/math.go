@@ -25,7 +25,7 @@ func (x *Machine) Splat(c vec.Const) vec.V {
 		return x.Zero()
 	}
 	v := x.NewV()
-	x.VMOVUPS(x.constMem(c), v)
+	x.VBROADCASTSS(x.constant(c), v)
 	return vec.V{Reg: v}
 }
 
@@ -50,21 +50,21 @@ func (x *Machine) CopyTo(dst, src vec.V) { x.VMOVAPS(vector(src), vector(dst)) }
 // Add implements Machine.
 func (x *Machine) Add(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VADDPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VADDPS, x.VADDPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // Sub implements Machine.
 func (x *Machine) Sub(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VSUBPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VSUBPS, x.VSUBPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // Mul implements Machine.
 func (x *Machine) Mul(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VMULPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VMULPS, x.VMULPS_BCST)
 	return vec.V{Reg: w}
 }
 
@@ -81,7 +81,7 @@ func (x *Machine) Sqrt(a vec.V) vec.V { w := x.NewV(); x.VSQRTPS(vector(a), w); 
 // Max implements Machine.
 func (x *Machine) Max(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VMAXPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VMAXPS, x.VMAXPS_BCST)
 	return vec.V{Reg: w}
 }
 
@@ -91,21 +91,29 @@ func (x *Machine) Least(least, y vec.V) vec.V { return x.Max(least, y) }
 // Min implements Machine.
 func (x *Machine) Min(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VMINPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VMINPS, x.VMINPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // AddTo implements Machine.
-func (x *Machine) AddTo(acc vec.V, b vec.Operand) { x.VADDPS(x.op(b), vector(acc), vector(acc)) }
+func (x *Machine) AddTo(acc vec.V, b vec.Operand) {
+	x.with(b, vector(acc), vector(acc), x.VADDPS, x.VADDPS_BCST)
+}
 
 // MulTo implements Machine.
-func (x *Machine) MulTo(acc vec.V, b vec.Operand) { x.VMULPS(x.op(b), vector(acc), vector(acc)) }
+func (x *Machine) MulTo(acc vec.V, b vec.Operand) {
+	x.with(b, vector(acc), vector(acc), x.VMULPS, x.VMULPS_BCST)
+}
 
 // MaxTo implements Machine.
-func (x *Machine) MaxTo(acc vec.V, b vec.Operand) { x.VMAXPS(x.op(b), vector(acc), vector(acc)) }
+func (x *Machine) MaxTo(acc vec.V, b vec.Operand) {
+	x.with(b, vector(acc), vector(acc), x.VMAXPS, x.VMAXPS_BCST)
+}
 
 // FMATo implements Machine.
-func (x *Machine) FMATo(acc, a vec.V, b vec.Operand) { x.VFMADD231PS(x.op(b), vector(a), vector(acc)) }
+func (x *Machine) FMATo(acc, a vec.V, b vec.Operand) {
+	x.with(b, vector(a), vector(acc), x.VFMADD231PS, x.VFMADD231PS_BCST)
+}
 
 // FMALoad implements Machine.
 func (x *Machine) FMALoad(acc, a vec.V, p vec.Ptr, off int) {
@@ -114,43 +122,45 @@ func (x *Machine) FMALoad(acc, a vec.V, p vec.Ptr, off int) {
 
 // FNMATo implements Machine.
 func (x *Machine) FNMATo(acc, a vec.V, b vec.Operand) {
-	x.VFNMADD231PS(x.op(b), vector(a), vector(acc))
+	x.with(b, vector(a), vector(acc), x.VFNMADD231PS, x.VFNMADD231PS_BCST)
 }
 
 // Horner implements Machine.
 func (x *Machine) Horner(p, y vec.V, c vec.Operand) vec.V {
-	x.VFMADD213PS(x.op(c), vector(y), vector(p))
+	x.with(c, vector(y), vector(p), x.VFMADD213PS, x.VFMADD213PS_BCST)
 	return p
 }
 
 // And implements Machine.
 func (x *Machine) And(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VANDPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VANDPS, x.VANDPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // Or implements Machine.
 func (x *Machine) Or(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VORPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VORPS, x.VORPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // Xor implements Machine.
 func (x *Machine) Xor(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VXORPS(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VXORPS, x.VXORPS_BCST)
 	return vec.V{Reg: w}
 }
 
 // AddInt32To implements Machine.
-func (x *Machine) AddInt32To(acc vec.V, b vec.Operand) { x.VPADDD(x.op(b), vector(acc), vector(acc)) }
+func (x *Machine) AddInt32To(acc vec.V, b vec.Operand) {
+	x.with(b, vector(acc), vector(acc), x.VPADDD, x.VPADDD_BCST)
+}
 
 // SubInt32 implements Machine.
 func (x *Machine) SubInt32(a vec.V, b vec.Operand) vec.V {
 	w := x.NewV()
-	x.VPSUBD(x.op(b), vector(a), w)
+	x.with(b, vector(a), w, x.VPSUBD, x.VPSUBD_BCST)
 	return vec.V{Reg: w}
 }
 
@@ -163,7 +173,7 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 
 // MaxMagnitudeTo implements Machine. Without a sign, floats compare as integers, and NaNs are above infinity.
 func (x *Machine) MaxMagnitudeTo(acc vec.V, b vec.Operand) {
-	x.VPMAXSD(x.op(b), vector(acc), vector(acc))
+	x.with(b, vector(acc), vector(acc), x.VPMAXSD, x.VPMAXSD_BCST)
 }
 
 // Pow2Steps implements Machine. A register has the table, once or twice.

@@ -22,25 +22,25 @@ TEXT ·attnSoftmaxAVX512(SB), NOSPLIT, $0-120
 	JLT   end2
 
 loop1:
-	MOVQ    BX, DI
-	MOVQ    ld+40(FP), R8
-	LEAQ    (BX)(R8*4), BX
-	MOVQ    BX, R8
-	MOVQ    ld+40(FP), R9
-	LEAQ    (BX)(R9*4), BX
-	MOVQ    BX, R9
-	MOVQ    ld+40(FP), R10
-	LEAQ    (BX)(R10*4), BX
-	MOVQ    BX, R10
-	MOVQ    ld+40(FP), R11
-	LEAQ    (BX)(R11*4), BX
-	VMOVUPS f32x16_ff800000<>+0(SB), Z0
-	VMOVUPS f32x16_ff800000<>+0(SB), Z1
-	VMOVUPS f32x16_ff800000<>+0(SB), Z2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z3
-	MOVQ    AX, R11
-	CMPQ    R11, $+32
-	JLT     end4
+	MOVQ         BX, DI
+	MOVQ         ld+40(FP), R8
+	LEAQ         (BX)(R8*4), BX
+	MOVQ         BX, R8
+	MOVQ         ld+40(FP), R9
+	LEAQ         (BX)(R9*4), BX
+	MOVQ         BX, R9
+	MOVQ         ld+40(FP), R10
+	LEAQ         (BX)(R10*4), BX
+	MOVQ         BX, R10
+	MOVQ         ld+40(FP), R11
+	LEAQ         (BX)(R11*4), BX
+	VBROADCASTSS f32_ff800000<>+0(SB), Z0
+	VBROADCASTSS f32_ff800000<>+0(SB), Z1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z3
+	MOVQ         AX, R11
+	CMPQ         R11, $+32
+	JLT          end4
 
 loop3:
 	VMOVUPS (DI), Z4
@@ -68,61 +68,61 @@ loop3:
 	JGE     loop3
 
 end4:
-	CMPQ    R11, $+15
-	JGT     else5
-	TESTQ   CX, CX
-	JZ      end7
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (DI), K1, Z4
-	VMAXPS  Z4, Z0, Z0
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R8), K1, Z4
-	VMAXPS  Z4, Z1, Z1
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R9), K1, Z4
-	VMAXPS  Z4, Z2, Z2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R10), K1, Z4
-	VMAXPS  Z4, Z3, Z3
-	LEAQ    (DI)(CX*4), DI
-	LEAQ    (R8)(CX*4), R8
-	LEAQ    (R9)(CX*4), R9
-	LEAQ    (R10)(CX*4), R10
+	CMPQ         R11, $+15
+	JGT          else5
+	TESTQ        CX, CX
+	JZ           end7
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (DI), K1, Z4
+	VMAXPS       Z4, Z0, Z0
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R8), K1, Z4
+	VMAXPS       Z4, Z1, Z1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R9), K1, Z4
+	VMAXPS       Z4, Z2, Z2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R10), K1, Z4
+	VMAXPS       Z4, Z3, Z3
+	LEAQ         (DI)(CX*4), DI
+	LEAQ         (R8)(CX*4), R8
+	LEAQ         (R9)(CX*4), R9
+	LEAQ         (R10)(CX*4), R10
 
 end7:
 	JMP end6
 
 else5:
-	VMOVUPS (DI), Z4
-	VMAXPS  Z4, Z0, Z0
-	VMOVUPS (R8), Z4
-	VMAXPS  Z4, Z1, Z1
-	VMOVUPS (R9), Z4
-	VMAXPS  Z4, Z2, Z2
-	VMOVUPS (R10), Z4
-	VMAXPS  Z4, Z3, Z3
-	ADDQ    $+64, DI
-	ADDQ    $+64, R8
-	ADDQ    $+64, R9
-	ADDQ    $+64, R10
-	TESTQ   CX, CX
-	JZ      end8
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (DI), K1, Z4
-	VMAXPS  Z4, Z0, Z0
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R8), K1, Z4
-	VMAXPS  Z4, Z1, Z1
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R9), K1, Z4
-	VMAXPS  Z4, Z2, Z2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (R10), K1, Z4
-	VMAXPS  Z4, Z3, Z3
-	LEAQ    (DI)(CX*4), DI
-	LEAQ    (R8)(CX*4), R8
-	LEAQ    (R9)(CX*4), R9
-	LEAQ    (R10)(CX*4), R10
+	VMOVUPS      (DI), Z4
+	VMAXPS       Z4, Z0, Z0
+	VMOVUPS      (R8), Z4
+	VMAXPS       Z4, Z1, Z1
+	VMOVUPS      (R9), Z4
+	VMAXPS       Z4, Z2, Z2
+	VMOVUPS      (R10), Z4
+	VMAXPS       Z4, Z3, Z3
+	ADDQ         $+64, DI
+	ADDQ         $+64, R8
+	ADDQ         $+64, R9
+	ADDQ         $+64, R10
+	TESTQ        CX, CX
+	JZ           end8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (DI), K1, Z4
+	VMAXPS       Z4, Z0, Z0
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R8), K1, Z4
+	VMAXPS       Z4, Z1, Z1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R9), K1, Z4
+	VMAXPS       Z4, Z2, Z2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (R10), K1, Z4
+	VMAXPS       Z4, Z3, Z3
+	LEAQ         (DI)(CX*4), DI
+	LEAQ         (R8)(CX*4), R8
+	LEAQ         (R9)(CX*4), R9
+	LEAQ         (R10)(CX*4), R10
 
 end8:
 end6:
@@ -150,13 +150,13 @@ end2:
 	JLT  end10
 
 loop9:
-	MOVQ    BX, DI
-	MOVQ    ld+40(FP), R8
-	LEAQ    (BX)(R8*4), BX
-	VMOVUPS f32x16_ff800000<>+0(SB), Z0
-	MOVQ    AX, R8
-	CMPQ    R8, $+32
-	JLT     end12
+	MOVQ         BX, DI
+	MOVQ         ld+40(FP), R8
+	LEAQ         (BX)(R8*4), BX
+	VBROADCASTSS f32_ff800000<>+0(SB), Z0
+	MOVQ         AX, R8
+	CMPQ         R8, $+32
+	JLT          end12
 
 loop11:
 	VMOVUPS (DI), Z1
@@ -169,28 +169,28 @@ loop11:
 	JGE     loop11
 
 end12:
-	CMPQ    R8, $+15
-	JGT     else13
-	TESTQ   CX, CX
-	JZ      end15
-	VMOVUPS f32x16_ff800000<>+0(SB), Z1
-	VMOVUPS (DI), K1, Z1
-	VMAXPS  Z1, Z0, Z0
-	LEAQ    (DI)(CX*4), DI
+	CMPQ         R8, $+15
+	JGT          else13
+	TESTQ        CX, CX
+	JZ           end15
+	VBROADCASTSS f32_ff800000<>+0(SB), Z1
+	VMOVUPS      (DI), K1, Z1
+	VMAXPS       Z1, Z0, Z0
+	LEAQ         (DI)(CX*4), DI
 
 end15:
 	JMP end14
 
 else13:
-	VMOVUPS (DI), Z1
-	VMAXPS  Z1, Z0, Z0
-	ADDQ    $+64, DI
-	TESTQ   CX, CX
-	JZ      end16
-	VMOVUPS f32x16_ff800000<>+0(SB), Z1
-	VMOVUPS (DI), K1, Z1
-	VMAXPS  Z1, Z0, Z0
-	LEAQ    (DI)(CX*4), DI
+	VMOVUPS      (DI), Z1
+	VMAXPS       Z1, Z0, Z0
+	ADDQ         $+64, DI
+	TESTQ        CX, CX
+	JZ           end16
+	VBROADCASTSS f32_ff800000<>+0(SB), Z1
+	VMOVUPS      (DI), K1, Z1
+	VMAXPS       Z1, Z0, Z0
+	LEAQ         (DI)(CX*4), DI
 
 end16:
 end14:
@@ -209,84 +209,84 @@ end14:
 	JGE        loop9
 
 end10:
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z0
-	VMOVUPS steps16<>+0(SB), Z1
-	VMOVUPS f32x16_49c00000<>+0(SB), Z2
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
-	MOVQ    rows+24(FP), CX
-	MOVQ    max_base+48(FP), DX
-	MOVQ    sum_base+72(FP), BX
-	MOVQ    factor_base+96(FP), SI
-	MOVQ    CX, DI
-	ANDQ    $+15, DI
-	MOVQ    $-1, R8
-	BZHIQ   DI, R8, R8
-	KMOVW   R8, K2
-	MOVQ    BX, BX
-	MOVQ    CX, CX
-	CMPQ    CX, $+16
-	JLT     end18
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z0
+	VMOVUPS      steps16<>+0(SB), Z1
+	VBROADCASTSS f32_49c00000<>+0(SB), Z2
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z4
+	MOVQ         rows+24(FP), CX
+	MOVQ         max_base+48(FP), DX
+	MOVQ         sum_base+72(FP), BX
+	MOVQ         factor_base+96(FP), SI
+	MOVQ         CX, DI
+	ANDQ         $+15, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K2
+	MOVQ         BX, BX
+	MOVQ         CX, CX
+	CMPQ         CX, $+16
+	JLT          end18
 
 loop17:
-	VMOVUPS     (DX), Z6
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z6, Z7
-	VMAXPS      Z0, Z7, Z8
-	VSUBPS      Z8, Z6, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z6, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z6
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z6, Z6
-	VMOVUPS     Z7, (DX)
-	VMOVUPS     (BX), Z7
-	VMULPS      Z6, Z7, Z7
-	VMOVUPS     Z7, (BX)
-	VMOVUPS     Z6, (SI)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	SUBQ        $+16, CX
-	CMPQ        CX, $+16
-	JGE         loop17
+	VMOVUPS          (DX), Z6
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z6, Z7
+	VMAXPS           Z0, Z7, Z8
+	VSUBPS           Z8, Z6, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z6, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z6
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z6, Z6
+	VMOVUPS          Z7, (DX)
+	VMOVUPS          (BX), Z7
+	VMULPS           Z6, Z7, Z7
+	VMOVUPS          Z7, (BX)
+	VMOVUPS          Z6, (SI)
+	ADDQ             $+64, DX
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JGE              loop17
 
 end18:
-	TESTQ       DI, DI
-	JZ          end19
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (DX), K2, Z6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K2, Z7
-	VMAXPS      Z7, Z6, Z7
-	VMAXPS      Z0, Z7, Z8
-	VSUBPS      Z8, Z6, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z6, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z6
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z6, Z6
-	VMOVUPS     Z7, K2, (DX)
-	VMOVUPS.Z   (BX), K2, Z7
-	VMULPS      Z6, Z7, Z7
-	VMOVUPS     Z7, K2, (BX)
-	VMOVUPS     Z6, K2, (SI)
+	TESTQ            DI, DI
+	JZ               end19
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (DX), K2, Z6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K2, Z7
+	VMAXPS           Z7, Z6, Z7
+	VMAXPS           Z0, Z7, Z8
+	VSUBPS           Z8, Z6, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z6, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z6
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z6, Z6
+	VMOVUPS          Z7, K2, (DX)
+	VMOVUPS.Z        (BX), K2, Z7
+	VMULPS           Z6, Z7, Z7
+	VMOVUPS          Z7, K2, (BX)
+	VMOVUPS          Z6, K2, (SI)
 
 end19:
 	MOVQ max_base+48(FP), CX
@@ -326,161 +326,161 @@ loop20:
 	JLT          end23
 
 loop22:
-	VMOVUPS     (DI), Z14
-	VSUBPS      Z6, Z14, Z14
-	VMAXPS      Z14, Z4, Z14
-	VMOVAPS     Z2, Z15
-	VFMADD231PS Z3, Z14, Z15
-	VSUBPS      Z15, Z2, Z16
-	VFMADD231PS Z3, Z14, Z16
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z14
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z16, Z14
-	VPERMPS     Z1, Z15, Z16
-	VPSLLD      $0x14, Z15, Z15
-	VPADDD      Z15, Z16, Z16
-	VMULPS      Z16, Z14, Z14
-	VADDPS      Z14, Z7, Z7
-	VMOVUPS     Z14, (DI)
-	VMOVUPS     (R8), Z14
-	VSUBPS      Z8, Z14, Z14
-	VMAXPS      Z14, Z4, Z14
-	VMOVAPS     Z2, Z15
-	VFMADD231PS Z3, Z14, Z15
-	VSUBPS      Z15, Z2, Z16
-	VFMADD231PS Z3, Z14, Z16
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z14
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z16, Z14
-	VPERMPS     Z1, Z15, Z16
-	VPSLLD      $0x14, Z15, Z15
-	VPADDD      Z15, Z16, Z16
-	VMULPS      Z16, Z14, Z14
-	VADDPS      Z14, Z9, Z9
-	VMOVUPS     Z14, (R8)
-	VMOVUPS     (R9), Z14
-	VSUBPS      Z10, Z14, Z14
-	VMAXPS      Z14, Z4, Z14
-	VMOVAPS     Z2, Z15
-	VFMADD231PS Z3, Z14, Z15
-	VSUBPS      Z15, Z2, Z16
-	VFMADD231PS Z3, Z14, Z16
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z14
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z16, Z14
-	VPERMPS     Z1, Z15, Z16
-	VPSLLD      $0x14, Z15, Z15
-	VPADDD      Z15, Z16, Z16
-	VMULPS      Z16, Z14, Z14
-	VADDPS      Z14, Z11, Z11
-	VMOVUPS     Z14, (R9)
-	VMOVUPS     (R10), Z14
-	VSUBPS      Z12, Z14, Z14
-	VMAXPS      Z14, Z4, Z14
-	VMOVAPS     Z2, Z15
-	VFMADD231PS Z3, Z14, Z15
-	VSUBPS      Z15, Z2, Z16
-	VFMADD231PS Z3, Z14, Z16
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z14
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z16, Z14
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z16, Z14
-	VPERMPS     Z1, Z15, Z16
-	VPSLLD      $0x14, Z15, Z15
-	VPADDD      Z15, Z16, Z16
-	VMULPS      Z16, Z14, Z14
-	VADDPS      Z14, Z13, Z13
-	VMOVUPS     Z14, (R10)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop22
+	VMOVUPS          (DI), Z14
+	VSUBPS           Z6, Z14, Z14
+	VMAXPS           Z14, Z4, Z14
+	VMOVAPS          Z2, Z15
+	VFMADD231PS      Z3, Z14, Z15
+	VSUBPS           Z15, Z2, Z16
+	VFMADD231PS      Z3, Z14, Z16
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z14
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z16, Z14
+	VPERMPS          Z1, Z15, Z16
+	VPSLLD           $0x14, Z15, Z15
+	VPADDD           Z15, Z16, Z16
+	VMULPS           Z16, Z14, Z14
+	VADDPS           Z14, Z7, Z7
+	VMOVUPS          Z14, (DI)
+	VMOVUPS          (R8), Z14
+	VSUBPS           Z8, Z14, Z14
+	VMAXPS           Z14, Z4, Z14
+	VMOVAPS          Z2, Z15
+	VFMADD231PS      Z3, Z14, Z15
+	VSUBPS           Z15, Z2, Z16
+	VFMADD231PS      Z3, Z14, Z16
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z14
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z16, Z14
+	VPERMPS          Z1, Z15, Z16
+	VPSLLD           $0x14, Z15, Z15
+	VPADDD           Z15, Z16, Z16
+	VMULPS           Z16, Z14, Z14
+	VADDPS           Z14, Z9, Z9
+	VMOVUPS          Z14, (R8)
+	VMOVUPS          (R9), Z14
+	VSUBPS           Z10, Z14, Z14
+	VMAXPS           Z14, Z4, Z14
+	VMOVAPS          Z2, Z15
+	VFMADD231PS      Z3, Z14, Z15
+	VSUBPS           Z15, Z2, Z16
+	VFMADD231PS      Z3, Z14, Z16
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z14
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z16, Z14
+	VPERMPS          Z1, Z15, Z16
+	VPSLLD           $0x14, Z15, Z15
+	VPADDD           Z15, Z16, Z16
+	VMULPS           Z16, Z14, Z14
+	VADDPS           Z14, Z11, Z11
+	VMOVUPS          Z14, (R9)
+	VMOVUPS          (R10), Z14
+	VSUBPS           Z12, Z14, Z14
+	VMAXPS           Z14, Z4, Z14
+	VMOVAPS          Z2, Z15
+	VFMADD231PS      Z3, Z14, Z15
+	VSUBPS           Z15, Z2, Z16
+	VFMADD231PS      Z3, Z14, Z16
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z14
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z16, Z14
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z16, Z14
+	VPERMPS          Z1, Z15, Z16
+	VPSLLD           $0x14, Z15, Z15
+	VPADDD           Z15, Z16, Z16
+	VMULPS           Z16, Z14, Z14
+	VADDPS           Z14, Z13, Z13
+	VMOVUPS          Z14, (R10)
+	ADDQ             $+64, DI
+	ADDQ             $+64, R8
+	ADDQ             $+64, R9
+	ADDQ             $+64, R10
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop22
 
 end23:
-	TESTQ       R11, R11
-	JZ          end24
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z14
-	VMOVUPS     (DI), K1, Z14
-	VSUBPS      Z6, Z14, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z14
-	VFMADD231PS Z3, Z6, Z14
-	VSUBPS      Z14, Z2, Z15
-	VFMADD231PS Z3, Z6, Z15
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z15, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z15, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z15, Z6
-	VPERMPS     Z1, Z14, Z15
-	VPSLLD      $0x14, Z14, Z14
-	VPADDD      Z14, Z15, Z15
-	VMULPS      Z15, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z14
-	VADDPS      Z14, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (R8), K1, Z6
-	VSUBPS      Z8, Z6, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z14
-	VFMADD231PS Z3, Z6, Z14
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z14, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z14, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z14, Z6
-	VPERMPS     Z1, Z8, Z14
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z14, Z14
-	VMULPS      Z14, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z8
-	VADDPS      Z8, Z9, Z9
-	VMOVUPS     Z6, K1, (R8)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (R9), K1, Z6
-	VSUBPS      Z10, Z6, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z10
-	VFMADD231PS Z3, Z6, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z6
-	VPERMPS     Z1, Z8, Z10
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z10, Z10
-	VMULPS      Z10, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z8
-	VADDPS      Z8, Z11, Z11
-	VMOVUPS     Z6, K1, (R9)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (R10), K1, Z6
-	VSUBPS      Z12, Z6, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z10
-	VFMADD231PS Z3, Z6, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z6
-	VPERMPS     Z1, Z8, Z10
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z10, Z10
-	VMULPS      Z10, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z8
-	VADDPS      Z8, Z13, Z13
-	VMOVUPS     Z6, K1, (R10)
+	TESTQ            R11, R11
+	JZ               end24
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z14
+	VMOVUPS          (DI), K1, Z14
+	VSUBPS           Z6, Z14, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z14
+	VFMADD231PS      Z3, Z6, Z14
+	VSUBPS           Z14, Z2, Z15
+	VFMADD231PS      Z3, Z6, Z15
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z15, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z15, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z15, Z6
+	VPERMPS          Z1, Z14, Z15
+	VPSLLD           $0x14, Z14, Z14
+	VPADDD           Z14, Z15, Z15
+	VMULPS           Z15, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z14
+	VADDPS           Z14, Z7, Z7
+	VMOVUPS          Z6, K1, (DI)
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (R8), K1, Z6
+	VSUBPS           Z8, Z6, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z14
+	VFMADD231PS      Z3, Z6, Z14
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z14, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z14, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z14, Z6
+	VPERMPS          Z1, Z8, Z14
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z14, Z14
+	VMULPS           Z14, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z8
+	VADDPS           Z8, Z9, Z9
+	VMOVUPS          Z6, K1, (R8)
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (R9), K1, Z6
+	VSUBPS           Z10, Z6, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z10
+	VFMADD231PS      Z3, Z6, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z6
+	VPERMPS          Z1, Z8, Z10
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z10, Z10
+	VMULPS           Z10, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z8
+	VADDPS           Z8, Z11, Z11
+	VMOVUPS          Z6, K1, (R9)
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (R10), K1, Z6
+	VSUBPS           Z12, Z6, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z10
+	VFMADD231PS      Z3, Z6, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z6
+	VPERMPS          Z1, Z8, Z10
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z10, Z10
+	VMULPS           Z10, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z8
+	VADDPS           Z8, Z13, Z13
+	VMOVUPS          Z6, K1, (R10)
 
 end24:
 	VEXTRACTF64X4 $0x01, Z7, Y6
@@ -534,50 +534,50 @@ loop25:
 	JLT          end28
 
 loop27:
-	VMOVUPS     (DI), Z8
-	VSUBPS      Z6, Z8, Z8
-	VMAXPS      Z8, Z4, Z8
-	VMOVAPS     Z2, Z9
-	VFMADD231PS Z3, Z8, Z9
-	VSUBPS      Z9, Z2, Z10
-	VFMADD231PS Z3, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z1, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, (DI)
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop27
+	VMOVUPS          (DI), Z8
+	VSUBPS           Z6, Z8, Z8
+	VMAXPS           Z8, Z4, Z8
+	VMOVAPS          Z2, Z9
+	VFMADD231PS      Z3, Z8, Z9
+	VSUBPS           Z9, Z2, Z10
+	VFMADD231PS      Z3, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z1, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z7, Z7
+	VMOVUPS          Z8, (DI)
+	ADDQ             $+64, DI
+	SUBQ             $+16, R8
+	CMPQ             R8, $+16
+	JGE              loop27
 
 end28:
-	TESTQ       R8, R8
-	JZ          end29
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (DI), K1, Z8
-	VSUBPS      Z6, Z8, Z6
-	VMAXPS      Z6, Z4, Z6
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z6, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z6, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z6
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
+	TESTQ            R8, R8
+	JZ               end29
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (DI), K1, Z8
+	VSUBPS           Z6, Z8, Z6
+	VMAXPS           Z6, Z4, Z6
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z6, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z6, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z6
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z8
+	VADDPS           Z8, Z7, Z7
+	VMOVUPS          Z6, K1, (DI)
 
 end29:
 	VEXTRACTF64X4 $0x01, Z7, Y6
@@ -603,41 +603,11 @@ end26:
 	VZEROUPPER
 	RET
 
-DATA f32x16_ff800000<>+0(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+4(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+8(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+12(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+16(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+20(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+24(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+28(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+32(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+36(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+40(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+44(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+48(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+52(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+56(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+60(SB)/4, $0xff800000
-GLOBL f32x16_ff800000<>(SB), RODATA|NOPTR, $64
+DATA f32_ff800000<>+0(SB)/4, $0xff800000
+GLOBL f32_ff800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_ff7fffff<>+0(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+4(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+8(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+12(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+16(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+20(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+24(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+28(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+32(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+36(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+40(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+44(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+48(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+52(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+56(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+60(SB)/4, $0xff7fffff
-GLOBL f32x16_ff7fffff<>(SB), RODATA|NOPTR, $64
+DATA f32_ff7fffff<>+0(SB)/4, $0xff7fffff
+GLOBL f32_ff7fffff<>(SB), RODATA|NOPTR, $4
 
 DATA steps16<>+0(SB)/4, $0x3f800000
 DATA steps16<>+4(SB)/4, $0x3f7b95c2
@@ -657,131 +627,26 @@ DATA steps16<>+56(SB)/4, $0x3f7744fd
 DATA steps16<>+60(SB)/4, $0x3f7ac0c7
 GLOBL steps16<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_49c00000<>+0(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+4(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+8(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+12(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+16(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+20(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+24(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+28(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+32(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+36(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+40(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+44(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+48(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+52(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+56(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+60(SB)/4, $0x49c00000
-GLOBL f32x16_49c00000<>(SB), RODATA|NOPTR, $64
+DATA f32_49c00000<>+0(SB)/4, $0x49c00000
+GLOBL f32_49c00000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
-GLOBL f32x16_3fb8aa3b<>(SB), RODATA|NOPTR, $64
+DATA f32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL f32_3fb8aa3b<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_c2b00f34<>+0(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+4(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+8(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+12(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+16(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+20(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+24(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+28(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+32(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+36(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+40(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+44(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+48(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+52(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+56(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+60(SB)/4, $0xc2b00f34
-GLOBL f32x16_c2b00f34<>(SB), RODATA|NOPTR, $64
+DATA f32_c2b00f34<>+0(SB)/4, $0xc2b00f34
+GLOBL f32_c2b00f34<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3d6359cd<>+0(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+4(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+8(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+12(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+16(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+20(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+24(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+28(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+32(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+36(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+40(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+44(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+48(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+52(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+56(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+60(SB)/4, $0x3d6359cd
-GLOBL f32x16_3d6359cd<>(SB), RODATA|NOPTR, $64
+DATA f32_3d6359cd<>+0(SB)/4, $0x3d6359cd
+GLOBL f32_3d6359cd<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3e760550<>+0(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+4(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+8(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+12(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+16(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+20(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+24(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+28(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+32(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+36(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+40(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+44(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+48(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+52(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+56(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+60(SB)/4, $0x3e760550
-GLOBL f32x16_3e760550<>(SB), RODATA|NOPTR, $64
+DATA f32_3e760550<>+0(SB)/4, $0x3e760550
+GLOBL f32_3e760550<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3f317218<>+0(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+4(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+8(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+12(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+16(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+20(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+24(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+28(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+32(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+36(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+40(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+44(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+48(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+52(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+56(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+60(SB)/4, $0x3f317218
-GLOBL f32x16_3f317218<>(SB), RODATA|NOPTR, $64
+DATA f32_3f317218<>+0(SB)/4, $0x3f317218
+GLOBL f32_3f317218<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3f800000<>+0(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+4(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+8(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+12(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+16(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+20(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+24(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+28(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+32(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+36(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+40(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+44(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+48(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+52(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
-GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
 // func attnKeysAVX512(dst []float32, x []float32, rows int, cols int, ldx int, nr int)
 // Requires: AVX, AVX512F
@@ -1178,26 +1043,42 @@ loop3:
 	JGE     loop3
 
 end4:
-	CMPQ R9, $+16
+	CMPQ R9, $+32
 	JLT  end6
 
 loop5:
 	VMOVUPS (R8), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (R8)
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
+	VMOVUPS 64(R8), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(R8)
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
 	JGE     loop5
 
 end6:
+	CMPQ R9, $+16
+	JLT  end8
+
+loop7:
+	VMOVUPS (R8), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (R8)
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop7
+
+end8:
 	TESTQ     DI, DI
-	JZ        end7
+	JZ        end9
 	VMOVUPS.Z (R8), K1, Z1
 	VMULPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (R8)
 
-end7:
+end9:
 	LEAQ (AX)(BX*4), AX
 	ADDQ $+4, SI
 	SUBQ $+1, CX
@@ -1211,26 +1092,26 @@ end2:
 // func attnShortAVX512(rows int, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·attnShortAVX512(SB), NOSPLIT, $0-152
-	MOVQ    s_base+48(FP), AX
-	MOVQ    bias_base+16(FP), CX
-	MOVQ    rows+0(FP), DX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	ADDQ    $+15, DX
-	CMPQ    DX, $+16
-	JLT     end2
+	MOVQ         s_base+48(FP), AX
+	MOVQ         bias_base+16(FP), CX
+	MOVQ         rows+0(FP), DX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	ADDQ         $+15, DX
+	CMPQ         DX, $+16
+	JLT          end2
 
 loop1:
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z4
-	MOVQ    bias_len+24(FP), BX
-	CMPQ    BX, $+0
-	JGT     else3
-	MOVQ    AX, BX
-	MOVQ    n+8(FP), SI
-	CMPQ    SI, $+1
-	JLT     end6
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
+	MOVQ         bias_len+24(FP), BX
+	CMPQ         BX, $+0
+	JGT          else3
+	MOVQ         AX, BX
+	MOVQ         n+8(FP), SI
+	CMPQ         SI, $+1
+	JLT          end6
 
 loop5:
 	VMOVUPS (BX), Z5
@@ -1252,20 +1133,20 @@ else3:
 	JLT  end8
 
 loop7:
-	VMOVUPS   (DI), Z5
-	VMOVUPS   (BX), Z7
-	VMOVUPS   f32x16_ff7fffff<>+0(SB), Z8
-	VCMPPS    $0x1e, Z7, Z8, K1
-	VMOVUPS   f32x16_ff800000<>+0(SB), Z8
-	VADDPS    Z5, Z7, Z5
-	VBLENDMPS Z8, Z5, K1, Z6
-	VMAXPS    Z6, Z4, Z4
-	VMOVUPS   Z6, (DI)
-	LEAQ      (BX)(SI*4), BX
-	ADDQ      $+256, DI
-	SUBQ      $+1, R8
-	CMPQ      R8, $+1
-	JGE       loop7
+	VMOVUPS      (DI), Z5
+	VMOVUPS      (BX), Z7
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z8
+	VCMPPS       $0x1e, Z7, Z8, K1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z8
+	VADDPS       Z5, Z7, Z5
+	VBLENDMPS    Z8, Z5, K1, Z6
+	VMAXPS       Z6, Z4, Z4
+	VMOVUPS      Z6, (DI)
+	LEAQ         (BX)(SI*4), BX
+	ADDQ         $+256, DI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop7
 
 end8:
 end4:
@@ -1275,26 +1156,26 @@ end4:
 	JLT  end10
 
 loop9:
-	VMOVUPS     (BX), Z5
-	VSUBPS      Z4, Z5, Z5
-	VMAXPS      Z5, Z3, Z5
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z5, Z7
-	VSUBPS      Z7, Z1, Z8
-	VFMADD231PS Z2, Z5, Z8
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z5
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z8, Z5
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z8, Z5
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z8, Z5
-	VPERMPS     Z0, Z7, Z8
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z8, Z8
-	VMULPS      Z8, Z5, Z5
-	VMOVUPS     Z5, (BX)
-	ADDQ        $+256, BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
-	JGE         loop9
+	VMOVUPS          (BX), Z5
+	VSUBPS           Z4, Z5, Z5
+	VMAXPS           Z5, Z3, Z5
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z5, Z7
+	VSUBPS           Z7, Z1, Z8
+	VFMADD231PS      Z2, Z5, Z8
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z5
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z8, Z5
+	VPERMPS          Z0, Z7, Z8
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z8, Z8
+	VMULPS           Z8, Z5, Z5
+	VMOVUPS          Z5, (BX)
+	ADDQ             $+256, BX
+	SUBQ             $+1, SI
+	CMPQ             SI, $+1
+	JGE              loop9
 
 end10:
 	MOVQ   n+8(FP), SI
@@ -1443,7 +1324,7 @@ end23:
 	VADDPS       Z8, Z7, Z5
 	VADDPS       Z5, Z4, Z4
 	VBROADCASTSS weight+72(FP), Z5
-	VMOVUPS      f32x16_00800000<>+0(SB), Z7
+	VBROADCASTSS f32_00800000<>+0(SB), Z7
 	VMAXPS       Z4, Z7, Z4
 	VDIVPS       Z4, Z5, Z4
 	VMOVUPS      Z4, (BX)
@@ -2113,118 +1994,103 @@ end76:
 	VZEROUPPER
 	RET
 
-DATA f32x16_00800000<>+0(SB)/4, $0x00800000
-DATA f32x16_00800000<>+4(SB)/4, $0x00800000
-DATA f32x16_00800000<>+8(SB)/4, $0x00800000
-DATA f32x16_00800000<>+12(SB)/4, $0x00800000
-DATA f32x16_00800000<>+16(SB)/4, $0x00800000
-DATA f32x16_00800000<>+20(SB)/4, $0x00800000
-DATA f32x16_00800000<>+24(SB)/4, $0x00800000
-DATA f32x16_00800000<>+28(SB)/4, $0x00800000
-DATA f32x16_00800000<>+32(SB)/4, $0x00800000
-DATA f32x16_00800000<>+36(SB)/4, $0x00800000
-DATA f32x16_00800000<>+40(SB)/4, $0x00800000
-DATA f32x16_00800000<>+44(SB)/4, $0x00800000
-DATA f32x16_00800000<>+48(SB)/4, $0x00800000
-DATA f32x16_00800000<>+52(SB)/4, $0x00800000
-DATA f32x16_00800000<>+56(SB)/4, $0x00800000
-DATA f32x16_00800000<>+60(SB)/4, $0x00800000
-GLOBL f32x16_00800000<>(SB), RODATA|NOPTR, $64
+DATA f32_00800000<>+0(SB)/4, $0x00800000
+GLOBL f32_00800000<>(SB), RODATA|NOPTR, $4
 
 // func attnFewAVX512(rows int, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·attnFewAVX512(SB), NOSPLIT, $0-152
-	MOVQ    s_base+48(FP), AX
-	MOVQ    bias_base+16(FP), CX
-	MOVQ    rows+0(FP), DX
-	MOVQ    n+8(FP), BX
-	ADDQ    $+15, BX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	CMPQ    DX, $+1
-	JLT     end2
+	MOVQ         s_base+48(FP), AX
+	MOVQ         bias_base+16(FP), CX
+	MOVQ         rows+0(FP), DX
+	MOVQ         n+8(FP), BX
+	ADDQ         $+15, BX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	CMPQ         DX, $+1
+	JLT          end2
 
 loop1:
-	MOVQ          AX, SI
-	MOVQ          n+8(FP), DI
-	LEAQ          (SI)(DI*4), SI
-	CMPQ          BX, $+31
-	JGT           else3
-	VMOVUPS       f32x16_ff7fffff<>+0(SB), Z4
-	VMOVUPS       (AX), Z5
-	VMOVUPS       (CX), Z6
-	VMOVUPS       f32x16_ff7fffff<>+0(SB), Z7
-	VCMPPS        $0x1e, Z6, Z7, K1
-	VMOVUPS       f32x16_ff800000<>+0(SB), Z7
-	VADDPS        Z5, Z6, Z5
-	VBLENDMPS     Z7, Z5, K1, Z8
-	VMAXPS        Z8, Z4, Z4
-	VSHUFF32X4    $0x4e, Z4, Z4, Z5
-	VMAXPS        Z5, Z4, Z4
-	VSHUFF32X4    $0xb1, Z4, Z4, Z5
-	VMAXPS        Z5, Z4, Z4
-	VSHUFPS       $0x4e, Z4, Z4, Z5
-	VMAXPS        Z5, Z4, Z4
-	VSHUFPS       $0xb1, Z4, Z4, Z5
-	VMAXPS        Z5, Z4, Z4
-	VSUBPS        Z4, Z8, Z4
-	VMAXPS        Z4, Z3, Z4
-	VMOVAPS       Z1, Z5
-	VFMADD231PS   Z2, Z4, Z5
-	VSUBPS        Z5, Z1, Z6
-	VFMADD231PS   Z2, Z4, Z6
-	VMOVUPS       f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS   f32x16_3e760550<>+0(SB), Z6, Z4
-	VFMADD213PS   f32x16_3f317218<>+0(SB), Z6, Z4
-	VFMADD213PS   f32x16_3f800000<>+0(SB), Z6, Z4
-	VPERMPS       Z0, Z5, Z6
-	VPSLLD        $0x14, Z5, Z5
-	VPADDD        Z5, Z6, Z6
-	VMULPS        Z6, Z4, Z4
-	VMOVAPS       Z4, Z8
-	VMOVUPS       Z8, (AX)
-	VEXTRACTF64X4 $0x01, Z8, Y4
-	VADDPS        Y4, Y8, Y4
-	VSHUFPS       $0x88, Y4, Y4, Y5
-	VSHUFPS       $0xdd, Y4, Y4, Y4
-	VADDPS        Y4, Y5, Y4
-	VSHUFPS       $0x88, Y4, Y4, Y5
-	VSHUFPS       $0xdd, Y4, Y4, Y4
-	VADDPS        Y4, Y5, Y4
-	VEXTRACTF128  $0x01, Y4, X5
-	VADDPS        X5, X4, X9
-	VBROADCASTSS  weight+72(FP), Z4
-	VMOVUPS       f32x16_00800000<>+0(SB), Z5
-	VMAXPS        Z9, Z5, Z5
-	VDIVPS        Z5, Z4, Z4
-	VMOVSS        X4, (SI)
-	JMP           end4
+	MOVQ             AX, SI
+	MOVQ             n+8(FP), DI
+	LEAQ             (SI)(DI*4), SI
+	CMPQ             BX, $+31
+	JGT              else3
+	VBROADCASTSS     f32_ff7fffff<>+0(SB), Z4
+	VMOVUPS          (AX), Z5
+	VMOVUPS          (CX), Z6
+	VBROADCASTSS     f32_ff7fffff<>+0(SB), Z7
+	VCMPPS           $0x1e, Z6, Z7, K1
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VADDPS           Z5, Z6, Z5
+	VBLENDMPS        Z7, Z5, K1, Z8
+	VMAXPS           Z8, Z4, Z4
+	VSHUFF32X4       $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFF32X4       $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD231PS      Z2, Z4, Z5
+	VSUBPS           Z5, Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z6, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z6, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z6, Z4
+	VPERMPS          Z0, Z5, Z6
+	VPSLLD           $0x14, Z5, Z5
+	VPADDD           Z5, Z6, Z6
+	VMULPS           Z6, Z4, Z4
+	VMOVAPS          Z4, Z8
+	VMOVUPS          Z8, (AX)
+	VEXTRACTF64X4    $0x01, Z8, Y4
+	VADDPS           Y4, Y8, Y4
+	VSHUFPS          $0x88, Y4, Y4, Y5
+	VSHUFPS          $0xdd, Y4, Y4, Y4
+	VADDPS           Y4, Y5, Y4
+	VSHUFPS          $0x88, Y4, Y4, Y5
+	VSHUFPS          $0xdd, Y4, Y4, Y4
+	VADDPS           Y4, Y5, Y4
+	VEXTRACTF128     $0x01, Y4, X5
+	VADDPS           X5, X4, X9
+	VBROADCASTSS     weight+72(FP), Z4
+	VBROADCASTSS     f32_00800000<>+0(SB), Z5
+	VMAXPS           Z9, Z5, Z5
+	VDIVPS           Z5, Z4, Z4
+	VMOVSS           X4, (SI)
+	JMP              end4
 
 else3:
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z4
-	MOVQ    AX, DI
-	MOVQ    CX, R8
-	MOVQ    BX, R9
-	CMPQ    R9, $+16
-	JLT     end6
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
+	MOVQ         AX, DI
+	MOVQ         CX, R8
+	MOVQ         BX, R9
+	CMPQ         R9, $+16
+	JLT          end6
 
 loop5:
-	VMOVUPS   (DI), Z5
-	VMOVUPS   (R8), Z6
-	VMOVUPS   f32x16_ff7fffff<>+0(SB), Z7
-	VCMPPS    $0x1e, Z6, Z7, K1
-	VMOVUPS   f32x16_ff800000<>+0(SB), Z7
-	VADDPS    Z5, Z6, Z5
-	VBLENDMPS Z7, Z5, K1, Z10
-	VMAXPS    Z10, Z4, Z4
-	VMOVUPS   Z10, (DI)
-	ADDQ      $+64, DI
-	ADDQ      $+64, R8
-	SUBQ      $+16, R9
-	CMPQ      R9, $+16
-	JGE       loop5
+	VMOVUPS      (DI), Z5
+	VMOVUPS      (R8), Z6
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z7
+	VCMPPS       $0x1e, Z6, Z7, K1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VADDPS       Z5, Z6, Z5
+	VBLENDMPS    Z7, Z5, K1, Z10
+	VMAXPS       Z10, Z4, Z4
+	VMOVUPS      Z10, (DI)
+	ADDQ         $+64, DI
+	ADDQ         $+64, R8
+	SUBQ         $+16, R9
+	CMPQ         R9, $+16
+	JGE          loop5
 
 end6:
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
@@ -2242,27 +2108,27 @@ end6:
 	JLT        end8
 
 loop7:
-	VMOVUPS     (DI), Z6
-	VSUBPS      Z4, Z6, Z6
-	VMAXPS      Z6, Z3, Z6
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z6, Z7
-	VSUBPS      Z7, Z1, Z11
-	VFMADD231PS Z2, Z6, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z6
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z6
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z6
-	VPERMPS     Z0, Z7, Z11
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z11, Z11
-	VMULPS      Z11, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z6, (DI)
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop7
+	VMOVUPS          (DI), Z6
+	VSUBPS           Z4, Z6, Z6
+	VMAXPS           Z6, Z3, Z6
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z6, Z7
+	VSUBPS           Z7, Z1, Z11
+	VFMADD231PS      Z2, Z6, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z6
+	VPERMPS          Z0, Z7, Z11
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z11, Z11
+	VMULPS           Z11, Z6, Z6
+	VADDPS           Z6, Z5, Z5
+	VMOVUPS          Z6, (DI)
+	ADDQ             $+64, DI
+	SUBQ             $+16, R8
+	CMPQ             R8, $+16
+	JGE              loop7
 
 end8:
 	VEXTRACTF64X4 $0x01, Z5, Y4
@@ -2276,7 +2142,7 @@ end8:
 	VEXTRACTF128  $0x01, Y4, X5
 	VADDPS        X5, X4, X9
 	VBROADCASTSS  weight+72(FP), Z4
-	VMOVUPS       f32x16_00800000<>+0(SB), Z5
+	VBROADCASTSS  f32_00800000<>+0(SB), Z5
 	VMAXPS        Z9, Z5, Z5
 	VDIVPS        Z5, Z4, Z4
 	VMOVSS        X4, (SI)

@@ -1422,20 +1422,36 @@ loop3:
 	BGE   loop3
 
 end4:
-	CMP $4, R9
+	CMP $8, R9
 	BLT end6
 
 loop5:
 	FMOVQ (R8), F2
 	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ F2, (R8)
-	ADD   $16, R8, R8
-	SUB   $4, R9, R9
-	CMP   $4, R9
+	FMOVQ 16(R8), F2
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 16(R8)
+	ADD   $32, R8, R8
+	SUB   $8, R9, R9
+	CMP   $8, R9
 	BGE   loop5
 
 end6:
-	CBZ   R5, end7
+	CMP $4, R9
+	BLT end8
+
+loop7:
+	FMOVQ (R8), F2
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ F2, (R8)
+	ADD   $16, R8, R8
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop7
+
+end8:
+	CBZ   R5, end9
 	FMOVS (R8), F2
 	ADD   R6, R8, R9
 	VLD1  (R9), V2.S[1]
@@ -1449,7 +1465,7 @@ end6:
 	VST1  V1.S[1], (R9)
 	FMOVS F1, (R8)
 
-end7:
+end9:
 	ADD R3<<2, R0, R0
 	ADD $4, R4, R4
 	SUB $1, R1, R1

@@ -27,49 +27,49 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS     (CX), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, (AX)
-	VMOVUPS     64(CX), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, 32(AX)
-	VMOVUPS     128(CX), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, 64(AX)
-	VMOVUPS     192(CX), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, 96(AX)
-	ADDQ        $+256, CX
-	ADDQ        $+128, AX
-	SUBQ        $0x40, DI
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop3
+	VMOVUPS          (CX), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, (AX)
+	VMOVUPS          64(CX), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, 32(AX)
+	VMOVUPS          128(CX), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, 64(AX)
+	VMOVUPS          192(CX), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, 96(AX)
+	ADDQ             $+256, CX
+	ADDQ             $+128, AX
+	SUBQ             $0x40, DI
+	SUBQ             $+64, SI
+	CMPQ             SI, $+64
+	JGE              loop3
 
 end4:
 	CMPQ SI, $+16
 	JLT  end6
 
 loop5:
-	VMOVUPS     (CX), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, (AX)
-	ADDQ        $+64, CX
-	ADDQ        $+32, AX
-	SUBQ        $0x10, DI
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop5
+	VMOVUPS          (CX), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, (AX)
+	ADDQ             $+64, CX
+	ADDQ             $+32, AX
+	SUBQ             $0x10, DI
+	SUBQ             $+16, SI
+	CMPQ             SI, $+16
+	JGE              loop5
 
 end6:
-	TESTQ       SI, SI
-	JZ          end7
-	VMOVUPS.Z   (CX), K1, Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z0, Z1
-	VPMOVDW     Z1, (AX)
-	LEAQ        (CX)(SI*4), CX
-	ADDQ        $+32, AX
-	SUBQ        $0x10, DI
+	TESTQ            SI, SI
+	JZ               end7
+	VMOVUPS.Z        (CX), K1, Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z0, Z1
+	VPMOVDW          Z1, (AX)
+	LEAQ             (CX)(SI*4), CX
+	ADDQ             $+32, AX
+	SUBQ             $0x10, DI
 
 end7:
 	VXORPS Z1, Z1, Z1
@@ -100,23 +100,8 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x16_4b400000<>+0(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+4(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+8(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+12(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+16(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+20(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+24(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+28(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+32(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+36(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+40(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+44(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+48(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+52(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+56(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+60(SB)/4, $0x4b400000
-GLOBL f32x16_4b400000<>(SB), RODATA|NOPTR, $64
+DATA f32_4b400000<>+0(SB)/4, $0x4b400000
+GLOBL f32_4b400000<>(SB), RODATA|NOPTR, $4
 
 // func wordColumnsAVX512(dst []int16, scale []float32, x []float32, rows int, cols int, filled int, ldx int, nr int)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -139,85 +124,85 @@ loop1:
 	JLT    end4
 
 loop3:
-	VMOVUPS (SI), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	VMOVUPS 64(SI), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z1, Z1
-	MOVQ    ldx+96(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	SUBQ    $+1, DI
-	CMPQ    DI, $+1
-	JGE     loop3
+	VMOVUPS     (SI), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	VMOVUPS     64(SI), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z1, Z1
+	MOVQ        ldx+96(FP), R8
+	LEAQ        (SI)(R8*4), SI
+	SUBQ        $+1, DI
+	CMPQ        DI, $+1
+	JGE         loop3
 
 end4:
-	VMOVUPS f32x16_43ff8000<>+0(SB), Z2
-	VMAXPS  f32x16_0d800000<>+0(SB), Z0, Z3
-	VDIVPS  Z3, Z2, Z2
-	VMOVAPS Z2, Z2
-	VMULPS  f32x16_3b004020<>+0(SB), Z0, Z3
-	VSUBPS  Z0, Z0, Z0
-	VADDPS  Z0, Z3, Z0
-	VMOVUPS Z0, (CX)
-	VMOVUPS f32x16_43ff8000<>+0(SB), Z0
-	VMAXPS  f32x16_0d800000<>+0(SB), Z1, Z3
-	VDIVPS  Z3, Z0, Z0
-	VMOVAPS Z0, Z3
-	VMULPS  f32x16_3b004020<>+0(SB), Z1, Z0
-	VSUBPS  Z1, Z1, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(CX)
-	MOVQ    DX, SI
-	MOVQ    rows+72(FP), DI
-	MOVQ    filled+88(FP), R8
-	CMPQ    DI, $+2
-	JLT     end6
+	VBROADCASTSS f32_43ff8000<>+0(SB), Z2
+	VMAXPS.BCST  f32_0d800000<>+0(SB), Z0, Z3
+	VDIVPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VMULPS.BCST  f32_3b004020<>+0(SB), Z0, Z3
+	VSUBPS       Z0, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VMOVUPS      Z0, (CX)
+	VBROADCASTSS f32_43ff8000<>+0(SB), Z0
+	VMAXPS.BCST  f32_0d800000<>+0(SB), Z1, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMULPS.BCST  f32_3b004020<>+0(SB), Z1, Z0
+	VSUBPS       Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VMOVUPS      Z0, 64(CX)
+	MOVQ         DX, SI
+	MOVQ         rows+72(FP), DI
+	MOVQ         filled+88(FP), R8
+	CMPQ         DI, $+2
+	JLT          end6
 
 loop5:
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z1, Z1, Z1
-	VMOVUPS     (SI), Z0
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z0
-	VANDPS      f32x16_0000ffff<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-	VMOVUPS     64(SI), Z1
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z3, Z1
-	VANDPS      f32x16_0000ffff<>+0(SB), Z1, Z1
-	VMOVAPS     Z1, Z1
-	MOVQ        ldx+96(FP), R9
-	LEAQ        (SI)(R9*4), SI
-	VMOVUPS     (SI), Z4
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z4
-	VPSLLD      $0x10, Z4, Z4
-	VORPS       Z4, Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(SI), Z0
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z3, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VORPS       Z0, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	SUBQ        $0x02, R8
-	MOVQ        ldx+96(FP), R9
-	LEAQ        (SI)(R9*4), SI
-	SUBQ        $+2, DI
-	CMPQ        DI, $+2
-	JGE         loop5
+	VXORPS           Z0, Z0, Z0
+	VXORPS           Z1, Z1, Z1
+	VMOVUPS          (SI), Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z0
+	VANDPS.BCST      f32_0000ffff<>+0(SB), Z0, Z0
+	VMOVAPS          Z0, Z0
+	VMOVUPS          64(SI), Z1
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z1
+	VANDPS.BCST      f32_0000ffff<>+0(SB), Z1, Z1
+	VMOVAPS          Z1, Z1
+	MOVQ             ldx+96(FP), R9
+	LEAQ             (SI)(R9*4), SI
+	VMOVUPS          (SI), Z4
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z4
+	VPSLLD           $0x10, Z4, Z4
+	VORPS            Z4, Z0, Z0
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          64(SI), Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z0
+	VPSLLD           $0x10, Z0, Z0
+	VORPS            Z0, Z1, Z0
+	VMOVUPS          Z0, 64(AX)
+	ADDQ             $+128, AX
+	SUBQ             $0x02, R8
+	MOVQ             ldx+96(FP), R9
+	LEAQ             (SI)(R9*4), SI
+	SUBQ             $+2, DI
+	CMPQ             DI, $+2
+	JGE              loop5
 
 end6:
-	TESTQ       DI, DI
-	JZ          end7
-	VMOVUPS     (SI), Z0
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z0
-	VANDPS      f32x16_0000ffff<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(SI), Z0
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z3, Z0
-	VANDPS      f32x16_0000ffff<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	SUBQ        $0x02, R8
+	TESTQ            DI, DI
+	JZ               end7
+	VMOVUPS          (SI), Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z0
+	VANDPS.BCST      f32_0000ffff<>+0(SB), Z0, Z0
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          64(SI), Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z0
+	VANDPS.BCST      f32_0000ffff<>+0(SB), Z0, Z0
+	VMOVUPS          Z0, 64(AX)
+	ADDQ             $+128, AX
+	SUBQ             $0x02, R8
 
 end7:
 	VXORPS Z0, Z0, Z0
@@ -243,95 +228,20 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x16_7fffffff<>+0(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+4(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+8(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+12(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+16(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+20(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+24(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+28(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+32(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+36(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+40(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+44(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+48(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+52(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+56(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+60(SB)/4, $0x7fffffff
-GLOBL f32x16_7fffffff<>(SB), RODATA|NOPTR, $64
+DATA f32_7fffffff<>+0(SB)/4, $0x7fffffff
+GLOBL f32_7fffffff<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_43ff8000<>+0(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+4(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+8(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+12(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+16(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+20(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+24(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+28(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+32(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+36(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+40(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+44(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+48(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+52(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+56(SB)/4, $0x43ff8000
-DATA f32x16_43ff8000<>+60(SB)/4, $0x43ff8000
-GLOBL f32x16_43ff8000<>(SB), RODATA|NOPTR, $64
+DATA f32_43ff8000<>+0(SB)/4, $0x43ff8000
+GLOBL f32_43ff8000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_0d800000<>+0(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+4(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+8(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+12(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+16(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+20(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+24(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+28(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+32(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+36(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+40(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+44(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+48(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+52(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+56(SB)/4, $0x0d800000
-DATA f32x16_0d800000<>+60(SB)/4, $0x0d800000
-GLOBL f32x16_0d800000<>(SB), RODATA|NOPTR, $64
+DATA f32_0d800000<>+0(SB)/4, $0x0d800000
+GLOBL f32_0d800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3b004020<>+0(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+4(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+8(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+12(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+16(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+20(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+24(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+28(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+32(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+36(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+40(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+44(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+48(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+52(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+56(SB)/4, $0x3b004020
-DATA f32x16_3b004020<>+60(SB)/4, $0x3b004020
-GLOBL f32x16_3b004020<>(SB), RODATA|NOPTR, $64
+DATA f32_3b004020<>+0(SB)/4, $0x3b004020
+GLOBL f32_3b004020<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_0000ffff<>+0(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+4(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+8(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+12(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+16(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+20(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+24(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+28(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+32(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+36(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+40(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+44(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+48(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+52(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+56(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+60(SB)/4, $0x0000ffff
-GLOBL f32x16_0000ffff<>(SB), RODATA|NOPTR, $64
+DATA f32_0000ffff<>+0(SB)/4, $0x0000ffff
+GLOBL f32_0000ffff<>(SB), RODATA|NOPTR, $4
 
 // func wordPanelAVX512VNNI(m int, k int, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI

@@ -1385,15 +1385,15 @@ done:
 // func blocks8AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks8AVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_80808080<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_80808080<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -1475,7 +1475,7 @@ begun4:
 	PREFETCHT0 480(R8)(R12*1)
 
 group04:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VMOVUPS      32(R8), Y2
 	VMOVUPS      64(R8), Y3
 	VXORPS       Y0, Y2, Y2
@@ -1923,7 +1923,7 @@ begun3:
 	PREFETCHT0 480(SI)(R10*1)
 
 group03:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VMOVUPS      32(SI), Y2
 	VMOVUPS      64(SI), Y3
 	VXORPS       Y0, Y2, Y2
@@ -2287,7 +2287,7 @@ begun2:
 	PREFETCHT0 480(SI)(R10*1)
 
 group02:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VMOVUPS      32(SI), Y2
 	VMOVUPS      64(SI), Y3
 	VXORPS       Y0, Y2, Y2
@@ -2568,7 +2568,7 @@ begun1:
 	PREFETCHT0 480(DX)(R8*1)
 
 group01:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VMOVUPS      32(DX), Y2
 	VMOVUPS      64(DX), Y3
 	VXORPS       Y0, Y2, Y2
@@ -2722,38 +2722,24 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x8_80808080<>+0(SB)/4, $0x80808080
-DATA f32x8_80808080<>+4(SB)/4, $0x80808080
-DATA f32x8_80808080<>+8(SB)/4, $0x80808080
-DATA f32x8_80808080<>+12(SB)/4, $0x80808080
-DATA f32x8_80808080<>+16(SB)/4, $0x80808080
-DATA f32x8_80808080<>+20(SB)/4, $0x80808080
-DATA f32x8_80808080<>+24(SB)/4, $0x80808080
-DATA f32x8_80808080<>+28(SB)/4, $0x80808080
-GLOBL f32x8_80808080<>(SB), RODATA|NOPTR, $32
+DATA f32_80808080<>+0(SB)/4, $0x80808080
+GLOBL f32_80808080<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_00010001<>+0(SB)/4, $0x00010001
-DATA f32x8_00010001<>+4(SB)/4, $0x00010001
-DATA f32x8_00010001<>+8(SB)/4, $0x00010001
-DATA f32x8_00010001<>+12(SB)/4, $0x00010001
-DATA f32x8_00010001<>+16(SB)/4, $0x00010001
-DATA f32x8_00010001<>+20(SB)/4, $0x00010001
-DATA f32x8_00010001<>+24(SB)/4, $0x00010001
-DATA f32x8_00010001<>+28(SB)/4, $0x00010001
-GLOBL f32x8_00010001<>(SB), RODATA|NOPTR, $32
+DATA f32_00010001<>+0(SB)/4, $0x00010001
+GLOBL f32_00010001<>(SB), RODATA|NOPTR, $4
 
 // func blocks4AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
 TEXT ·blocks4AVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -3866,28 +3852,21 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x8_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-GLOBL f32x8_0f0f0f0f<>(SB), RODATA|NOPTR, $32
+DATA f32_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
 // func blocks4AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks4AVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -4145,7 +4124,7 @@ group04:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -4427,7 +4406,7 @@ group03:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -4651,7 +4630,7 @@ group02:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y3, Y3
@@ -4818,7 +4797,7 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VPBROADCASTD (SI)(DI*1), Y1
@@ -4863,15 +4842,15 @@ done:
 // func blocks4KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
 TEXT ·blocks4KAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -5821,15 +5800,15 @@ done:
 // func blocks4KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C, MMX+
 TEXT ·blocks4KAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -6097,7 +6076,7 @@ group04:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -6410,7 +6389,7 @@ group03:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -6664,7 +6643,7 @@ group02:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y3, Y3
@@ -6860,7 +6839,7 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (DX), Y1
@@ -6923,16 +6902,16 @@ done:
 // func blocks6KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
 TEXT ·blocks6KAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_30303030<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_30303030<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -8311,29 +8290,22 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x8_30303030<>+0(SB)/4, $0x30303030
-DATA f32x8_30303030<>+4(SB)/4, $0x30303030
-DATA f32x8_30303030<>+8(SB)/4, $0x30303030
-DATA f32x8_30303030<>+12(SB)/4, $0x30303030
-DATA f32x8_30303030<>+16(SB)/4, $0x30303030
-DATA f32x8_30303030<>+20(SB)/4, $0x30303030
-DATA f32x8_30303030<>+24(SB)/4, $0x30303030
-DATA f32x8_30303030<>+28(SB)/4, $0x30303030
-GLOBL f32x8_30303030<>(SB), RODATA|NOPTR, $32
+DATA f32_30303030<>+0(SB)/4, $0x30303030
+GLOBL f32_30303030<>(SB), RODATA|NOPTR, $4
 
 // func blocks6KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C, MMX+
 TEXT ·blocks6KAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_30303030<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_30303030<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -8441,7 +8413,7 @@ group02:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -8488,7 +8460,7 @@ group02:
 	VPADDW       Y10, Y6, Y6
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y10, Y8, Y8
@@ -8589,7 +8561,7 @@ group12:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -8636,7 +8608,7 @@ group12:
 	VPADDW       Y10, Y6, Y6
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y10, Y8, Y8
@@ -8784,7 +8756,7 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VMOVUPS      96(R10), Y4
@@ -8821,7 +8793,7 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
@@ -8895,7 +8867,7 @@ group11:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VMOVUPS      288(R10), Y4
@@ -8932,7 +8904,7 @@ group11:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
@@ -8988,15 +8960,15 @@ done:
 // func blocks4MinAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
 TEXT ·blocks4MinAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -9846,15 +9818,15 @@ done:
 // func blocks4MinAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks4MinAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -10112,7 +10084,7 @@ group04:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -10400,7 +10372,7 @@ group03:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y8, Y8
@@ -10629,7 +10601,7 @@ group02:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y6, Y6
 	VPMADDWD     Y1, Y5, Y5
 	VPMADDWD     Y1, Y3, Y3
@@ -10800,7 +10772,7 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      f32x8_00010001<>+0(SB), Y1
+	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (DX), Y1
@@ -10848,16 +10820,16 @@ done:
 // func blocks5AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
 TEXT ·blocks5AVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -11954,29 +11926,22 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x8_10101010<>+0(SB)/4, $0x10101010
-DATA f32x8_10101010<>+4(SB)/4, $0x10101010
-DATA f32x8_10101010<>+8(SB)/4, $0x10101010
-DATA f32x8_10101010<>+12(SB)/4, $0x10101010
-DATA f32x8_10101010<>+16(SB)/4, $0x10101010
-DATA f32x8_10101010<>+20(SB)/4, $0x10101010
-DATA f32x8_10101010<>+24(SB)/4, $0x10101010
-DATA f32x8_10101010<>+28(SB)/4, $0x10101010
-GLOBL f32x8_10101010<>(SB), RODATA|NOPTR, $32
+DATA f32_10101010<>+0(SB)/4, $0x10101010
+GLOBL f32_10101010<>(SB), RODATA|NOPTR, $4
 
 // func blocks5AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks5AVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -12126,7 +12091,7 @@ group02:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -12219,7 +12184,7 @@ group02:
 	VPADDW       Y10, Y6, Y6
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y10, Y8, Y8
@@ -12390,7 +12355,7 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VMOVUPS      160(DX), Y4
@@ -12463,7 +12428,7 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
@@ -12510,16 +12475,16 @@ done:
 // func blocks5MinAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
 TEXT ·blocks5MinAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -13657,16 +13622,16 @@ done:
 // func blocks5MinAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks5MinAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -13816,7 +13781,7 @@ group02:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -13909,7 +13874,7 @@ group02:
 	VPADDW       Y10, Y6, Y6
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y10, Y8, Y8
@@ -14084,7 +14049,7 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VMOVUPS      192(DX), Y4
@@ -14157,7 +14122,7 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
@@ -14207,16 +14172,16 @@ done:
 // func blocks5KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
 TEXT ·blocks5KAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -15454,16 +15419,16 @@ done:
 // func blocks5KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C, MMX+
 TEXT ·blocks5KAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS f32x8_10101010<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VBROADCASTSS f32_10101010<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -15623,7 +15588,7 @@ group02:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -15716,7 +15681,7 @@ group02:
 	VPADDW       Y10, Y6, Y6
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y9, Y9
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y10, Y8, Y8
@@ -15916,7 +15881,7 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VMOVUPS      160(R10), Y4
@@ -15989,7 +15954,7 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
@@ -16054,16 +16019,16 @@ done:
 // func blocksCodesAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, MMX+
 TEXT ·blocksCodesAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS codes8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      codes8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -16297,14 +16262,14 @@ group04:
 	VPBROADCASTD 28(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      f32x8_00000001<>+0(SB), Y10
+	VBROADCASTSS f32_00000001<>+0(SB), Y10
 	VPMOVZXBD    (R8), Y11
 	VPADDD       Y10, Y11, Y12
 	VPSLLD       $0x15, Y12, Y12
 	VPSUBD       Y10, Y11, Y11
 	VPSLLD       $0x17, Y11, Y11
 	VMAXPS       Y12, Y11, Y11
-	VMOVUPS      f32x8_00000001<>+0(SB), Y10
+	VBROADCASTSS f32_00000001<>+0(SB), Y10
 	VPMOVZXBD    8(R8), Y12
 	VPADDD       Y10, Y12, Y13
 	VPSLLD       $0x15, Y13, Y13
@@ -16552,14 +16517,14 @@ group03:
 	VPBROADCASTD 28(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      f32x8_00000001<>+0(SB), Y8
+	VBROADCASTSS f32_00000001<>+0(SB), Y8
 	VPMOVZXBD    (SI), Y9
 	VPADDD       Y8, Y9, Y10
 	VPSLLD       $0x15, Y10, Y10
 	VPSUBD       Y8, Y9, Y9
 	VPSLLD       $0x17, Y9, Y9
 	VMAXPS       Y10, Y9, Y9
-	VMOVUPS      f32x8_00000001<>+0(SB), Y8
+	VBROADCASTSS f32_00000001<>+0(SB), Y8
 	VPMOVZXBD    8(SI), Y10
 	VPADDD       Y8, Y10, Y11
 	VPSLLD       $0x15, Y11, Y11
@@ -16765,14 +16730,14 @@ group02:
 	VPBROADCASTD 28(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      f32x8_00000001<>+0(SB), Y6
+	VBROADCASTSS f32_00000001<>+0(SB), Y6
 	VPMOVZXBD    (SI), Y7
 	VPADDD       Y6, Y7, Y8
 	VPSLLD       $0x15, Y8, Y8
 	VPSUBD       Y6, Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
 	VMAXPS       Y8, Y7, Y7
-	VMOVUPS      f32x8_00000001<>+0(SB), Y6
+	VBROADCASTSS f32_00000001<>+0(SB), Y6
 	VPMOVZXBD    8(SI), Y8
 	VPADDD       Y6, Y8, Y9
 	VPSLLD       $0x15, Y9, Y9
@@ -16937,14 +16902,14 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      f32x8_00000001<>+0(SB), Y4
+	VBROADCASTSS f32_00000001<>+0(SB), Y4
 	VPMOVZXBD    (DX), Y5
 	VPADDD       Y4, Y5, Y6
 	VPSLLD       $0x15, Y6, Y6
 	VPSUBD       Y4, Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMAXPS       Y6, Y5, Y5
-	VMOVUPS      f32x8_00000001<>+0(SB), Y4
+	VBROADCASTSS f32_00000001<>+0(SB), Y4
 	VPMOVZXBD    8(DX), Y6
 	VPADDD       Y4, Y6, Y7
 	VPSLLD       $0x15, Y7, Y7
@@ -16994,29 +16959,22 @@ DATA codes8<>+24(SB)/4, $0x0d0e0f10
 DATA codes8<>+28(SB)/4, $0x04080a0c
 GLOBL codes8<>(SB), RODATA|NOPTR, $32
 
-DATA f32x8_00000001<>+0(SB)/4, $0x00000001
-DATA f32x8_00000001<>+4(SB)/4, $0x00000001
-DATA f32x8_00000001<>+8(SB)/4, $0x00000001
-DATA f32x8_00000001<>+12(SB)/4, $0x00000001
-DATA f32x8_00000001<>+16(SB)/4, $0x00000001
-DATA f32x8_00000001<>+20(SB)/4, $0x00000001
-DATA f32x8_00000001<>+24(SB)/4, $0x00000001
-DATA f32x8_00000001<>+28(SB)/4, $0x00000001
-GLOBL f32x8_00000001<>(SB), RODATA|NOPTR, $32
+DATA f32_00000001<>+0(SB)/4, $0x00000001
+GLOBL f32_00000001<>(SB), RODATA|NOPTR, $4
 
 // func blocksCodesAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·blocksCodesAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS codes8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      codes8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -17138,7 +17096,7 @@ group02:
 	VPADDW       Y2, Y4, Y4
 	VPMADDUBSW   Y8, Y3, Y2
 	VPADDW       Y2, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VPMADDWD     Y2, Y7, Y7
 	VPMADDWD     Y2, Y6, Y6
 	VPMADDWD     Y2, Y4, Y4
@@ -17203,7 +17161,7 @@ group02:
 	VPADDW       Y2, Y8, Y8
 	VPMADDUBSW   Y12, Y3, Y2
 	VPADDW       Y2, Y9, Y9
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VPMADDWD     Y2, Y11, Y11
 	VPADDD       Y11, Y7, Y7
 	VPMADDWD     Y2, Y10, Y10
@@ -17220,14 +17178,14 @@ group02:
 	VPSRAD       $0x03, Y2, Y2
 	VPADDD       Y2, Y4, Y4
 	VPADDD       Y2, Y5, Y5
-	VMOVUPS      f32x8_00000001<>+0(SB), Y2
+	VBROADCASTSS f32_00000001<>+0(SB), Y2
 	VPMOVZXBD    (SI), Y3
 	VPADDD       Y2, Y3, Y8
 	VPSLLD       $0x15, Y8, Y8
 	VPSUBD       Y2, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMAXPS       Y8, Y3, Y3
-	VMOVUPS      f32x8_00000001<>+0(SB), Y2
+	VBROADCASTSS f32_00000001<>+0(SB), Y2
 	VPMOVZXBD    8(SI), Y8
 	VPADDD       Y2, Y8, Y9
 	VPSLLD       $0x15, Y9, Y9
@@ -17358,7 +17316,7 @@ group01:
 	VPADDW       Y2, Y4, Y4
 	VPMADDUBSW   Y6, Y3, Y2
 	VPADDW       Y2, Y5, Y5
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VPMADDWD     Y2, Y4, Y4
 	VPMADDWD     Y2, Y5, Y5
 	VMOVUPS      144(DX), Y2
@@ -17403,7 +17361,7 @@ group01:
 	VPADDW       Y2, Y6, Y6
 	VPMADDUBSW   Y8, Y3, Y2
 	VPADDW       Y2, Y7, Y7
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VPMADDWD     Y2, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y2, Y7, Y7
@@ -17412,14 +17370,14 @@ group01:
 	VPSRAD       $0x03, Y2, Y2
 	VPADDD       Y2, Y4, Y4
 	VPADDD       Y2, Y5, Y5
-	VMOVUPS      f32x8_00000001<>+0(SB), Y2
+	VBROADCASTSS f32_00000001<>+0(SB), Y2
 	VPMOVZXBD    (DX), Y3
 	VPADDD       Y2, Y3, Y6
 	VPSLLD       $0x15, Y6, Y6
 	VPSUBD       Y2, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMAXPS       Y6, Y3, Y3
-	VMOVUPS      f32x8_00000001<>+0(SB), Y2
+	VBROADCASTSS f32_00000001<>+0(SB), Y2
 	VPMOVZXBD    8(DX), Y6
 	VPADDD       Y2, Y6, Y7
 	VPSLLD       $0x15, Y7, Y7
@@ -17462,16 +17420,16 @@ done:
 // func blocks4NLAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
 TEXT ·blocks4NLAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS nonlinear8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      nonlinear8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -18337,16 +18295,16 @@ GLOBL nonlinear8<>(SB), RODATA|NOPTR, $32
 // func blocks4NLAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·blocks4NLAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS nonlinearSigned8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      nonlinearSigned8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -18408,7 +18366,7 @@ begun2:
 	PREFETCHT0 224(SI)(R10*1)
 
 group02:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VMOVUPS      32(SI), Y3
 	VMOVUPS      64(SI), Y4
 	VPAND        Y0, Y3, Y5
@@ -18697,7 +18655,7 @@ begun1:
 	PREFETCHT0 224(DX)(R8*1)
 
 group01:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VMOVUPS      32(DX), Y3
 	VMOVUPS      64(DX), Y4
 	VPAND        Y0, Y3, Y5
@@ -18880,16 +18838,16 @@ GLOBL nonlinearSigned8<>(SB), RODATA|NOPTR, $32
 // func blocks4NLKAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
 TEXT ·blocks4NLKAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS nonlinear8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      nonlinear8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -19821,16 +19779,16 @@ done:
 // func blocks4NLKAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C, MMX+
 TEXT ·blocks4NLKAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
-	VMOVUPS nonlinearSigned8<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS      nonlinearSigned8<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -19902,7 +19860,7 @@ sub2:
 	PREFETCHT0 256(R11)(R10*1)
 
 group02:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VMOVUPS      16(R11), Y3
 	VMOVUPS      48(R11), Y4
 	VPAND        Y0, Y3, Y5
@@ -20210,7 +20168,7 @@ sub1:
 	PREFETCHT0 256(R9)(R8*1)
 
 group01:
-	VMOVUPS      f32x8_00010001<>+0(SB), Y2
+	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VMOVUPS      16(R9), Y3
 	VMOVUPS      48(R9), Y4
 	VPAND        Y0, Y3, Y5
@@ -20392,16 +20350,16 @@ done:
 // func blocks3KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
 TEXT ·blocks3KAVX2VNNIF16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_03030303<>+0(SB), Y0
-	VMOVUPS f32x8_04040404<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_03030303<>+0(SB), Y0
+	VBROADCASTSS f32_04040404<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -21780,39 +21738,25 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x8_03030303<>+0(SB)/4, $0x03030303
-DATA f32x8_03030303<>+4(SB)/4, $0x03030303
-DATA f32x8_03030303<>+8(SB)/4, $0x03030303
-DATA f32x8_03030303<>+12(SB)/4, $0x03030303
-DATA f32x8_03030303<>+16(SB)/4, $0x03030303
-DATA f32x8_03030303<>+20(SB)/4, $0x03030303
-DATA f32x8_03030303<>+24(SB)/4, $0x03030303
-DATA f32x8_03030303<>+28(SB)/4, $0x03030303
-GLOBL f32x8_03030303<>(SB), RODATA|NOPTR, $32
+DATA f32_03030303<>+0(SB)/4, $0x03030303
+GLOBL f32_03030303<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_04040404<>+0(SB)/4, $0x04040404
-DATA f32x8_04040404<>+4(SB)/4, $0x04040404
-DATA f32x8_04040404<>+8(SB)/4, $0x04040404
-DATA f32x8_04040404<>+12(SB)/4, $0x04040404
-DATA f32x8_04040404<>+16(SB)/4, $0x04040404
-DATA f32x8_04040404<>+20(SB)/4, $0x04040404
-DATA f32x8_04040404<>+24(SB)/4, $0x04040404
-DATA f32x8_04040404<>+28(SB)/4, $0x04040404
-GLOBL f32x8_04040404<>(SB), RODATA|NOPTR, $32
+DATA f32_04040404<>+0(SB)/4, $0x04040404
+GLOBL f32_04040404<>(SB), RODATA|NOPTR, $4
 
 // func blocks3KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C, MMX+
 TEXT ·blocks3KAVX2F16C(SB), NOSPLIT, $32-184
-	VMOVUPS f32x8_03030303<>+0(SB), Y0
-	VMOVUPS f32x8_04040404<>+0(SB), Y1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_03030303<>+0(SB), Y0
+	VBROADCASTSS f32_04040404<>+0(SB), Y1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -22014,7 +21958,7 @@ group04:
 	VPADDW       Y10, Y2, Y2
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y5, Y5
 	VPMADDWD     Y10, Y4, Y4
 	VPMADDWD     Y10, Y7, Y7
@@ -22227,7 +22171,7 @@ group14:
 	VPADDW       Y10, Y2, Y2
 	VPMADDUBSW   Y12, Y11, Y10
 	VPADDW       Y10, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y10
+	VBROADCASTSS f32_00010001<>+0(SB), Y10
 	VPMADDWD     Y10, Y5, Y5
 	VPMADDWD     Y10, Y4, Y4
 	VPMADDWD     Y10, Y7, Y7
@@ -22482,7 +22426,7 @@ group03:
 	VPADDW       Y8, Y2, Y2
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y8
+	VBROADCASTSS f32_00010001<>+0(SB), Y8
 	VPMADDWD     Y8, Y5, Y5
 	VPMADDWD     Y8, Y4, Y4
 	VPMADDWD     Y8, Y7, Y7
@@ -22660,7 +22604,7 @@ group13:
 	VPADDW       Y8, Y2, Y2
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y8
+	VBROADCASTSS f32_00010001<>+0(SB), Y8
 	VPMADDWD     Y8, Y5, Y5
 	VPMADDWD     Y8, Y4, Y4
 	VPMADDWD     Y8, Y7, Y7
@@ -22877,7 +22821,7 @@ group02:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -23020,7 +22964,7 @@ group12:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y6
+	VBROADCASTSS f32_00010001<>+0(SB), Y6
 	VPMADDWD     Y6, Y5, Y5
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
@@ -23200,7 +23144,7 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VPBROADCASTD (SI)(DI*1), Y4
@@ -23308,7 +23252,7 @@ group11:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      f32x8_00010001<>+0(SB), Y4
+	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
 	VPBROADCASTD (SI)(DI*1), Y4

@@ -1517,15 +1517,15 @@ done:
 // func blocks8AVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks8AVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -1998,7 +1998,7 @@ group04:
 	VPADDW       Z25, Z9, Z9
 	VPMADDUBSW   Z27, Z26, Z25
 	VPADDW       Z25, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z25
+	VBROADCASTSS f32_00010001<>+0(SB), Z25
 	VPMADDWD     Z25, Z14, Z14
 	VPMADDWD     Z25, Z13, Z13
 	VPMADDWD     Z25, Z16, Z16
@@ -2007,7 +2007,7 @@ group04:
 	VPMADDWD     Z25, Z17, Z17
 	VPMADDWD     Z25, Z11, Z11
 	VPMADDWD     Z25, Z12, Z12
-	VMOVUPS      f32x16_00100010<>+0(SB), Z25
+	VBROADCASTSS f32_00100010<>+0(SB), Z25
 	VPMADDWD     Z25, Z20, Z20
 	VPADDD       Z20, Z14, Z14
 	VPMADDWD     Z25, Z19, Z19
@@ -2468,14 +2468,14 @@ group03:
 	VPADDW       Z19, Z7, Z7
 	VPMADDUBSW   Z21, Z20, Z19
 	VPADDW       Z19, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z19
+	VBROADCASTSS f32_00010001<>+0(SB), Z19
 	VPMADDWD     Z19, Z12, Z12
 	VPMADDWD     Z19, Z11, Z11
 	VPMADDWD     Z19, Z14, Z14
 	VPMADDWD     Z19, Z13, Z13
 	VPMADDWD     Z19, Z9, Z9
 	VPMADDWD     Z19, Z10, Z10
-	VMOVUPS      f32x16_00100010<>+0(SB), Z19
+	VBROADCASTSS f32_00100010<>+0(SB), Z19
 	VPMADDWD     Z19, Z16, Z16
 	VPADDD       Z16, Z12, Z12
 	VPMADDWD     Z19, Z15, Z15
@@ -2837,12 +2837,12 @@ group02:
 	VPADDW       Z13, Z5, Z5
 	VPMADDUBSW   Z15, Z14, Z13
 	VPADDW       Z13, Z6, Z6
-	VMOVUPS      f32x16_00010001<>+0(SB), Z13
+	VBROADCASTSS f32_00010001<>+0(SB), Z13
 	VPMADDWD     Z13, Z10, Z10
 	VPMADDWD     Z13, Z9, Z9
 	VPMADDWD     Z13, Z7, Z7
 	VPMADDWD     Z13, Z8, Z8
-	VMOVUPS      f32x16_00100010<>+0(SB), Z13
+	VBROADCASTSS f32_00100010<>+0(SB), Z13
 	VPMADDWD     Z13, Z12, Z12
 	VPADDD       Z12, Z10, Z10
 	VPMADDWD     Z13, Z11, Z11
@@ -3106,10 +3106,10 @@ group01:
 	VPADDW       Z7, Z3, Z3
 	VPMADDUBSW   Z9, Z8, Z7
 	VPADDW       Z7, Z4, Z4
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z5, Z5
 	VPMADDWD     Z7, Z6, Z6
-	VMOVUPS      f32x16_00100010<>+0(SB), Z7
+	VBROADCASTSS f32_00100010<>+0(SB), Z7
 	VPMADDWD     Z7, Z3, Z3
 	VPADDD       Z3, Z5, Z5
 	VPMADDWD     Z7, Z4, Z4
@@ -3152,72 +3152,27 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x16_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL f32x16_0f0f0f0f<>(SB), RODATA|NOPTR, $64
+DATA f32_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_00010001<>+0(SB)/4, $0x00010001
-DATA f32x16_00010001<>+4(SB)/4, $0x00010001
-DATA f32x16_00010001<>+8(SB)/4, $0x00010001
-DATA f32x16_00010001<>+12(SB)/4, $0x00010001
-DATA f32x16_00010001<>+16(SB)/4, $0x00010001
-DATA f32x16_00010001<>+20(SB)/4, $0x00010001
-DATA f32x16_00010001<>+24(SB)/4, $0x00010001
-DATA f32x16_00010001<>+28(SB)/4, $0x00010001
-DATA f32x16_00010001<>+32(SB)/4, $0x00010001
-DATA f32x16_00010001<>+36(SB)/4, $0x00010001
-DATA f32x16_00010001<>+40(SB)/4, $0x00010001
-DATA f32x16_00010001<>+44(SB)/4, $0x00010001
-DATA f32x16_00010001<>+48(SB)/4, $0x00010001
-DATA f32x16_00010001<>+52(SB)/4, $0x00010001
-DATA f32x16_00010001<>+56(SB)/4, $0x00010001
-DATA f32x16_00010001<>+60(SB)/4, $0x00010001
-GLOBL f32x16_00010001<>(SB), RODATA|NOPTR, $64
+DATA f32_00010001<>+0(SB)/4, $0x00010001
+GLOBL f32_00010001<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_00100010<>+0(SB)/4, $0x00100010
-DATA f32x16_00100010<>+4(SB)/4, $0x00100010
-DATA f32x16_00100010<>+8(SB)/4, $0x00100010
-DATA f32x16_00100010<>+12(SB)/4, $0x00100010
-DATA f32x16_00100010<>+16(SB)/4, $0x00100010
-DATA f32x16_00100010<>+20(SB)/4, $0x00100010
-DATA f32x16_00100010<>+24(SB)/4, $0x00100010
-DATA f32x16_00100010<>+28(SB)/4, $0x00100010
-DATA f32x16_00100010<>+32(SB)/4, $0x00100010
-DATA f32x16_00100010<>+36(SB)/4, $0x00100010
-DATA f32x16_00100010<>+40(SB)/4, $0x00100010
-DATA f32x16_00100010<>+44(SB)/4, $0x00100010
-DATA f32x16_00100010<>+48(SB)/4, $0x00100010
-DATA f32x16_00100010<>+52(SB)/4, $0x00100010
-DATA f32x16_00100010<>+56(SB)/4, $0x00100010
-DATA f32x16_00100010<>+60(SB)/4, $0x00100010
-GLOBL f32x16_00100010<>(SB), RODATA|NOPTR, $64
+DATA f32_00100010<>+0(SB)/4, $0x00100010
+GLOBL f32_00100010<>(SB), RODATA|NOPTR, $4
 
 // func blocks4AVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocks4AVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -4762,15 +4717,15 @@ done:
 // func blocks4AVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks4AVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -5043,7 +4998,7 @@ group04:
 	VPADDW       Z9, Z11, Z11
 	VPMADDUBSW   Z19, Z10, Z9
 	VPADDW       Z9, Z12, Z12
-	VMOVUPS      f32x16_00010001<>+0(SB), Z9
+	VBROADCASTSS f32_00010001<>+0(SB), Z9
 	VPMADDWD     Z9, Z14, Z14
 	VPMADDWD     Z9, Z13, Z13
 	VPMADDWD     Z9, Z16, Z16
@@ -5338,7 +5293,7 @@ group03:
 	VPADDW       Z7, Z9, Z9
 	VPMADDUBSW   Z15, Z8, Z7
 	VPADDW       Z7, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z12, Z12
 	VPMADDWD     Z7, Z11, Z11
 	VPMADDWD     Z7, Z14, Z14
@@ -5573,7 +5528,7 @@ group02:
 	VPADDW       Z5, Z7, Z7
 	VPMADDUBSW   Z11, Z6, Z5
 	VPADDW       Z5, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z5
+	VBROADCASTSS f32_00010001<>+0(SB), Z5
 	VPMADDWD     Z5, Z10, Z10
 	VPMADDWD     Z5, Z9, Z9
 	VPMADDWD     Z5, Z7, Z7
@@ -5749,7 +5704,7 @@ group01:
 	VPADDW       Z3, Z5, Z5
 	VPMADDUBSW   Z7, Z4, Z3
 	VPADDW       Z3, Z6, Z6
-	VMOVUPS      f32x16_00010001<>+0(SB), Z3
+	VBROADCASTSS f32_00010001<>+0(SB), Z3
 	VPMADDWD     Z3, Z5, Z5
 	VPMADDWD     Z3, Z6, Z6
 	VPBROADCASTD (SI)(DI*1), Z3
@@ -5794,15 +5749,15 @@ done:
 // func blocks4KAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·blocks4KAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -7584,15 +7539,15 @@ done:
 // func blocks4KAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·blocks4KAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -7877,7 +7832,7 @@ group04:
 	VPADDW       Z9, Z11, Z11
 	VPMADDUBSW   Z19, Z10, Z9
 	VPADDW       Z9, Z12, Z12
-	VMOVUPS      f32x16_00010001<>+0(SB), Z9
+	VBROADCASTSS f32_00010001<>+0(SB), Z9
 	VPMADDWD     Z9, Z14, Z14
 	VPMADDWD     Z9, Z13, Z13
 	VPMADDWD     Z9, Z16, Z16
@@ -8205,7 +8160,7 @@ group03:
 	VPADDW       Z7, Z9, Z9
 	VPMADDUBSW   Z15, Z8, Z7
 	VPADDW       Z7, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z12, Z12
 	VPMADDWD     Z7, Z11, Z11
 	VPMADDWD     Z7, Z14, Z14
@@ -8472,7 +8427,7 @@ group02:
 	VPADDW       Z5, Z7, Z7
 	VPMADDUBSW   Z11, Z6, Z5
 	VPADDW       Z5, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z5
+	VBROADCASTSS f32_00010001<>+0(SB), Z5
 	VPMADDWD     Z5, Z10, Z10
 	VPMADDWD     Z5, Z9, Z9
 	VPMADDWD     Z5, Z7, Z7
@@ -8679,7 +8634,7 @@ group01:
 	VPADDW       Z3, Z5, Z5
 	VPMADDUBSW   Z7, Z4, Z3
 	VPADDW       Z3, Z6, Z6
-	VMOVUPS      f32x16_00010001<>+0(SB), Z3
+	VBROADCASTSS f32_00010001<>+0(SB), Z3
 	VPMADDWD     Z3, Z5, Z5
 	VPMADDWD     Z3, Z6, Z6
 	VCVTPH2PS    (DX), Z3
@@ -8742,16 +8697,16 @@ done:
 // func blocks6KAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·blocks6KAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_30303030<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_30303030<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -11220,37 +11175,22 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x16_30303030<>+0(SB)/4, $0x30303030
-DATA f32x16_30303030<>+4(SB)/4, $0x30303030
-DATA f32x16_30303030<>+8(SB)/4, $0x30303030
-DATA f32x16_30303030<>+12(SB)/4, $0x30303030
-DATA f32x16_30303030<>+16(SB)/4, $0x30303030
-DATA f32x16_30303030<>+20(SB)/4, $0x30303030
-DATA f32x16_30303030<>+24(SB)/4, $0x30303030
-DATA f32x16_30303030<>+28(SB)/4, $0x30303030
-DATA f32x16_30303030<>+32(SB)/4, $0x30303030
-DATA f32x16_30303030<>+36(SB)/4, $0x30303030
-DATA f32x16_30303030<>+40(SB)/4, $0x30303030
-DATA f32x16_30303030<>+44(SB)/4, $0x30303030
-DATA f32x16_30303030<>+48(SB)/4, $0x30303030
-DATA f32x16_30303030<>+52(SB)/4, $0x30303030
-DATA f32x16_30303030<>+56(SB)/4, $0x30303030
-DATA f32x16_30303030<>+60(SB)/4, $0x30303030
-GLOBL f32x16_30303030<>(SB), RODATA|NOPTR, $64
+DATA f32_30303030<>+0(SB)/4, $0x30303030
+GLOBL f32_30303030<>(SB), RODATA|NOPTR, $4
 
 // func blocks6KAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·blocks6KAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_30303030<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_30303030<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -11399,7 +11339,7 @@ group04:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -11466,7 +11406,7 @@ group04:
 	VPADDW       Z26, Z18, Z18
 	VPMADDUBSW   Z28, Z27, Z26
 	VPADDW       Z26, Z19, Z19
-	VMOVUPS      f32x16_00010001<>+0(SB), Z26
+	VBROADCASTSS f32_00010001<>+0(SB), Z26
 	VPMADDWD     Z26, Z21, Z21
 	VPADDD       Z21, Z13, Z13
 	VPMADDWD     Z26, Z20, Z20
@@ -11619,7 +11559,7 @@ group14:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -11686,7 +11626,7 @@ group14:
 	VPADDW       Z26, Z18, Z18
 	VPMADDUBSW   Z28, Z27, Z26
 	VPADDW       Z26, Z19, Z19
-	VMOVUPS      f32x16_00010001<>+0(SB), Z26
+	VBROADCASTSS f32_00010001<>+0(SB), Z26
 	VPMADDWD     Z26, Z21, Z21
 	VPADDD       Z21, Z13, Z13
 	VPMADDWD     Z26, Z20, Z20
@@ -11904,7 +11844,7 @@ group03:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -11961,7 +11901,7 @@ group03:
 	VPADDW       Z20, Z14, Z14
 	VPMADDUBSW   Z22, Z21, Z20
 	VPADDW       Z20, Z15, Z15
-	VMOVUPS      f32x16_00010001<>+0(SB), Z20
+	VBROADCASTSS f32_00010001<>+0(SB), Z20
 	VPMADDWD     Z20, Z17, Z17
 	VPADDD       Z17, Z11, Z11
 	VPMADDWD     Z20, Z16, Z16
@@ -12089,7 +12029,7 @@ group13:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -12146,7 +12086,7 @@ group13:
 	VPADDW       Z20, Z14, Z14
 	VPMADDUBSW   Z22, Z21, Z20
 	VPADDW       Z20, Z15, Z15
-	VMOVUPS      f32x16_00010001<>+0(SB), Z20
+	VBROADCASTSS f32_00010001<>+0(SB), Z20
 	VPMADDWD     Z20, Z17, Z17
 	VPADDD       Z17, Z11, Z11
 	VPMADDWD     Z20, Z16, Z16
@@ -12332,7 +12272,7 @@ group02:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -12379,7 +12319,7 @@ group02:
 	VPADDW       Z14, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z13, Z13
 	VPADDD       Z13, Z9, Z9
 	VPMADDWD     Z14, Z12, Z12
@@ -12482,7 +12422,7 @@ group12:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -12529,7 +12469,7 @@ group12:
 	VPADDW       Z14, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z13, Z13
 	VPADDD       Z13, Z9, Z9
 	VPMADDWD     Z14, Z12, Z12
@@ -12684,7 +12624,7 @@ group01:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VMOVUPS      192(R10), Z6
@@ -12721,7 +12661,7 @@ group01:
 	VPADDW       Z8, Z6, Z6
 	VPMADDUBSW   Z10, Z9, Z8
 	VPADDW       Z8, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z6, Z6
 	VPADDD       Z6, Z4, Z4
 	VPMADDWD     Z8, Z7, Z7
@@ -12799,7 +12739,7 @@ group11:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VMOVUPS      576(R10), Z6
@@ -12836,7 +12776,7 @@ group11:
 	VPADDW       Z8, Z6, Z6
 	VPMADDUBSW   Z10, Z9, Z8
 	VPADDW       Z8, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z6, Z6
 	VPADDD       Z6, Z4, Z4
 	VPMADDWD     Z8, Z7, Z7
@@ -12892,15 +12832,15 @@ done:
 // func blocks4MinAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocks4MinAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -14532,15 +14472,15 @@ done:
 // func blocks4MinAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks4MinAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -14815,7 +14755,7 @@ group04:
 	VPADDW       Z9, Z11, Z11
 	VPMADDUBSW   Z19, Z10, Z9
 	VPADDW       Z9, Z12, Z12
-	VMOVUPS      f32x16_00010001<>+0(SB), Z9
+	VBROADCASTSS f32_00010001<>+0(SB), Z9
 	VPMADDWD     Z9, Z14, Z14
 	VPMADDWD     Z9, Z13, Z13
 	VPMADDWD     Z9, Z16, Z16
@@ -15118,7 +15058,7 @@ group03:
 	VPADDW       Z7, Z9, Z9
 	VPMADDUBSW   Z15, Z8, Z7
 	VPADDW       Z7, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z12, Z12
 	VPMADDWD     Z7, Z11, Z11
 	VPMADDWD     Z7, Z14, Z14
@@ -15360,7 +15300,7 @@ group02:
 	VPADDW       Z5, Z7, Z7
 	VPMADDUBSW   Z11, Z6, Z5
 	VPADDW       Z5, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z5
+	VBROADCASTSS f32_00010001<>+0(SB), Z5
 	VPMADDWD     Z5, Z10, Z10
 	VPMADDWD     Z5, Z9, Z9
 	VPMADDWD     Z5, Z7, Z7
@@ -15542,7 +15482,7 @@ group01:
 	VPADDW       Z3, Z5, Z5
 	VPMADDUBSW   Z7, Z4, Z3
 	VPADDW       Z3, Z6, Z6
-	VMOVUPS      f32x16_00010001<>+0(SB), Z3
+	VBROADCASTSS f32_00010001<>+0(SB), Z3
 	VPMADDWD     Z3, Z5, Z5
 	VPMADDWD     Z3, Z6, Z6
 	VCVTPH2PS    (DX), Z3
@@ -15590,16 +15530,16 @@ done:
 // func blocks5AVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocks5AVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -17585,37 +17525,22 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x16_10101010<>+0(SB)/4, $0x10101010
-DATA f32x16_10101010<>+4(SB)/4, $0x10101010
-DATA f32x16_10101010<>+8(SB)/4, $0x10101010
-DATA f32x16_10101010<>+12(SB)/4, $0x10101010
-DATA f32x16_10101010<>+16(SB)/4, $0x10101010
-DATA f32x16_10101010<>+20(SB)/4, $0x10101010
-DATA f32x16_10101010<>+24(SB)/4, $0x10101010
-DATA f32x16_10101010<>+28(SB)/4, $0x10101010
-DATA f32x16_10101010<>+32(SB)/4, $0x10101010
-DATA f32x16_10101010<>+36(SB)/4, $0x10101010
-DATA f32x16_10101010<>+40(SB)/4, $0x10101010
-DATA f32x16_10101010<>+44(SB)/4, $0x10101010
-DATA f32x16_10101010<>+48(SB)/4, $0x10101010
-DATA f32x16_10101010<>+52(SB)/4, $0x10101010
-DATA f32x16_10101010<>+56(SB)/4, $0x10101010
-DATA f32x16_10101010<>+60(SB)/4, $0x10101010
-GLOBL f32x16_10101010<>(SB), RODATA|NOPTR, $64
+DATA f32_10101010<>+0(SB)/4, $0x10101010
+GLOBL f32_10101010<>(SB), RODATA|NOPTR, $4
 
 // func blocks5AVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks5AVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -17830,7 +17755,7 @@ group04:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -17963,7 +17888,7 @@ group04:
 	VPADDW       Z26, Z18, Z18
 	VPMADDUBSW   Z28, Z27, Z26
 	VPADDW       Z26, Z19, Z19
-	VMOVUPS      f32x16_00010001<>+0(SB), Z26
+	VBROADCASTSS f32_00010001<>+0(SB), Z26
 	VPMADDWD     Z26, Z21, Z21
 	VPADDD       Z21, Z13, Z13
 	VPMADDWD     Z26, Z20, Z20
@@ -18228,7 +18153,7 @@ group03:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -18341,7 +18266,7 @@ group03:
 	VPADDW       Z20, Z14, Z14
 	VPMADDUBSW   Z22, Z21, Z20
 	VPADDW       Z20, Z15, Z15
-	VMOVUPS      f32x16_00010001<>+0(SB), Z20
+	VBROADCASTSS f32_00010001<>+0(SB), Z20
 	VPMADDWD     Z20, Z17, Z17
 	VPADDD       Z17, Z11, Z11
 	VPMADDWD     Z20, Z16, Z16
@@ -18564,7 +18489,7 @@ group02:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -18657,7 +18582,7 @@ group02:
 	VPADDW       Z14, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z13, Z13
 	VPADDD       Z13, Z9, Z9
 	VPMADDWD     Z14, Z12, Z12
@@ -18839,7 +18764,7 @@ group01:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VMOVUPS      320(DX), Z6
@@ -18912,7 +18837,7 @@ group01:
 	VPADDW       Z8, Z6, Z6
 	VPMADDUBSW   Z10, Z9, Z8
 	VPADDW       Z8, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z6, Z6
 	VPADDD       Z6, Z4, Z4
 	VPMADDWD     Z8, Z7, Z7
@@ -18959,16 +18884,16 @@ done:
 // func blocks5MinAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocks5MinAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -21044,16 +20969,16 @@ done:
 // func blocks5MinAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks5MinAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -21270,7 +21195,7 @@ group04:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -21403,7 +21328,7 @@ group04:
 	VPADDW       Z26, Z18, Z18
 	VPMADDUBSW   Z28, Z27, Z26
 	VPADDW       Z26, Z19, Z19
-	VMOVUPS      f32x16_00010001<>+0(SB), Z26
+	VBROADCASTSS f32_00010001<>+0(SB), Z26
 	VPMADDWD     Z26, Z21, Z21
 	VPADDD       Z21, Z13, Z13
 	VPMADDWD     Z26, Z20, Z20
@@ -21676,7 +21601,7 @@ group03:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -21789,7 +21714,7 @@ group03:
 	VPADDW       Z20, Z14, Z14
 	VPMADDUBSW   Z22, Z21, Z20
 	VPADDW       Z20, Z15, Z15
-	VMOVUPS      f32x16_00010001<>+0(SB), Z20
+	VBROADCASTSS f32_00010001<>+0(SB), Z20
 	VPMADDWD     Z20, Z17, Z17
 	VPADDD       Z17, Z11, Z11
 	VPMADDWD     Z20, Z16, Z16
@@ -22019,7 +21944,7 @@ group02:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -22112,7 +22037,7 @@ group02:
 	VPADDW       Z14, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z13, Z13
 	VPADDD       Z13, Z9, Z9
 	VPMADDWD     Z14, Z12, Z12
@@ -22300,7 +22225,7 @@ group01:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VMOVUPS      384(DX), Z6
@@ -22373,7 +22298,7 @@ group01:
 	VPADDW       Z8, Z6, Z6
 	VPMADDUBSW   Z10, Z9, Z8
 	VPADDW       Z8, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z6, Z6
 	VPADDD       Z6, Z4, Z4
 	VPMADDWD     Z8, Z7, Z7
@@ -22423,16 +22348,16 @@ done:
 // func blocks5KAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·blocks5KAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -24658,16 +24583,16 @@ done:
 // func blocks5KAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·blocks5KAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS f32x16_10101010<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VBROADCASTSS f32_10101010<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -24894,7 +24819,7 @@ group04:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -25027,7 +24952,7 @@ group04:
 	VPADDW       Z26, Z18, Z18
 	VPMADDUBSW   Z28, Z27, Z26
 	VPADDW       Z26, Z19, Z19
-	VMOVUPS      f32x16_00010001<>+0(SB), Z26
+	VBROADCASTSS f32_00010001<>+0(SB), Z26
 	VPMADDWD     Z26, Z21, Z21
 	VPADDD       Z21, Z13, Z13
 	VPMADDWD     Z26, Z20, Z20
@@ -25325,7 +25250,7 @@ group03:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -25438,7 +25363,7 @@ group03:
 	VPADDW       Z20, Z14, Z14
 	VPMADDUBSW   Z22, Z21, Z20
 	VPADDW       Z20, Z15, Z15
-	VMOVUPS      f32x16_00010001<>+0(SB), Z20
+	VBROADCASTSS f32_00010001<>+0(SB), Z20
 	VPMADDWD     Z20, Z17, Z17
 	VPADDD       Z17, Z11, Z11
 	VPMADDWD     Z20, Z16, Z16
@@ -25693,7 +25618,7 @@ group02:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -25786,7 +25711,7 @@ group02:
 	VPADDW       Z14, Z10, Z10
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z13, Z13
 	VPADDD       Z13, Z9, Z9
 	VPMADDWD     Z14, Z12, Z12
@@ -25999,7 +25924,7 @@ group01:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VMOVUPS      320(R10), Z6
@@ -26072,7 +25997,7 @@ group01:
 	VPADDW       Z8, Z6, Z6
 	VPMADDUBSW   Z10, Z9, Z8
 	VPADDW       Z8, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z6, Z6
 	VPADDD       Z6, Z4, Z4
 	VPMADDWD     Z8, Z7, Z7
@@ -26137,16 +26062,16 @@ done:
 // func blocksCodesAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocksCodesAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS codes16<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      codes16<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -26463,14 +26388,14 @@ group06:
 	VPBROADCASTD 28(DI)(SI*2), Z28
 	VPDPBUSD     Z28, Z26, Z24
 	VPDPBUSD     Z28, Z27, Z25
-	VMOVUPS      f32x16_00000001<>+0(SB), Z26
+	VBROADCASTSS f32_00000001<>+0(SB), Z26
 	VPMOVZXBD    (R8), Z27
 	VPADDD       Z26, Z27, Z28
 	VPSLLD       $0x15, Z28, Z28
 	VPSUBD       Z26, Z27, Z27
 	VPSLLD       $0x17, Z27, Z27
 	VMAXPS       Z28, Z27, Z27
-	VMOVUPS      f32x16_00000001<>+0(SB), Z26
+	VBROADCASTSS f32_00000001<>+0(SB), Z26
 	VPMOVZXBD    16(R8), Z28
 	VPADDD       Z26, Z28, Z29
 	VPSLLD       $0x15, Z29, Z29
@@ -26821,14 +26746,14 @@ group05:
 	VPBROADCASTD 28(DI)(SI*1), Z24
 	VPDPBUSD     Z24, Z22, Z20
 	VPDPBUSD     Z24, Z23, Z21
-	VMOVUPS      f32x16_00000001<>+0(SB), Z22
+	VBROADCASTSS f32_00000001<>+0(SB), Z22
 	VPMOVZXBD    (R8), Z23
 	VPADDD       Z22, Z23, Z24
 	VPSLLD       $0x15, Z24, Z24
 	VPSUBD       Z22, Z23, Z23
 	VPSLLD       $0x17, Z23, Z23
 	VMAXPS       Z24, Z23, Z23
-	VMOVUPS      f32x16_00000001<>+0(SB), Z22
+	VBROADCASTSS f32_00000001<>+0(SB), Z22
 	VPMOVZXBD    16(R8), Z24
 	VPADDD       Z22, Z24, Z25
 	VPSLLD       $0x15, Z25, Z25
@@ -27136,14 +27061,14 @@ group04:
 	VPBROADCASTD 28(DI), Z20
 	VPDPBUSD     Z20, Z18, Z16
 	VPDPBUSD     Z20, Z19, Z17
-	VMOVUPS      f32x16_00000001<>+0(SB), Z18
+	VBROADCASTSS f32_00000001<>+0(SB), Z18
 	VPMOVZXBD    (R8), Z19
 	VPADDD       Z18, Z19, Z20
 	VPSLLD       $0x15, Z20, Z20
 	VPSUBD       Z18, Z19, Z19
 	VPSLLD       $0x17, Z19, Z19
 	VMAXPS       Z20, Z19, Z19
-	VMOVUPS      f32x16_00000001<>+0(SB), Z18
+	VBROADCASTSS f32_00000001<>+0(SB), Z18
 	VPMOVZXBD    16(R8), Z20
 	VPADDD       Z18, Z20, Z21
 	VPSLLD       $0x15, Z21, Z21
@@ -27404,14 +27329,14 @@ group03:
 	VPBROADCASTD 28(DX)(BX*2), Z16
 	VPDPBUSD     Z16, Z14, Z12
 	VPDPBUSD     Z16, Z15, Z13
-	VMOVUPS      f32x16_00000001<>+0(SB), Z14
+	VBROADCASTSS f32_00000001<>+0(SB), Z14
 	VPMOVZXBD    (SI), Z15
 	VPADDD       Z14, Z15, Z16
 	VPSLLD       $0x15, Z16, Z16
 	VPSUBD       Z14, Z15, Z15
 	VPSLLD       $0x17, Z15, Z15
 	VMAXPS       Z16, Z15, Z15
-	VMOVUPS      f32x16_00000001<>+0(SB), Z14
+	VBROADCASTSS f32_00000001<>+0(SB), Z14
 	VPMOVZXBD    16(SI), Z16
 	VPADDD       Z14, Z16, Z17
 	VPSLLD       $0x15, Z17, Z17
@@ -27628,14 +27553,14 @@ group02:
 	VPBROADCASTD 28(DX)(BX*1), Z12
 	VPDPBUSD     Z12, Z10, Z8
 	VPDPBUSD     Z12, Z11, Z9
-	VMOVUPS      f32x16_00000001<>+0(SB), Z10
+	VBROADCASTSS f32_00000001<>+0(SB), Z10
 	VPMOVZXBD    (SI), Z11
 	VPADDD       Z10, Z11, Z12
 	VPSLLD       $0x15, Z12, Z12
 	VPSUBD       Z10, Z11, Z11
 	VPSLLD       $0x17, Z11, Z11
 	VMAXPS       Z12, Z11, Z11
-	VMOVUPS      f32x16_00000001<>+0(SB), Z10
+	VBROADCASTSS f32_00000001<>+0(SB), Z10
 	VPMOVZXBD    16(SI), Z12
 	VPADDD       Z10, Z12, Z13
 	VPSLLD       $0x15, Z13, Z13
@@ -27809,14 +27734,14 @@ group01:
 	VPBROADCASTD 28(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
-	VMOVUPS      f32x16_00000001<>+0(SB), Z6
+	VBROADCASTSS f32_00000001<>+0(SB), Z6
 	VPMOVZXBD    (DX), Z7
 	VPADDD       Z6, Z7, Z8
 	VPSLLD       $0x15, Z8, Z8
 	VPSUBD       Z6, Z7, Z7
 	VPSLLD       $0x17, Z7, Z7
 	VMAXPS       Z8, Z7, Z7
-	VMOVUPS      f32x16_00000001<>+0(SB), Z6
+	VBROADCASTSS f32_00000001<>+0(SB), Z6
 	VPMOVZXBD    16(DX), Z8
 	VPADDD       Z6, Z8, Z9
 	VPSLLD       $0x15, Z9, Z9
@@ -27874,37 +27799,22 @@ DATA codes16<>+56(SB)/4, $0x0d0e0f10
 DATA codes16<>+60(SB)/4, $0x04080a0c
 GLOBL codes16<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_00000001<>+0(SB)/4, $0x00000001
-DATA f32x16_00000001<>+4(SB)/4, $0x00000001
-DATA f32x16_00000001<>+8(SB)/4, $0x00000001
-DATA f32x16_00000001<>+12(SB)/4, $0x00000001
-DATA f32x16_00000001<>+16(SB)/4, $0x00000001
-DATA f32x16_00000001<>+20(SB)/4, $0x00000001
-DATA f32x16_00000001<>+24(SB)/4, $0x00000001
-DATA f32x16_00000001<>+28(SB)/4, $0x00000001
-DATA f32x16_00000001<>+32(SB)/4, $0x00000001
-DATA f32x16_00000001<>+36(SB)/4, $0x00000001
-DATA f32x16_00000001<>+40(SB)/4, $0x00000001
-DATA f32x16_00000001<>+44(SB)/4, $0x00000001
-DATA f32x16_00000001<>+48(SB)/4, $0x00000001
-DATA f32x16_00000001<>+52(SB)/4, $0x00000001
-DATA f32x16_00000001<>+56(SB)/4, $0x00000001
-DATA f32x16_00000001<>+60(SB)/4, $0x00000001
-GLOBL f32x16_00000001<>(SB), RODATA|NOPTR, $64
+DATA f32_00000001<>+0(SB)/4, $0x00000001
+GLOBL f32_00000001<>(SB), RODATA|NOPTR, $4
 
 // func blocksCodesAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocksCodesAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS codes16<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      codes16<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -28089,7 +27999,7 @@ group04:
 	VPADDW       Z10, Z12, Z12
 	VPMADDUBSW   Z20, Z11, Z10
 	VPADDW       Z10, Z13, Z13
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z15, Z15
 	VPMADDWD     Z10, Z14, Z14
 	VPMADDWD     Z10, Z17, Z17
@@ -28194,7 +28104,7 @@ group04:
 	VPADDW       Z10, Z20, Z20
 	VPMADDUBSW   Z28, Z11, Z10
 	VPADDW       Z10, Z21, Z21
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z23, Z23
 	VPADDD       Z23, Z15, Z15
 	VPMADDWD     Z10, Z22, Z22
@@ -28227,14 +28137,14 @@ group04:
 	VPSRAD       $0x03, Z10, Z10
 	VPADDD       Z10, Z12, Z12
 	VPADDD       Z10, Z13, Z13
-	VMOVUPS      f32x16_00000001<>+0(SB), Z10
+	VBROADCASTSS f32_00000001<>+0(SB), Z10
 	VPMOVZXBD    (R8), Z11
 	VPADDD       Z10, Z11, Z20
 	VPSLLD       $0x15, Z20, Z20
 	VPSUBD       Z10, Z11, Z11
 	VPSLLD       $0x17, Z11, Z11
 	VMAXPS       Z20, Z11, Z11
-	VMOVUPS      f32x16_00000001<>+0(SB), Z10
+	VBROADCASTSS f32_00000001<>+0(SB), Z10
 	VPMOVZXBD    16(R8), Z20
 	VPADDD       Z10, Z20, Z21
 	VPSLLD       $0x15, Z21, Z21
@@ -28441,7 +28351,7 @@ group03:
 	VPADDW       Z8, Z10, Z10
 	VPMADDUBSW   Z16, Z9, Z8
 	VPADDW       Z8, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z13, Z13
 	VPMADDWD     Z8, Z12, Z12
 	VPMADDWD     Z8, Z15, Z15
@@ -28526,7 +28436,7 @@ group03:
 	VPADDW       Z8, Z16, Z16
 	VPMADDUBSW   Z22, Z9, Z8
 	VPADDW       Z8, Z17, Z17
-	VMOVUPS      f32x16_00010001<>+0(SB), Z8
+	VBROADCASTSS f32_00010001<>+0(SB), Z8
 	VPMADDWD     Z8, Z19, Z19
 	VPADDD       Z19, Z13, Z13
 	VPMADDWD     Z8, Z18, Z18
@@ -28551,14 +28461,14 @@ group03:
 	VPSRAD       $0x03, Z8, Z8
 	VPADDD       Z8, Z10, Z10
 	VPADDD       Z8, Z11, Z11
-	VMOVUPS      f32x16_00000001<>+0(SB), Z8
+	VBROADCASTSS f32_00000001<>+0(SB), Z8
 	VPMOVZXBD    (SI), Z9
 	VPADDD       Z8, Z9, Z16
 	VPSLLD       $0x15, Z16, Z16
 	VPSUBD       Z8, Z9, Z9
 	VPSLLD       $0x17, Z9, Z9
 	VMAXPS       Z16, Z9, Z9
-	VMOVUPS      f32x16_00000001<>+0(SB), Z8
+	VBROADCASTSS f32_00000001<>+0(SB), Z8
 	VPMOVZXBD    16(SI), Z16
 	VPADDD       Z8, Z16, Z17
 	VPSLLD       $0x15, Z17, Z17
@@ -28731,7 +28641,7 @@ group02:
 	VPADDW       Z6, Z8, Z8
 	VPMADDUBSW   Z12, Z7, Z6
 	VPADDW       Z6, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z11, Z11
 	VPMADDWD     Z6, Z10, Z10
 	VPMADDWD     Z6, Z8, Z8
@@ -28796,7 +28706,7 @@ group02:
 	VPADDW       Z6, Z12, Z12
 	VPMADDUBSW   Z16, Z7, Z6
 	VPADDW       Z6, Z13, Z13
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z15, Z15
 	VPADDD       Z15, Z11, Z11
 	VPMADDWD     Z6, Z14, Z14
@@ -28813,14 +28723,14 @@ group02:
 	VPSRAD       $0x03, Z6, Z6
 	VPADDD       Z6, Z8, Z8
 	VPADDD       Z6, Z9, Z9
-	VMOVUPS      f32x16_00000001<>+0(SB), Z6
+	VBROADCASTSS f32_00000001<>+0(SB), Z6
 	VPMOVZXBD    (SI), Z7
 	VPADDD       Z6, Z7, Z12
 	VPSLLD       $0x15, Z12, Z12
 	VPSUBD       Z6, Z7, Z7
 	VPSLLD       $0x17, Z7, Z7
 	VMAXPS       Z12, Z7, Z7
-	VMOVUPS      f32x16_00000001<>+0(SB), Z6
+	VBROADCASTSS f32_00000001<>+0(SB), Z6
 	VPMOVZXBD    16(SI), Z12
 	VPADDD       Z6, Z12, Z13
 	VPSLLD       $0x15, Z13, Z13
@@ -28960,7 +28870,7 @@ group01:
 	VPADDW       Z4, Z6, Z6
 	VPMADDUBSW   Z8, Z5, Z4
 	VPADDW       Z4, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z4
+	VBROADCASTSS f32_00010001<>+0(SB), Z4
 	VPMADDWD     Z4, Z6, Z6
 	VPMADDWD     Z4, Z7, Z7
 	VMOVUPS      288(DX), Z4
@@ -29005,7 +28915,7 @@ group01:
 	VPADDW       Z4, Z8, Z8
 	VPMADDUBSW   Z10, Z5, Z4
 	VPADDW       Z4, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z4
+	VBROADCASTSS f32_00010001<>+0(SB), Z4
 	VPMADDWD     Z4, Z8, Z8
 	VPADDD       Z8, Z6, Z6
 	VPMADDWD     Z4, Z9, Z9
@@ -29014,14 +28924,14 @@ group01:
 	VPSRAD       $0x03, Z4, Z4
 	VPADDD       Z4, Z6, Z6
 	VPADDD       Z4, Z7, Z7
-	VMOVUPS      f32x16_00000001<>+0(SB), Z4
+	VBROADCASTSS f32_00000001<>+0(SB), Z4
 	VPMOVZXBD    (DX), Z5
 	VPADDD       Z4, Z5, Z8
 	VPSLLD       $0x15, Z8, Z8
 	VPSUBD       Z4, Z5, Z5
 	VPSLLD       $0x17, Z5, Z5
 	VMAXPS       Z8, Z5, Z5
-	VMOVUPS      f32x16_00000001<>+0(SB), Z4
+	VBROADCASTSS f32_00000001<>+0(SB), Z4
 	VPMOVZXBD    16(DX), Z8
 	VPADDD       Z4, Z8, Z9
 	VPSLLD       $0x15, Z9, Z9
@@ -29064,16 +28974,16 @@ done:
 // func blocks4NLAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·blocks4NLAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS nonlinear16<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      nonlinear16<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -30690,17 +30600,17 @@ GLOBL nonlinear16<>(SB), RODATA|NOPTR, $64
 // func blocks4NLAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·blocks4NLAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS nonlinearLow16<>+0(SB), Z1
-	VMOVUPS nonlinearHigh16<>+0(SB), Z2
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      nonlinearLow16<>+0(SB), Z1
+	VMOVUPS      nonlinearHigh16<>+0(SB), Z2
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -30989,12 +30899,12 @@ group02:
 	VPADDW       Z7, Z9, Z9
 	VPMADDUBSW   Z17, Z8, Z7
 	VPADDW       Z7, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z14, Z14
 	VPMADDWD     Z7, Z13, Z13
 	VPMADDWD     Z7, Z11, Z11
 	VPMADDWD     Z7, Z12, Z12
-	VMOVUPS      f32x16_00100010<>+0(SB), Z7
+	VBROADCASTSS f32_00100010<>+0(SB), Z7
 	VPMADDWD     Z7, Z16, Z16
 	VPADDD       Z16, Z14, Z14
 	VPMADDWD     Z7, Z15, Z15
@@ -31242,10 +31152,10 @@ group01:
 	VPADDW       Z5, Z7, Z7
 	VPMADDUBSW   Z11, Z6, Z5
 	VPADDW       Z5, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z5
+	VBROADCASTSS f32_00010001<>+0(SB), Z5
 	VPMADDWD     Z5, Z9, Z9
 	VPMADDWD     Z5, Z10, Z10
-	VMOVUPS      f32x16_00100010<>+0(SB), Z5
+	VBROADCASTSS f32_00100010<>+0(SB), Z5
 	VPMADDWD     Z5, Z7, Z7
 	VPADDD       Z7, Z9, Z9
 	VPMADDWD     Z5, Z8, Z8
@@ -31327,16 +31237,16 @@ GLOBL nonlinearHigh16<>(SB), RODATA|NOPTR, $64
 // func blocks4NLKAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·blocks4NLKAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS nonlinear16<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      nonlinear16<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -33049,17 +32959,17 @@ done:
 // func blocks4NLKAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·blocks4NLKAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_0f0f0f0f<>+0(SB), Z0
-	VMOVUPS nonlinearLow16<>+0(SB), Z1
-	VMOVUPS nonlinearHigh16<>+0(SB), Z2
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+	VMOVUPS      nonlinearLow16<>+0(SB), Z1
+	VMOVUPS      nonlinearHigh16<>+0(SB), Z2
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -33358,12 +33268,12 @@ group02:
 	VPADDW       Z7, Z9, Z9
 	VPMADDUBSW   Z17, Z8, Z7
 	VPADDW       Z7, Z10, Z10
-	VMOVUPS      f32x16_00010001<>+0(SB), Z7
+	VBROADCASTSS f32_00010001<>+0(SB), Z7
 	VPMADDWD     Z7, Z14, Z14
 	VPMADDWD     Z7, Z13, Z13
 	VPMADDWD     Z7, Z11, Z11
 	VPMADDWD     Z7, Z12, Z12
-	VMOVUPS      f32x16_00100010<>+0(SB), Z7
+	VBROADCASTSS f32_00100010<>+0(SB), Z7
 	VPMADDWD     Z7, Z16, Z16
 	VPADDD       Z16, Z14, Z14
 	VPMADDWD     Z7, Z15, Z15
@@ -33630,10 +33540,10 @@ group01:
 	VPADDW       Z5, Z7, Z7
 	VPMADDUBSW   Z11, Z6, Z5
 	VPADDW       Z5, Z8, Z8
-	VMOVUPS      f32x16_00010001<>+0(SB), Z5
+	VBROADCASTSS f32_00010001<>+0(SB), Z5
 	VPMADDWD     Z5, Z9, Z9
 	VPMADDWD     Z5, Z10, Z10
-	VMOVUPS      f32x16_00100010<>+0(SB), Z5
+	VBROADCASTSS f32_00100010<>+0(SB), Z5
 	VPMADDWD     Z5, Z7, Z7
 	VPADDD       Z7, Z9, Z9
 	VPMADDWD     Z5, Z8, Z8
@@ -33688,16 +33598,16 @@ done:
 // func blocks3KAVX512VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·blocks3KAVX512VNNI(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_03030303<>+0(SB), Z0
-	VMOVUPS f32x16_04040404<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_03030303<>+0(SB), Z0
+	VBROADCASTSS f32_04040404<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -36130,55 +36040,25 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f32x16_03030303<>+0(SB)/4, $0x03030303
-DATA f32x16_03030303<>+4(SB)/4, $0x03030303
-DATA f32x16_03030303<>+8(SB)/4, $0x03030303
-DATA f32x16_03030303<>+12(SB)/4, $0x03030303
-DATA f32x16_03030303<>+16(SB)/4, $0x03030303
-DATA f32x16_03030303<>+20(SB)/4, $0x03030303
-DATA f32x16_03030303<>+24(SB)/4, $0x03030303
-DATA f32x16_03030303<>+28(SB)/4, $0x03030303
-DATA f32x16_03030303<>+32(SB)/4, $0x03030303
-DATA f32x16_03030303<>+36(SB)/4, $0x03030303
-DATA f32x16_03030303<>+40(SB)/4, $0x03030303
-DATA f32x16_03030303<>+44(SB)/4, $0x03030303
-DATA f32x16_03030303<>+48(SB)/4, $0x03030303
-DATA f32x16_03030303<>+52(SB)/4, $0x03030303
-DATA f32x16_03030303<>+56(SB)/4, $0x03030303
-DATA f32x16_03030303<>+60(SB)/4, $0x03030303
-GLOBL f32x16_03030303<>(SB), RODATA|NOPTR, $64
+DATA f32_03030303<>+0(SB)/4, $0x03030303
+GLOBL f32_03030303<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_04040404<>+0(SB)/4, $0x04040404
-DATA f32x16_04040404<>+4(SB)/4, $0x04040404
-DATA f32x16_04040404<>+8(SB)/4, $0x04040404
-DATA f32x16_04040404<>+12(SB)/4, $0x04040404
-DATA f32x16_04040404<>+16(SB)/4, $0x04040404
-DATA f32x16_04040404<>+20(SB)/4, $0x04040404
-DATA f32x16_04040404<>+24(SB)/4, $0x04040404
-DATA f32x16_04040404<>+28(SB)/4, $0x04040404
-DATA f32x16_04040404<>+32(SB)/4, $0x04040404
-DATA f32x16_04040404<>+36(SB)/4, $0x04040404
-DATA f32x16_04040404<>+40(SB)/4, $0x04040404
-DATA f32x16_04040404<>+44(SB)/4, $0x04040404
-DATA f32x16_04040404<>+48(SB)/4, $0x04040404
-DATA f32x16_04040404<>+52(SB)/4, $0x04040404
-DATA f32x16_04040404<>+56(SB)/4, $0x04040404
-DATA f32x16_04040404<>+60(SB)/4, $0x04040404
-GLOBL f32x16_04040404<>(SB), RODATA|NOPTR, $64
+DATA f32_04040404<>+0(SB)/4, $0x04040404
+GLOBL f32_04040404<>(SB), RODATA|NOPTR, $4
 
 // func blocks3KAVX512(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·blocks3KAVX512(SB), NOSPLIT, $32-184
-	VMOVUPS f32x16_03030303<>+0(SB), Z0
-	VMOVUPS f32x16_04040404<>+0(SB), Z1
-	MOVQ    m+0(FP), AX
-	MOVQ    AX, (SP)
-	MOVQ    a_base+24(FP), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    c_base+152(FP), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    scale_base+56(FP), AX
-	MOVQ    AX, 24(SP)
+	VBROADCASTSS f32_03030303<>+0(SB), Z0
+	VBROADCASTSS f32_04040404<>+0(SB), Z1
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, (SP)
+	MOVQ         a_base+24(FP), AX
+	MOVQ         AX, 8(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 16(SP)
+	MOVQ         scale_base+56(FP), AX
+	MOVQ         AX, 24(SP)
 
 tiles:
 	MOVQ (SP), AX
@@ -36389,7 +36269,7 @@ group04:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -36598,7 +36478,7 @@ group14:
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
 	VPADDW       Z18, Z11, Z11
-	VMOVUPS      f32x16_00010001<>+0(SB), Z18
+	VBROADCASTSS f32_00010001<>+0(SB), Z18
 	VPMADDWD     Z18, Z13, Z13
 	VPMADDWD     Z18, Z12, Z12
 	VPMADDWD     Z18, Z15, Z15
@@ -36860,7 +36740,7 @@ group03:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -37036,7 +36916,7 @@ group13:
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
 	VPADDW       Z14, Z9, Z9
-	VMOVUPS      f32x16_00010001<>+0(SB), Z14
+	VBROADCASTSS f32_00010001<>+0(SB), Z14
 	VPMADDWD     Z14, Z11, Z11
 	VPMADDWD     Z14, Z10, Z10
 	VPMADDWD     Z14, Z13, Z13
@@ -37258,7 +37138,7 @@ group02:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -37401,7 +37281,7 @@ group12:
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
 	VPADDW       Z10, Z7, Z7
-	VMOVUPS      f32x16_00010001<>+0(SB), Z10
+	VBROADCASTSS f32_00010001<>+0(SB), Z10
 	VPMADDWD     Z10, Z9, Z9
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
@@ -37584,7 +37464,7 @@ group01:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VPBROADCASTD (SI)(DI*1), Z6
@@ -37694,7 +37574,7 @@ group11:
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
 	VPADDW       Z6, Z5, Z5
-	VMOVUPS      f32x16_00010001<>+0(SB), Z6
+	VBROADCASTSS f32_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
 	VPBROADCASTD (SI)(DI*1), Z6

@@ -24,17 +24,17 @@ TEXT ·reluVecAVX2(SB), NOSPLIT, $0-48
 
 loop1:
 	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VMOVUPS 64(CX), Y4
+	VMOVUPS 96(CX), Y5
 	VMAXPS  Y2, Y0, Y2
+	VMAXPS  Y3, Y0, Y3
+	VMAXPS  Y4, Y0, Y4
+	VMAXPS  Y5, Y0, Y5
 	VMOVUPS Y2, (AX)
-	VMOVUPS 32(CX), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS 64(CX), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 64(AX)
-	VMOVUPS 96(CX), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 96(AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $+32, DX
@@ -42,10 +42,27 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+8
+	CMPQ DX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VMAXPS  Y2, Y0, Y2
+	VMAXPS  Y3, Y0, Y3
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Y2
 	VMAXPS  Y2, Y0, Y2
 	VMOVUPS Y2, (AX)
@@ -53,16 +70,16 @@ loop3:
 	ADDQ    $+32, CX
 	SUBQ    $+8, DX
 	CMPQ    DX, $+8
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ      BX, BX
-	JZ         end5
+	JZ         end7
 	VMASKMOVPS (CX), Y1, Y2
 	VMAXPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -128,10 +145,30 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ BX, $+8
+	CMPQ BX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 32(DX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop3
+
+end4:
+	CMPQ BX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Y1
 	VMOVUPS (DX), Y2
 	VADDPS  Y2, Y1, Y1
@@ -141,17 +178,17 @@ loop3:
 	ADDQ    $+32, DX
 	SUBQ    $+8, BX
 	CMPQ    BX, $+8
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ      SI, SI
-	JZ         end5
+	JZ         end7
 	VMASKMOVPS (CX), Y0, Y1
 	VMASKMOVPS (DX), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -199,10 +236,30 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ BX, $+8
+	CMPQ BX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 32(DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop3
+
+end4:
+	CMPQ BX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Y1
 	VMOVUPS (DX), Y2
 	VMULPS  Y2, Y1, Y1
@@ -212,17 +269,17 @@ loop3:
 	ADDQ    $+32, DX
 	SUBQ    $+8, BX
 	CMPQ    BX, $+8
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ      SI, SI
-	JZ         end5
+	JZ         end7
 	VMASKMOVPS (CX), Y0, Y1
 	VMASKMOVPS (DX), Y0, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -264,10 +321,27 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+8
+	CMPQ DX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -275,16 +349,16 @@ loop3:
 	ADDQ    $+32, CX
 	SUBQ    $+8, DX
 	CMPQ    DX, $+8
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ      BX, BX
-	JZ         end5
+	JZ         end7
 	VMASKMOVPS (CX), Y1, Y2
 	VMULPS     Y0, Y2, Y0
 	VMASKMOVPS Y0, Y1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -331,10 +405,29 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+8
+	CMPQ DX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, (AX)
+	VMOVUPS 32(CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VSUBPS  Y1, Y3, Y3
@@ -343,17 +436,17 @@ loop3:
 	ADDQ    $+32, CX
 	SUBQ    $+8, DX
 	CMPQ    DX, $+8
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ      BX, BX
-	JZ         end5
+	JZ         end7
 	VMASKMOVPS (CX), Y2, Y3
 	VSUBPS     Y0, Y3, Y0
 	VSUBPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y2, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -399,10 +492,29 @@ loop1:
 	JGE         loop1
 
 end2:
-	CMPQ DX, $+8
+	CMPQ DX, $+16
 	JLT  end4
 
 loop3:
+	VMOVUPS     (AX), Y2
+	VMOVUPS     (CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     32(AX), Y2
+	VMOVUPS     32(CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	SUBQ        $+16, DX
+	CMPQ        DX, $+16
+	JGE         loop3
+
+end4:
+	CMPQ DX, $+8
+	JLT  end6
+
+loop5:
 	VMOVUPS     (AX), Y2
 	VMOVUPS     (CX), Y3
 	VFMADD231PS Y0, Y3, Y2
@@ -411,16 +523,16 @@ loop3:
 	ADDQ        $+32, CX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
-	JGE         loop3
+	JGE         loop5
 
-end4:
+end6:
 	TESTQ       BX, BX
-	JZ          end5
+	JZ          end7
 	VMASKMOVPS  (AX), Y1, Y2
 	VMASKMOVPS  (CX), Y1, Y3
 	VFMADD231PS Y0, Y3, Y2
 	VMASKMOVPS  Y2, Y1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET

@@ -22,17 +22,17 @@ TEXT ·reluVecAVX512(SB), NOSPLIT, $0-48
 
 loop1:
 	VMOVUPS (CX), Z1
+	VMOVUPS 64(CX), Z2
+	VMOVUPS 128(CX), Z3
+	VMOVUPS 192(CX), Z4
 	VMAXPS  Z1, Z0, Z1
+	VMAXPS  Z2, Z0, Z2
+	VMAXPS  Z3, Z0, Z3
+	VMAXPS  Z4, Z0, Z4
 	VMOVUPS Z1, (AX)
-	VMOVUPS 64(CX), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS 128(CX), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 128(AX)
-	VMOVUPS 192(CX), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 192(AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
 	ADDQ    $+256, AX
 	ADDQ    $+256, CX
 	SUBQ    $+64, DX
@@ -40,10 +40,27 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+16
+	CMPQ DX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Z1
+	VMOVUPS 64(CX), Z2
+	VMAXPS  Z1, Z0, Z1
+	VMAXPS  Z2, Z0, Z2
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Z1
 	VMAXPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
@@ -51,16 +68,16 @@ loop3:
 	ADDQ    $+64, CX
 	SUBQ    $+16, DX
 	CMPQ    DX, $+16
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ     BX, BX
-	JZ        end5
+	JZ        end7
 	VMOVUPS.Z (CX), K1, Z1
 	VMAXPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -106,10 +123,30 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ BX, $+16
+	CMPQ BX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 64(DX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop3
+
+end4:
+	CMPQ BX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Z0
 	VMOVUPS (DX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -119,17 +156,17 @@ loop3:
 	ADDQ    $+64, DX
 	SUBQ    $+16, BX
 	CMPQ    BX, $+16
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ     SI, SI
-	JZ        end5
+	JZ        end7
 	VMOVUPS.Z (CX), K1, Z0
 	VMOVUPS.Z (DX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -175,10 +212,30 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ BX, $+16
+	CMPQ BX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop3
+
+end4:
+	CMPQ BX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Z0
 	VMOVUPS (DX), Z1
 	VMULPS  Z1, Z0, Z0
@@ -188,17 +245,17 @@ loop3:
 	ADDQ    $+64, DX
 	SUBQ    $+16, BX
 	CMPQ    BX, $+16
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ     SI, SI
-	JZ        end5
+	JZ        end7
 	VMOVUPS.Z (CX), K1, Z0
 	VMOVUPS.Z (DX), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -238,10 +295,27 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+16
+	CMPQ DX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)
@@ -249,16 +323,16 @@ loop3:
 	ADDQ    $+64, CX
 	SUBQ    $+16, DX
 	CMPQ    DX, $+16
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ     BX, BX
-	JZ        end5
+	JZ        end7
 	VMOVUPS.Z (CX), K1, Z1
 	VMULPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -303,10 +377,29 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ DX, $+16
+	CMPQ DX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS (CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (AX)
+	VMOVUPS 64(CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop3
+
+end4:
+	CMPQ DX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS (CX), Z2
 	VSUBPS  Z0, Z2, Z2
 	VSUBPS  Z1, Z2, Z2
@@ -315,17 +408,17 @@ loop3:
 	ADDQ    $+64, CX
 	SUBQ    $+16, DX
 	CMPQ    DX, $+16
-	JGE     loop3
+	JGE     loop5
 
-end4:
+end6:
 	TESTQ     BX, BX
-	JZ        end5
+	JZ        end7
 	VMOVUPS.Z (CX), K1, Z2
 	VSUBPS    Z0, Z2, Z0
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET
 
@@ -369,10 +462,29 @@ loop1:
 	JGE         loop1
 
 end2:
-	CMPQ DX, $+16
+	CMPQ DX, $+32
 	JLT  end4
 
 loop3:
+	VMOVUPS     (AX), Z1
+	VMOVUPS     (CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(AX), Z1
+	VMOVUPS     64(CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+32, DX
+	CMPQ        DX, $+32
+	JGE         loop3
+
+end4:
+	CMPQ DX, $+16
+	JLT  end6
+
+loop5:
 	VMOVUPS     (AX), Z1
 	VMOVUPS     (CX), Z2
 	VFMADD231PS Z0, Z2, Z1
@@ -381,16 +493,16 @@ loop3:
 	ADDQ        $+64, CX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
-	JGE         loop3
+	JGE         loop5
 
-end4:
+end6:
 	TESTQ       BX, BX
-	JZ          end5
+	JZ          end7
 	VMOVUPS.Z   (AX), K1, Z1
 	VMOVUPS.Z   (CX), K1, Z2
 	VFMADD231PS Z0, Z2, Z1
 	VMOVUPS     Z1, K1, (AX)
 
-end5:
+end7:
 	VZEROUPPER
 	RET

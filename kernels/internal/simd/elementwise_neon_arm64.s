@@ -49,10 +49,29 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R6
+	CMP $8, R6
 	BLT end4
 
 loop3:
+	FMOVQ (R5), F2
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, (R4)
+	FMOVQ 16(R5), F2
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop3
+
+end4:
+	CMP $4, R6
+	BLT end6
+
+loop5:
 	FMOVQ (R5), F2
 	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
 	VBSL  V2.B16, V0.B16, V3.B16
@@ -61,10 +80,10 @@ loop3:
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R5), F2
 	ADD   R1, R5, R0
 	VLD1  (R0), V2.S[1]
@@ -79,7 +98,7 @@ end4:
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R4)
 
-end5:
+end7:
 	RET
 
 // func addVecNEON(dst []float32, a []float32, b []float32)
@@ -128,10 +147,30 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R7
+	CMP $8, R7
 	BLT end4
 
 loop3:
+	FMOVQ (R5), F1
+	FMOVQ (R6), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R4)
+	FMOVQ 16(R5), F1
+	FMOVQ 16(R6), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	ADD   $32, R6, R6
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop3
+
+end4:
+	CMP $4, R7
+	BLT end6
+
+loop5:
 	FMOVQ (R5), F1
 	FMOVQ (R6), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -141,10 +180,10 @@ loop3:
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R5), F1
 	ADD   R1, R5, R0
 	VLD1  (R0), V1.S[1]
@@ -164,7 +203,7 @@ end4:
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
 
-end5:
+end7:
 	RET
 
 // func mulVecNEON(dst []float32, a []float32, b []float32)
@@ -213,10 +252,30 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R7
+	CMP $8, R7
 	BLT end4
 
 loop3:
+	FMOVQ (R5), F1
+	FMOVQ (R6), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R4)
+	FMOVQ 16(R5), F1
+	FMOVQ 16(R6), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	ADD   $32, R6, R6
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop3
+
+end4:
+	CMP $4, R7
+	BLT end6
+
+loop5:
 	FMOVQ (R5), F1
 	FMOVQ (R6), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
@@ -226,10 +285,10 @@ loop3:
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R5), F1
 	ADD   R1, R5, R0
 	VLD1  (R0), V1.S[1]
@@ -249,7 +308,7 @@ end4:
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
 
-end5:
+end7:
 	RET
 
 // func scaleVecNEON(dst []float32, x []float32, alpha float32)
@@ -294,10 +353,27 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R6
+	CMP $8, R6
 	BLT end4
 
 loop3:
+	FMOVQ (R5), F2
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ F2, (R4)
+	FMOVQ 16(R5), F2
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ F2, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop3
+
+end4:
+	CMP $4, R6
+	BLT end6
+
+loop5:
 	FMOVQ (R5), F2
 	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ F2, (R4)
@@ -305,10 +381,10 @@ loop3:
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R5), F2
 	ADD   R1, R5, R0
 	VLD1  (R0), V2.S[1]
@@ -322,7 +398,7 @@ end4:
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
 
-end5:
+end7:
 	RET
 
 // func subSubVecNEON(dst []float32, x []float32, a float32, b float32)
@@ -373,10 +449,29 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R6
+	CMP $8, R6
 	BLT end4
 
 loop3:
+	FMOVQ (R5), F3
+	WORD  $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD  $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	FMOVQ F3, (R4)
+	FMOVQ 16(R5), F3
+	WORD  $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD  $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	FMOVQ F3, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop3
+
+end4:
+	CMP $4, R6
+	BLT end6
+
+loop5:
 	FMOVQ (R5), F3
 	WORD  $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
 	WORD  $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
@@ -385,10 +480,10 @@ loop3:
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R5), F3
 	ADD   R1, R5, R0
 	VLD1  (R0), V3.S[1]
@@ -403,7 +498,7 @@ end4:
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
 
-end5:
+end7:
 	RET
 
 // func axpyVecNEON(y []float32, x []float32, alpha float32)
@@ -452,10 +547,29 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R6
+	CMP $8, R6
 	BLT end4
 
 loop3:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	VFMLA V0.S4, V3.S4, V2.S4
+	FMOVQ F2, (R4)
+	FMOVQ 16(R4), F2
+	FMOVQ 16(R5), F3
+	VFMLA V0.S4, V3.S4, V2.S4
+	FMOVQ F2, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop3
+
+end4:
+	CMP $4, R6
+	BLT end6
+
+loop5:
 	FMOVQ (R4), F2
 	FMOVQ (R5), F3
 	VFMLA V0.S4, V3.S4, V2.S4
@@ -464,10 +578,10 @@ loop3:
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop3
+	BGE   loop5
 
-end4:
-	CBZ   R0, end5
+end6:
+	CBZ   R0, end7
 	FMOVS (R4), F2
 	ADD   R1, R4, R0
 	VLD1  (R0), V2.S[1]
@@ -487,7 +601,7 @@ end4:
 	VST1  V2.S[1], (R0)
 	FMOVS F2, (R4)
 
-end5:
+end7:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

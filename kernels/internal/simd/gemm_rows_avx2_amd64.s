@@ -474,17 +474,17 @@ loop1:
 	MOVQ       ldresidual+120(FP), R9
 	LEAQ       (DI)(R9*4), DI
 	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y2
 	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y3
 	VADDPS     Y1, Y0, Y0
+	VADDPS     Y3, Y2, Y2
 	VMOVUPS    (BX), Y1
+	VMOVUPS    32(BX), Y3
 	VADDPS     Y1, Y0, Y0
+	VADDPS     Y3, Y2, Y1
 	VMOVUPS    Y0, (AX)
-	VMOVUPS    32(CX), Y0
-	VMOVUPS    32(DX), Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    32(BX), Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    Y0, 32(AX)
+	VMOVUPS    Y1, 32(AX)
 	ADDQ       $+64, CX
 	MOVQ       lddst+112(FP), R9
 	LEAQ       (AX)(R9*4), AX
@@ -552,19 +552,19 @@ loop1:
 	MOVQ       ldresidual+120(FP), R9
 	LEAQ       (DI)(R9*4), DI
 	VMOVUPS    (CX), Y1
+	VMOVUPS    32(CX), Y3
 	VMOVUPS    (DX), Y2
+	VMOVUPS    32(DX), Y4
 	VADDPS     Y2, Y1, Y1
+	VADDPS     Y4, Y3, Y2
 	VMAXPS     Y1, Y0, Y1
+	VMAXPS     Y2, Y0, Y3
 	VMOVUPS    (BX), Y2
+	VMOVUPS    32(BX), Y4
 	VADDPS     Y2, Y1, Y1
+	VADDPS     Y4, Y3, Y2
 	VMOVUPS    Y1, (AX)
-	VMOVUPS    32(CX), Y1
-	VMOVUPS    32(DX), Y2
-	VADDPS     Y2, Y1, Y1
-	VMAXPS     Y1, Y0, Y1
-	VMOVUPS    32(BX), Y2
-	VADDPS     Y2, Y1, Y1
-	VMOVUPS    Y1, 32(AX)
+	VMOVUPS    Y2, 32(AX)
 	ADDQ       $+64, CX
 	MOVQ       lddst+112(FP), R9
 	LEAQ       (AX)(R9*4), AX
@@ -581,146 +581,132 @@ end2:
 // func finishGELUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·finishGELUAVX2(SB), NOSPLIT, $0-128
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    bias_base+48(FP), DX
-	MOVQ    residual_base+72(FP), BX
-	VMOVUPS f32x8_c0a84e00<>+0(SB), Y0
-	VMOVUPS f32x8_40a84e00<>+0(SB), Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    AX, SI
-	MOVQ    BX, DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    rows+96(FP), R8
-	CMPQ    R8, $+1
-	JLT     end2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         bias_base+48(FP), DX
+	MOVQ         residual_base+72(FP), BX
+	VBROADCASTSS f32_c0a84e00<>+0(SB), Y0
+	VBROADCASTSS f32_40a84e00<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         AX, SI
+	MOVQ         BX, DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         rows+96(FP), R8
+	CMPQ         R8, $+1
+	JLT          end2
 
 loop1:
-	PREFETCHT0  63(SI)
-	PREFETCHT0  63(DI)
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (SI)(R9*4), SI
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (DI)(R9*4), DI
-	VMOVUPS     (CX), Y3
-	VMOVUPS     (DX), Y4
-	VADDPS      Y4, Y3, Y3
-	VMAXPS      Y3, Y0, Y3
-	VMINPS      Y3, Y1, Y4
-	VMOVAPS     Y4, Y5
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y4, Y5
-	VMOVUPS     f32x8_1eec71d3<>+0(SB), Y6
-	VFMADD213PS f32x8_a188eb68<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_23691a0b<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_a59ea882<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_2840a7a6<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_aa9c92db<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_2cd0daac<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_af090320<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_312c2132<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_b349a685<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_35601d0a<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_b7723e15<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3983f3c2<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_bb9bee8b<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3e08d010<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y4, Y6
-	VMAXPS      Y6, Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VMOVUPS     (BX), Y4
-	VADDPS      Y4, Y3, Y3
-	VMOVUPS     Y3, (AX)
-	VMOVUPS     32(CX), Y3
-	VMOVUPS     32(DX), Y4
-	VADDPS      Y4, Y3, Y3
-	VMAXPS      Y3, Y0, Y3
-	VMINPS      Y3, Y1, Y4
-	VMOVAPS     Y4, Y5
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y4, Y5
-	VMOVUPS     f32x8_1eec71d3<>+0(SB), Y6
-	VFMADD213PS f32x8_a188eb68<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_23691a0b<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_a59ea882<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_2840a7a6<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_aa9c92db<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_2cd0daac<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_af090320<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_312c2132<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_b349a685<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_35601d0a<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_b7723e15<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3983f3c2<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_bb9bee8b<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3e08d010<>+0(SB), Y5, Y6
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y4, Y6
-	VMAXPS      Y6, Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VMOVUPS     32(BX), Y4
-	VADDPS      Y4, Y3, Y3
-	VMOVUPS     Y3, 32(AX)
-	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (AX)(R9*4), AX
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (BX)(R9*4), BX
-	SUBQ        $+1, R8
-	CMPQ        R8, $+1
-	JGE         loop1
+	PREFETCHT0   63(SI)
+	PREFETCHT0   63(DI)
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y5
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y6
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y6, Y5, Y4
+	VMAXPS       Y3, Y0, Y3
+	VMAXPS       Y4, Y0, Y7
+	VMINPS       Y3, Y1, Y4
+	VMINPS       Y7, Y1, Y8
+	VMOVAPS      Y4, Y5
+	VMOVAPS      Y8, Y9
+	VFMADD213PS  f32x8_c1600000<>+0(SB), Y4, Y5
+	VFMADD213PS  f32x8_c1600000<>+0(SB), Y8, Y9
+	VBROADCASTSS f32_1eec71d3<>+0(SB), Y6
+	VBROADCASTSS f32_1eec71d3<>+0(SB), Y10
+	VFMADD213PS  f32x8_a188eb68<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_a188eb68<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_23691a0b<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_23691a0b<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_a59ea882<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_a59ea882<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_2840a7a6<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_2840a7a6<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_aa9c92db<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_aa9c92db<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_2cd0daac<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_2cd0daac<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_af090320<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_af090320<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_312c2132<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_312c2132<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_b349a685<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_b349a685<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_35601d0a<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_35601d0a<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_b7723e15<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_b7723e15<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_3983f3c2<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_3983f3c2<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_bb9bee8b<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_bb9bee8b<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_3e08d010<>+0(SB), Y5, Y6
+	VFMADD213PS  f32x8_3e08d010<>+0(SB), Y9, Y10
+	VFMADD213PS  f32x8_3f000000<>+0(SB), Y4, Y6
+	VFMADD213PS  f32x8_3f000000<>+0(SB), Y8, Y10
+	VMAXPS       Y6, Y2, Y4
+	VMAXPS       Y10, Y2, Y5
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y6
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y6, Y5, Y4
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y4, 32(AX)
+	ADDQ         $+64, CX
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (AX)(R9*4), AX
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (BX)(R9*4), BX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop1
 
 end2:
 	VZEROUPPER
 	RET
 
-DATA f32x8_c0a84e00<>+0(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+4(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+8(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+12(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+16(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+20(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+24(SB)/4, $0xc0a84e00
-DATA f32x8_c0a84e00<>+28(SB)/4, $0xc0a84e00
-GLOBL f32x8_c0a84e00<>(SB), RODATA|NOPTR, $32
+DATA f32_c0a84e00<>+0(SB)/4, $0xc0a84e00
+GLOBL f32_c0a84e00<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_40a84e00<>+0(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+4(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+8(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+12(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+16(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+20(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+24(SB)/4, $0x40a84e00
-DATA f32x8_40a84e00<>+28(SB)/4, $0x40a84e00
-GLOBL f32x8_40a84e00<>(SB), RODATA|NOPTR, $32
+DATA f32_40a84e00<>+0(SB)/4, $0x40a84e00
+GLOBL f32_40a84e00<>(SB), RODATA|NOPTR, $4
 
 DATA f32x8_c1600000<>+0(SB)/4, $0xc1600000
 DATA f32x8_c1600000<>+4(SB)/4, $0xc1600000
@@ -732,15 +718,8 @@ DATA f32x8_c1600000<>+24(SB)/4, $0xc1600000
 DATA f32x8_c1600000<>+28(SB)/4, $0xc1600000
 GLOBL f32x8_c1600000<>(SB), RODATA|NOPTR, $32
 
-DATA f32x8_1eec71d3<>+0(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+4(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+8(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+12(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+16(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+20(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+24(SB)/4, $0x1eec71d3
-DATA f32x8_1eec71d3<>+28(SB)/4, $0x1eec71d3
-GLOBL f32x8_1eec71d3<>(SB), RODATA|NOPTR, $32
+DATA f32_1eec71d3<>+0(SB)/4, $0x1eec71d3
+GLOBL f32_1eec71d3<>(SB), RODATA|NOPTR, $4
 
 DATA f32x8_a188eb68<>+0(SB)/4, $0xa188eb68
 DATA f32x8_a188eb68<>+4(SB)/4, $0xa188eb68
@@ -895,141 +874,127 @@ GLOBL f32x8_3f000000<>(SB), RODATA|NOPTR, $32
 // func finishGELUTanhAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·finishGELUTanhAVX2(SB), NOSPLIT, $0-128
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    bias_base+48(FP), DX
-	MOVQ    residual_base+72(FP), BX
-	VMOVUPS f32x8_c120f9db<>+0(SB), Y0
-	VMOVUPS f32x8_41200000<>+0(SB), Y1
-	VMOVUPS steps8<>+0(SB), Y2
-	VMOVUPS f32x8_49c00000<>+0(SB), Y3
-	VMOVUPS f32x8_c0135761<>+0(SB), Y4
-	VMOVUPS f32x8_bdd2d3e8<>+0(SB), Y5
-	MOVQ    AX, SI
-	MOVQ    BX, DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    rows+96(FP), R8
-	CMPQ    R8, $+1
-	JLT     end2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         bias_base+48(FP), DX
+	MOVQ         residual_base+72(FP), BX
+	VBROADCASTSS f32_c120f9db<>+0(SB), Y0
+	VBROADCASTSS f32_41200000<>+0(SB), Y1
+	VMOVUPS      steps8<>+0(SB), Y2
+	VBROADCASTSS f32_49c00000<>+0(SB), Y3
+	VBROADCASTSS f32_c0135761<>+0(SB), Y4
+	VBROADCASTSS f32_bdd2d3e8<>+0(SB), Y5
+	MOVQ         AX, SI
+	MOVQ         BX, DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         rows+96(FP), R8
+	CMPQ         R8, $+1
+	JLT          end2
 
 loop1:
-	PREFETCHT0  63(SI)
-	PREFETCHT0  63(DI)
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (SI)(R9*4), SI
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (DI)(R9*4), DI
-	VMOVUPS     (CX), Y6
-	VMOVUPS     (DX), Y7
-	VADDPS      Y7, Y6, Y6
-	VMAXPS      Y6, Y0, Y6
-	VMINPS      Y6, Y1, Y7
-	VMOVAPS     Y5, Y8
-	VMULPS      Y7, Y7, Y9
-	VFMADD213PS Y4, Y9, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y3, Y7, Y8
-	VSUBPS      Y8, Y3, Y9
-	VADDPS      Y7, Y9, Y7
-	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y9
-	VFMADD213PS f32x8_3e760550<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VPERMPS     Y2, Y8, Y7
-	VPSLLD      $0x14, Y8, Y8
-	VPADDD      Y8, Y7, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VDIVPS      Y9, Y6, Y6
-	VMOVUPS     (BX), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (AX)
-	VMOVUPS     32(CX), Y6
-	VMOVUPS     32(DX), Y7
-	VADDPS      Y7, Y6, Y6
-	VMAXPS      Y6, Y0, Y6
-	VMINPS      Y6, Y1, Y7
-	VMOVAPS     Y5, Y8
-	VMULPS      Y7, Y7, Y9
-	VFMADD213PS Y4, Y9, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y3, Y7, Y8
-	VSUBPS      Y8, Y3, Y9
-	VADDPS      Y7, Y9, Y7
-	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y9
-	VFMADD213PS f32x8_3e760550<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VPERMPS     Y2, Y8, Y7
-	VPSLLD      $0x14, Y8, Y8
-	VPADDD      Y8, Y7, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VDIVPS      Y9, Y6, Y6
-	VMOVUPS     32(BX), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(AX)
-	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (AX)(R9*4), AX
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (BX)(R9*4), BX
-	SUBQ        $+1, R8
-	CMPQ        R8, $+1
-	JGE         loop1
+	PREFETCHT0   63(SI)
+	PREFETCHT0   63(DI)
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y8
+	VMOVUPS      (DX), Y7
+	VMOVUPS      32(DX), Y9
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y9, Y8, Y7
+	VMAXPS       Y6, Y0, Y6
+	VMAXPS       Y7, Y0, Y10
+	VMINPS       Y6, Y1, Y7
+	VMINPS       Y10, Y1, Y11
+	VMOVAPS      Y5, Y8
+	VMOVAPS      Y5, Y12
+	VMULPS       Y7, Y7, Y9
+	VMULPS       Y11, Y11, Y13
+	VFMADD213PS  Y4, Y9, Y8
+	VFMADD213PS  Y4, Y13, Y12
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y12, Y11, Y11
+	VADDPS       Y3, Y7, Y8
+	VADDPS       Y3, Y11, Y12
+	VSUBPS       Y8, Y3, Y9
+	VSUBPS       Y12, Y3, Y13
+	VADDPS       Y7, Y9, Y7
+	VADDPS       Y11, Y13, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y7, Y9
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y13
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y7, Y9
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y13
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y7, Y9
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y13
+	VPERMPS      Y2, Y8, Y7
+	VPERMPS      Y2, Y12, Y11
+	VPSLLD       $0x14, Y8, Y8
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y8, Y7, Y7
+	VPADDD       Y12, Y11, Y11
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y7, Y9
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y13
+	VDIVPS       Y9, Y6, Y6
+	VDIVPS       Y13, Y10, Y8
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y9
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y9, Y8, Y7
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      Y7, 32(AX)
+	ADDQ         $+64, CX
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (AX)(R9*4), AX
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (BX)(R9*4), BX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop1
 
 end2:
 	VZEROUPPER
 	RET
 
-DATA f32x8_c120f9db<>+0(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+4(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+8(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+12(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+16(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+20(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+24(SB)/4, $0xc120f9db
-DATA f32x8_c120f9db<>+28(SB)/4, $0xc120f9db
-GLOBL f32x8_c120f9db<>(SB), RODATA|NOPTR, $32
+DATA f32_c120f9db<>+0(SB)/4, $0xc120f9db
+GLOBL f32_c120f9db<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_41200000<>+0(SB)/4, $0x41200000
-DATA f32x8_41200000<>+4(SB)/4, $0x41200000
-DATA f32x8_41200000<>+8(SB)/4, $0x41200000
-DATA f32x8_41200000<>+12(SB)/4, $0x41200000
-DATA f32x8_41200000<>+16(SB)/4, $0x41200000
-DATA f32x8_41200000<>+20(SB)/4, $0x41200000
-DATA f32x8_41200000<>+24(SB)/4, $0x41200000
-DATA f32x8_41200000<>+28(SB)/4, $0x41200000
-GLOBL f32x8_41200000<>(SB), RODATA|NOPTR, $32
+DATA f32_41200000<>+0(SB)/4, $0x41200000
+GLOBL f32_41200000<>(SB), RODATA|NOPTR, $4
 
 DATA steps8<>+0(SB)/4, $0x3f800000
 DATA steps8<>+4(SB)/4, $0x3f7b95c2
@@ -1041,45 +1006,17 @@ DATA steps8<>+24(SB)/4, $0x3f7744fd
 DATA steps8<>+28(SB)/4, $0x3f7ac0c7
 GLOBL steps8<>(SB), RODATA|NOPTR, $32
 
-DATA f32x8_49c00000<>+0(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+4(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+8(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+12(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+16(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+20(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+24(SB)/4, $0x49c00000
-DATA f32x8_49c00000<>+28(SB)/4, $0x49c00000
-GLOBL f32x8_49c00000<>(SB), RODATA|NOPTR, $32
+DATA f32_49c00000<>+0(SB)/4, $0x49c00000
+GLOBL f32_49c00000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_c0135761<>+0(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+4(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+8(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+12(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+16(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+20(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+24(SB)/4, $0xc0135761
-DATA f32x8_c0135761<>+28(SB)/4, $0xc0135761
-GLOBL f32x8_c0135761<>(SB), RODATA|NOPTR, $32
+DATA f32_c0135761<>+0(SB)/4, $0xc0135761
+GLOBL f32_c0135761<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_bdd2d3e8<>+0(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+4(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+8(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+12(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+16(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+20(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+24(SB)/4, $0xbdd2d3e8
-DATA f32x8_bdd2d3e8<>+28(SB)/4, $0xbdd2d3e8
-GLOBL f32x8_bdd2d3e8<>(SB), RODATA|NOPTR, $32
+DATA f32_bdd2d3e8<>+0(SB)/4, $0xbdd2d3e8
+GLOBL f32_bdd2d3e8<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_3d6359cd<>+0(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+4(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+8(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+12(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+16(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+20(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+24(SB)/4, $0x3d6359cd
-DATA f32x8_3d6359cd<>+28(SB)/4, $0x3d6359cd
-GLOBL f32x8_3d6359cd<>(SB), RODATA|NOPTR, $32
+DATA f32_3d6359cd<>+0(SB)/4, $0x3d6359cd
+GLOBL f32_3d6359cd<>(SB), RODATA|NOPTR, $4
 
 DATA f32x8_3e760550<>+0(SB)/4, $0x3e760550
 DATA f32x8_3e760550<>+4(SB)/4, $0x3e760550
@@ -1114,146 +1051,125 @@ GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 // func finishSiLUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·finishSiLUAVX2(SB), NOSPLIT, $0-128
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    bias_base+48(FP), DX
-	MOVQ    residual_base+72(FP), BX
-	VMOVUPS f32x8_c2b17218<>+0(SB), Y0
-	VMOVUPS f32x8_42af7218<>+0(SB), Y1
-	VMOVUPS steps8<>+0(SB), Y2
-	VMOVUPS f32x8_49c00000<>+0(SB), Y3
-	VMOVUPS f32x8_bfb8aa3b<>+0(SB), Y4
-	MOVQ    AX, SI
-	MOVQ    BX, DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    lddst+112(FP), R8
-	LEAQ    (SI)(R8*4), SI
-	MOVQ    ldresidual+120(FP), R8
-	LEAQ    (DI)(R8*4), DI
-	MOVQ    rows+96(FP), R8
-	CMPQ    R8, $+1
-	JLT     end2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         bias_base+48(FP), DX
+	MOVQ         residual_base+72(FP), BX
+	VBROADCASTSS f32_c2b17218<>+0(SB), Y0
+	VBROADCASTSS f32_42af7218<>+0(SB), Y1
+	VMOVUPS      steps8<>+0(SB), Y2
+	VBROADCASTSS f32_49c00000<>+0(SB), Y3
+	VBROADCASTSS f32_bfb8aa3b<>+0(SB), Y4
+	MOVQ         AX, SI
+	MOVQ         BX, DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         lddst+112(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldresidual+120(FP), R8
+	LEAQ         (DI)(R8*4), DI
+	MOVQ         rows+96(FP), R8
+	CMPQ         R8, $+1
+	JLT          end2
 
 loop1:
-	PREFETCHT0  63(SI)
-	PREFETCHT0  63(DI)
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (SI)(R9*4), SI
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (DI)(R9*4), DI
-	VMOVUPS     (CX), Y5
-	VMOVUPS     (DX), Y6
-	VADDPS      Y6, Y5, Y5
-	VMAXPS      Y5, Y0, Y5
-	VMINPS      Y5, Y1, Y6
-	VMOVAPS     Y3, Y7
-	VFMADD231PS Y4, Y6, Y7
-	VSUBPS      Y7, Y3, Y8
-	VFMADD231PS Y4, Y6, Y8
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y6, Y8
-	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y6
-	VFMADD213PS f32x8_3e760550<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VPERMPS     Y2, Y7, Y8
-	VPSLLD      $0x14, Y7, Y7
-	VPADDD      Y7, Y8, Y8
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VDIVPS      Y6, Y5, Y5
-	VMOVUPS     (BX), Y6
-	VADDPS      Y6, Y5, Y5
-	VMOVUPS     Y5, (AX)
-	VMOVUPS     32(CX), Y5
-	VMOVUPS     32(DX), Y6
-	VADDPS      Y6, Y5, Y5
-	VMAXPS      Y5, Y0, Y5
-	VMINPS      Y5, Y1, Y6
-	VMOVAPS     Y3, Y7
-	VFMADD231PS Y4, Y6, Y7
-	VSUBPS      Y7, Y3, Y8
-	VFMADD231PS Y4, Y6, Y8
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y6, Y8
-	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y6
-	VFMADD213PS f32x8_3e760550<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VPERMPS     Y2, Y7, Y8
-	VPSLLD      $0x14, Y7, Y7
-	VPADDD      Y7, Y8, Y8
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VDIVPS      Y6, Y5, Y5
-	VMOVUPS     32(BX), Y6
-	VADDPS      Y6, Y5, Y5
-	VMOVUPS     Y5, 32(AX)
-	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), R9
-	LEAQ        (AX)(R9*4), AX
-	MOVQ        ldresidual+120(FP), R9
-	LEAQ        (BX)(R9*4), BX
-	SUBQ        $+1, R8
-	CMPQ        R8, $+1
-	JGE         loop1
+	PREFETCHT0   63(SI)
+	PREFETCHT0   63(DI)
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y7
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y8
+	VADDPS       Y6, Y5, Y5
+	VADDPS       Y8, Y7, Y6
+	VMAXPS       Y5, Y0, Y5
+	VMAXPS       Y6, Y0, Y9
+	VMINPS       Y5, Y1, Y6
+	VMINPS       Y9, Y1, Y10
+	VMOVAPS      Y3, Y7
+	VMOVAPS      Y3, Y11
+	VFMADD231PS  Y4, Y6, Y7
+	VFMADD231PS  Y4, Y10, Y11
+	VSUBPS       Y7, Y3, Y8
+	VSUBPS       Y11, Y3, Y12
+	VFMADD231PS  Y4, Y6, Y8
+	VFMADD231PS  Y4, Y10, Y12
+	VFMADD231PS  f32x8_b2a57060<>+0(SB), Y6, Y8
+	VFMADD231PS  f32x8_b2a57060<>+0(SB), Y10, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y8, Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y8, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y8, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS      Y2, Y7, Y8
+	VPERMPS      Y2, Y11, Y12
+	VPSLLD       $0x14, Y7, Y7
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y7, Y8, Y8
+	VPADDD       Y11, Y12, Y12
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y8, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
+	VDIVPS       Y6, Y5, Y5
+	VDIVPS       Y10, Y9, Y7
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y8
+	VADDPS       Y6, Y5, Y5
+	VADDPS       Y8, Y7, Y6
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	ADDQ         $+64, CX
+	MOVQ         lddst+112(FP), R9
+	LEAQ         (AX)(R9*4), AX
+	MOVQ         ldresidual+120(FP), R9
+	LEAQ         (BX)(R9*4), BX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop1
 
 end2:
 	VZEROUPPER
 	RET
 
-DATA f32x8_c2b17218<>+0(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+4(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+8(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+12(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+16(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+20(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+24(SB)/4, $0xc2b17218
-DATA f32x8_c2b17218<>+28(SB)/4, $0xc2b17218
-GLOBL f32x8_c2b17218<>(SB), RODATA|NOPTR, $32
+DATA f32_c2b17218<>+0(SB)/4, $0xc2b17218
+GLOBL f32_c2b17218<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_42af7218<>+0(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+4(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+8(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+12(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+16(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+20(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+24(SB)/4, $0x42af7218
-DATA f32x8_42af7218<>+28(SB)/4, $0x42af7218
-GLOBL f32x8_42af7218<>(SB), RODATA|NOPTR, $32
+DATA f32_42af7218<>+0(SB)/4, $0x42af7218
+GLOBL f32_42af7218<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_bfb8aa3b<>+0(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+4(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+8(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+12(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+16(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+20(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+24(SB)/4, $0xbfb8aa3b
-DATA f32x8_bfb8aa3b<>+28(SB)/4, $0xbfb8aa3b
-GLOBL f32x8_bfb8aa3b<>(SB), RODATA|NOPTR, $32
+DATA f32_bfb8aa3b<>+0(SB)/4, $0xbfb8aa3b
+GLOBL f32_bfb8aa3b<>(SB), RODATA|NOPTR, $4
 
 DATA f32x8_b2a57060<>+0(SB)/4, $0xb2a57060
 DATA f32x8_b2a57060<>+4(SB)/4, $0xb2a57060

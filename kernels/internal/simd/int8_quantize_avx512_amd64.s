@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func quantizeInt8AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
 TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-136
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
@@ -26,16 +26,16 @@ loop1:
 	JLT    end4
 
 loop3:
-	VMOVUPS (R9), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	VMOVUPS 64(R9), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z1, Z1
-	ADDQ    $+128, R9
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop3
+	VMOVUPS     (R9), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	VMOVUPS     64(R9), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z1, Z1
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop3
 
 end4:
 	VPMAXSD       Z1, Z0, Z0
@@ -47,8 +47,8 @@ end4:
 	VPMAXSD       X1, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X1
 	VPMAXSD       X1, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X1
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X2
 	VDIVPS        X2, X1, X1
 	VBROADCASTSS  X1, Z1
 	VXORPS        Z2, Z2, Z2
@@ -56,24 +56,24 @@ end4:
 	JLT           end6
 
 loop5:
-	VMOVUPS     (CX), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z3
-	VPMOVDB     Z3, (AX)
-	VMOVUPS     64(CX), Z4
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z4
-	VPMOVDB     Z4, 16(AX)
-	VPADDD      Z4, Z3, Z3
-	VPSUBD      f32x16_96800000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z2, Z2
-	ADDQ        $+128, CX
-	ADDQ        $+32, AX
-	SUBQ        $0x20, R8
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop5
+	VMOVUPS          (CX), Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z3
+	VPMOVDB          Z3, (AX)
+	VMOVUPS          64(CX), Z4
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z4
+	VPMOVDB          Z4, 16(AX)
+	VPADDD           Z4, Z3, Z3
+	VPSUBD.BCST      f32_96800000<>+0(SB), Z3, Z3
+	VPADDD           Z3, Z2, Z2
+	ADDQ             $+128, CX
+	ADDQ             $+32, AX
+	SUBQ             $0x20, R8
+	SUBQ             $+32, DI
+	CMPQ             DI, $+32
+	JGE              loop5
 
 end6:
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X1
+	VMULPS.BCST   f32_3c010204<>+0(SB), X0, X1
 	VSUBPS        X0, X0, X0
 	VADDPS        X0, X1, X0
 	VMOVSS        X0, (DX)
@@ -119,80 +119,26 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x16_7fffffff<>+0(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+4(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+8(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+12(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+16(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+20(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+24(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+28(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+32(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+36(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+40(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+44(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+48(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+52(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+56(SB)/4, $0x7fffffff
-DATA f32x16_7fffffff<>+60(SB)/4, $0x7fffffff
-GLOBL f32x16_7fffffff<>(SB), RODATA|NOPTR, $64
+DATA f32_7fffffff<>+0(SB)/4, $0x7fffffff
+GLOBL f32_7fffffff<>(SB), RODATA|NOPTR, $4
 
-DATA f32x4_42fe0000<>+0(SB)/4, $0x42fe0000
-DATA f32x4_42fe0000<>+4(SB)/4, $0x42fe0000
-DATA f32x4_42fe0000<>+8(SB)/4, $0x42fe0000
-DATA f32x4_42fe0000<>+12(SB)/4, $0x42fe0000
-GLOBL f32x4_42fe0000<>(SB), RODATA|NOPTR, $16
+DATA f32_42fe0000<>+0(SB)/4, $0x42fe0000
+GLOBL f32_42fe0000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x4_0d800000<>+0(SB)/4, $0x0d800000
-DATA f32x4_0d800000<>+4(SB)/4, $0x0d800000
-DATA f32x4_0d800000<>+8(SB)/4, $0x0d800000
-DATA f32x4_0d800000<>+12(SB)/4, $0x0d800000
-GLOBL f32x4_0d800000<>(SB), RODATA|NOPTR, $16
+DATA f32_0d800000<>+0(SB)/4, $0x0d800000
+GLOBL f32_0d800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_4b400000<>+0(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+4(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+8(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+12(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+16(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+20(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+24(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+28(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+32(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+36(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+40(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+44(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+48(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+52(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+56(SB)/4, $0x4b400000
-DATA f32x16_4b400000<>+60(SB)/4, $0x4b400000
-GLOBL f32x16_4b400000<>(SB), RODATA|NOPTR, $64
+DATA f32_4b400000<>+0(SB)/4, $0x4b400000
+GLOBL f32_4b400000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_96800000<>+0(SB)/4, $0x96800000
-DATA f32x16_96800000<>+4(SB)/4, $0x96800000
-DATA f32x16_96800000<>+8(SB)/4, $0x96800000
-DATA f32x16_96800000<>+12(SB)/4, $0x96800000
-DATA f32x16_96800000<>+16(SB)/4, $0x96800000
-DATA f32x16_96800000<>+20(SB)/4, $0x96800000
-DATA f32x16_96800000<>+24(SB)/4, $0x96800000
-DATA f32x16_96800000<>+28(SB)/4, $0x96800000
-DATA f32x16_96800000<>+32(SB)/4, $0x96800000
-DATA f32x16_96800000<>+36(SB)/4, $0x96800000
-DATA f32x16_96800000<>+40(SB)/4, $0x96800000
-DATA f32x16_96800000<>+44(SB)/4, $0x96800000
-DATA f32x16_96800000<>+48(SB)/4, $0x96800000
-DATA f32x16_96800000<>+52(SB)/4, $0x96800000
-DATA f32x16_96800000<>+56(SB)/4, $0x96800000
-DATA f32x16_96800000<>+60(SB)/4, $0x96800000
-GLOBL f32x16_96800000<>(SB), RODATA|NOPTR, $64
+DATA f32_96800000<>+0(SB)/4, $0x96800000
+GLOBL f32_96800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x4_3c010204<>+0(SB)/4, $0x3c010204
-DATA f32x4_3c010204<>+4(SB)/4, $0x3c010204
-DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
-DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
-GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
+DATA f32_3c010204<>+0(SB)/4, $0x3c010204
+GLOBL f32_3c010204<>(SB), RODATA|NOPTR, $4
 
 // func quantizeInt16AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
 TEXT ·quantizeInt16AVX512(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
@@ -212,16 +158,16 @@ loop1:
 	JLT    end4
 
 loop3:
-	VMOVUPS (R8), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	VMOVUPS 64(R8), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z1, Z1
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop3
+	VMOVUPS     (R8), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	VMOVUPS     64(R8), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z1, Z1
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop3
 
 end4:
 	VPMAXSD       Z1, Z0, Z0
@@ -233,8 +179,8 @@ end4:
 	VPMAXSD       X1, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X1
 	VPMAXSD       X1, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X1
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X2
 	VDIVPS        X2, X1, X1
 	VBROADCASTSS  X1, Z1
 	VXORPS        Z2, Z2, Z2
@@ -242,27 +188,27 @@ end4:
 	JLT           end6
 
 loop5:
-	VMOVUPS     (CX), Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	VMOVUPS     64(CX), Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, 32(AX)
-	ADDQ        $+128, CX
-	ADDQ        $+64, AX
-	SUBQ        $0x20, DI
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop5
+	VMOVUPS          (CX), Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, (AX)
+	VMOVUPS          64(CX), Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, 32(AX)
+	ADDQ             $+128, CX
+	ADDQ             $+64, AX
+	SUBQ             $0x20, DI
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JGE              loop5
 
 end6:
-	VMULPS f32x4_3c010204<>+0(SB), X0, X1
-	VSUBPS X0, X0, X0
-	VADDPS X0, X1, X0
-	VMOVSS X0, (DX)
-	VXORPS Z0, Z0, Z0
-	CMPQ   DI, $+16
-	JLT    end8
+	VMULPS.BCST f32_3c010204<>+0(SB), X0, X1
+	VSUBPS      X0, X0, X0
+	VADDPS      X0, X1, X0
+	VMOVSS      X0, (DX)
+	VXORPS      Z0, Z0, Z0
+	CMPQ        DI, $+16
+	JLT         end8
 
 loop7:
 	VPMOVDW Z0, (AX)
@@ -290,7 +236,7 @@ end2:
 	RET
 
 // func quantizeInt16By64AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·quantizeInt16By64AVX512(SB), NOSPLIT, $0-120
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -312,49 +258,49 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VMOVUPS       128(CX), Z3
-	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VPMAXSD       Z4, Z1, Z1
-	VMOVUPS       192(CX), Z4
-	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VPMAXSD       Z5, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VPMAXSD       Y1, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X1
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
-	VDIVPS        X6, X5, X5
-	VBROADCASTSS  X5, Z5
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
-	VPMOVDW       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
-	VPMOVDW       Z2, 32(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
-	VPMOVDW       Z3, 64(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
-	VPMOVDW       Z4, 96(AX)
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X0, X0
-	VMOVSS        X0, (DI)
-	ADDQ          $+256, CX
-	ADDQ          $+128, AX
-	SUBQ          $0x40, R9
-	MOVQ          ldscale+112(FP), R10
-	LEAQ          (DI)(R10*4), DI
-	SUBQ          $+64, R8
-	CMPQ          R8, $+64
-	JGE           loop3
+	VMOVUPS          (CX), Z0
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS          64(CX), Z2
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD          Z3, Z1, Z1
+	VMOVUPS          128(CX), Z3
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z3, Z4
+	VPMAXSD          Z4, Z1, Z1
+	VMOVUPS          192(CX), Z4
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z4, Z5
+	VPMAXSD          Z5, Z1, Z1
+	VEXTRACTF64X4    $0x01, Z1, Y5
+	VPMAXSD          Y1, Y5, Y5
+	VEXTRACTF128     $0x01, Y5, X1
+	VPMAXSD          X5, X1, X1
+	VSHUFPS          $0x4e, X1, X1, X5
+	VPMAXSD          X5, X1, X1
+	VSHUFPS          $0xb1, X1, X1, X5
+	VPMAXSD          X5, X1, X1
+	VBROADCASTSS     f32_42fe0000<>+0(SB), X5
+	VMAXPS.BCST      f32_0d800000<>+0(SB), X1, X6
+	VDIVPS           X6, X5, X5
+	VBROADCASTSS     X5, Z5
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z0
+	VPMOVDW          Z0, (AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z2
+	VPMOVDW          Z2, 32(AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z3
+	VPMOVDW          Z3, 64(AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z4
+	VPMOVDW          Z4, 96(AX)
+	VMULPS.BCST      f32_3c010204<>+0(SB), X1, X0
+	VSUBPS           X1, X1, X1
+	VADDPS           X1, X0, X0
+	VMOVSS           X0, (DI)
+	ADDQ             $+256, CX
+	ADDQ             $+128, AX
+	SUBQ             $0x40, R9
+	MOVQ             ldscale+112(FP), R10
+	LEAQ             (DI)(R10*4), DI
+	SUBQ             $+64, R8
+	CMPQ             R8, $+64
+	JGE              loop3
 
 end4:
 	TESTQ  R8, R8
@@ -367,20 +313,20 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R10), Z1
-	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD Z1, Z0, Z0
-	ADDQ    $+64, R10
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop6
+	VMOVUPS     (R10), Z1
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD     Z1, Z0, Z0
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop6
 
 end7:
-	TESTQ     BX, BX
-	JZ        end8
-	VMOVUPS.Z (R10), K1, Z1
-	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD   Z1, Z0, Z0
+	TESTQ       BX, BX
+	JZ          end8
+	VMOVUPS.Z   (R10), K1, Z1
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD     Z1, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -391,8 +337,8 @@ end8:
 	VPMAXSD       X1, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X1
 	VPMAXSD       X1, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X1
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X2
 	VDIVPS        X2, X1, X1
 	VBROADCASTSS  X1, Z1
 	MOVQ          CX, R10
@@ -401,31 +347,31 @@ end8:
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R10), Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop9
+	VMOVUPS          (R10), Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, (AX)
+	ADDQ             $+32, AX
+	SUBQ             $0x10, R9
+	ADDQ             $+64, R10
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop9
 
 end10:
-	TESTQ       BX, BX
-	JZ          end11
-	VMOVUPS.Z   (R10), K1, Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
+	TESTQ            BX, BX
+	JZ               end11
+	VMOVUPS.Z        (R10), K1, Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, (AX)
+	ADDQ             $+32, AX
+	SUBQ             $0x10, R9
 
 end11:
-	VMULPS f32x4_3c010204<>+0(SB), X0, X1
-	VSUBPS X0, X0, X0
-	VADDPS X0, X1, X0
-	VMOVSS X0, (DI)
-	LEAQ   (CX)(R8*4), CX
+	VMULPS.BCST f32_3c010204<>+0(SB), X0, X1
+	VSUBPS      X0, X0, X0
+	VADDPS      X0, X1, X0
+	VMOVSS      X0, (DI)
+	LEAQ        (CX)(R8*4), CX
 
 end5:
 	VXORPS Z0, Z0, Z0
@@ -458,7 +404,7 @@ end2:
 	RET
 
 // func quantizeInt16By32AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·quantizeInt16By32AVX512(SB), NOSPLIT, $0-120
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -480,39 +426,39 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y3
-	VPMAXSD       Y1, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X1
-	VPMAXSD       X3, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X3
-	VPMAXSD       X3, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X3
-	VPMAXSD       X3, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X3
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X4
-	VDIVPS        X4, X3, X3
-	VBROADCASTSS  X3, Z3
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z0
-	VPMOVDW       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z2
-	VPMOVDW       Z2, 32(AX)
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X0, X0
-	VMOVSS        X0, (DI)
-	ADDQ          $+128, CX
-	ADDQ          $+64, AX
-	SUBQ          $0x20, R9
-	MOVQ          ldscale+112(FP), R10
-	LEAQ          (DI)(R10*4), DI
-	SUBQ          $+32, R8
-	CMPQ          R8, $+32
-	JGE           loop3
+	VMOVUPS          (CX), Z0
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS          64(CX), Z2
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD          Z3, Z1, Z1
+	VEXTRACTF64X4    $0x01, Z1, Y3
+	VPMAXSD          Y1, Y3, Y3
+	VEXTRACTF128     $0x01, Y3, X1
+	VPMAXSD          X3, X1, X1
+	VSHUFPS          $0x4e, X1, X1, X3
+	VPMAXSD          X3, X1, X1
+	VSHUFPS          $0xb1, X1, X1, X3
+	VPMAXSD          X3, X1, X1
+	VBROADCASTSS     f32_42fe0000<>+0(SB), X3
+	VMAXPS.BCST      f32_0d800000<>+0(SB), X1, X4
+	VDIVPS           X4, X3, X3
+	VBROADCASTSS     X3, Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z0
+	VPMOVDW          Z0, (AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z2
+	VPMOVDW          Z2, 32(AX)
+	VMULPS.BCST      f32_3c010204<>+0(SB), X1, X0
+	VSUBPS           X1, X1, X1
+	VADDPS           X1, X0, X0
+	VMOVSS           X0, (DI)
+	ADDQ             $+128, CX
+	ADDQ             $+64, AX
+	SUBQ             $0x20, R9
+	MOVQ             ldscale+112(FP), R10
+	LEAQ             (DI)(R10*4), DI
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JGE              loop3
 
 end4:
 	TESTQ  R8, R8
@@ -525,20 +471,20 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R10), Z1
-	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD Z1, Z0, Z0
-	ADDQ    $+64, R10
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop6
+	VMOVUPS     (R10), Z1
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD     Z1, Z0, Z0
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop6
 
 end7:
-	TESTQ     BX, BX
-	JZ        end8
-	VMOVUPS.Z (R10), K1, Z1
-	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD   Z1, Z0, Z0
+	TESTQ       BX, BX
+	JZ          end8
+	VMOVUPS.Z   (R10), K1, Z1
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD     Z1, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -549,8 +495,8 @@ end8:
 	VPMAXSD       X1, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X1
 	VPMAXSD       X1, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X1
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X2
 	VDIVPS        X2, X1, X1
 	VBROADCASTSS  X1, Z1
 	MOVQ          CX, R10
@@ -559,31 +505,31 @@ end8:
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R10), Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop9
+	VMOVUPS          (R10), Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, (AX)
+	ADDQ             $+32, AX
+	SUBQ             $0x10, R9
+	ADDQ             $+64, R10
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop9
 
 end10:
-	TESTQ       BX, BX
-	JZ          end11
-	VMOVUPS.Z   (R10), K1, Z2
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
+	TESTQ            BX, BX
+	JZ               end11
+	VMOVUPS.Z        (R10), K1, Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW          Z2, (AX)
+	ADDQ             $+32, AX
+	SUBQ             $0x10, R9
 
 end11:
-	VMULPS f32x4_3c010204<>+0(SB), X0, X1
-	VSUBPS X0, X0, X0
-	VADDPS X0, X1, X0
-	VMOVSS X0, (DI)
-	LEAQ   (CX)(R8*4), CX
+	VMULPS.BCST f32_3c010204<>+0(SB), X0, X1
+	VSUBPS      X0, X0, X0
+	VADDPS      X0, X1, X0
+	VMOVSS      X0, (DI)
+	LEAQ        (CX)(R8*4), CX
 
 end5:
 	VXORPS Z0, Z0, Z0
@@ -616,7 +562,7 @@ end2:
 	RET
 
 // func quantizeInt8By32AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·quantizeInt8By32AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -640,54 +586,54 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y3
-	VPMAXSD       Y1, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X1
-	VPMAXSD       X3, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X3
-	VPMAXSD       X3, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X3
-	VPMAXSD       X3, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X3
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X4
-	VDIVPS        X4, X3, X3
-	VBROADCASTSS  X3, Z3
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z0
-	VPMOVDB       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z2
-	VPMOVDB       Z2, 16(AX)
-	VPADDD        Z2, Z0, Z0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X2, X1
-	VMOVSS        X1, (R8)
-	VMOVUPS       f32x4_68000000<>+0(SB), X1
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPADDD        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VPSUBD        X0, X1, X0
-	VPSLLD        $0x07, X0, X0
-	VMOVSS        X0, (R9)
-	ADDQ          $+128, CX
-	ADDQ          $+32, AX
-	SUBQ          $0x20, R11
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R8)(R12*4), R8
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R9)(R12*4), R9
-	SUBQ          $+32, R10
-	CMPQ          R10, $+32
-	JGE           loop3
+	VMOVUPS          (CX), Z0
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS          64(CX), Z2
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD          Z3, Z1, Z1
+	VEXTRACTF64X4    $0x01, Z1, Y3
+	VPMAXSD          Y1, Y3, Y3
+	VEXTRACTF128     $0x01, Y3, X1
+	VPMAXSD          X3, X1, X1
+	VSHUFPS          $0x4e, X1, X1, X3
+	VPMAXSD          X3, X1, X1
+	VSHUFPS          $0xb1, X1, X1, X3
+	VPMAXSD          X3, X1, X1
+	VBROADCASTSS     f32_42fe0000<>+0(SB), X3
+	VMAXPS.BCST      f32_0d800000<>+0(SB), X1, X4
+	VDIVPS           X4, X3, X3
+	VBROADCASTSS     X3, Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z0
+	VPMOVDB          Z0, (AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z3, Z2
+	VPMOVDB          Z2, 16(AX)
+	VPADDD           Z2, Z0, Z0
+	VMULPS.BCST      f32_3c010204<>+0(SB), X1, X2
+	VSUBPS           X1, X1, X1
+	VADDPS           X1, X2, X1
+	VMOVSS           X1, (R8)
+	VBROADCASTSS     f32_68000000<>+0(SB), X1
+	VEXTRACTF64X4    $0x01, Z0, Y2
+	VPADDD           Y0, Y2, Y2
+	VEXTRACTF128     $0x01, Y2, X0
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0x4e, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0xb1, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VPSUBD           X0, X1, X0
+	VPSLLD           $0x07, X0, X0
+	VMOVSS           X0, (R9)
+	ADDQ             $+128, CX
+	ADDQ             $+32, AX
+	SUBQ             $0x20, R11
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R8)(R12*4), R8
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R9)(R12*4), R9
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop3
 
 end4:
 	TESTQ  R10, R10
@@ -700,20 +646,20 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R12), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	ADDQ    $+64, R12
-	SUBQ    $+16, R13
-	CMPQ    R13, $+16
-	JGE     loop6
+	VMOVUPS     (R12), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop6
 
 end7:
-	TESTQ     SI, SI
-	JZ        end8
-	VMOVUPS.Z (R12), K1, Z2
-	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD   Z2, Z0, Z0
+	TESTQ       SI, SI
+	JZ          end8
+	VMOVUPS.Z   (R12), K1, Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
@@ -724,8 +670,8 @@ end8:
 	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
 	VPMAXSD       X2, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X2
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
 	MOVQ          CX, R12
@@ -734,31 +680,31 @@ end8:
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R12), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop9
+	VMOVUPS          (R12), Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z3
+	VPADDD           Z3, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
+	ADDQ             $+64, R12
+	SUBQ             $+16, R13
+	CMPQ             R13, $+16
+	JGE              loop9
 
 end10:
-	TESTQ       SI, SI
-	JZ          end11
-	VMOVUPS.Z   (R12), K1, Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
-	VPADDD      Z2, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
+	TESTQ            SI, SI
+	JZ               end11
+	VMOVUPS.Z        (R12), K1, Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z2
+	VPADDD           Z2, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
 
 end11:
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VMULPS.BCST   f32_3c010204<>+0(SB), X0, X2
 	VSUBPS        X0, X0, X0
 	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
@@ -807,14 +753,11 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x4_68000000<>+0(SB)/4, $0x68000000
-DATA f32x4_68000000<>+4(SB)/4, $0x68000000
-DATA f32x4_68000000<>+8(SB)/4, $0x68000000
-DATA f32x4_68000000<>+12(SB)/4, $0x68000000
-GLOBL f32x4_68000000<>(SB), RODATA|NOPTR, $16
+DATA f32_68000000<>+0(SB)/4, $0x68000000
+GLOBL f32_68000000<>(SB), RODATA|NOPTR, $4
 
 // func quantizeInt8By64AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·quantizeInt8By64AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -838,66 +781,66 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VMOVUPS       128(CX), Z3
-	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VPMAXSD       Z4, Z1, Z1
-	VMOVUPS       192(CX), Z4
-	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VPMAXSD       Z5, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VPMAXSD       Y1, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X1
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
-	VDIVPS        X6, X5, X5
-	VBROADCASTSS  X5, Z5
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
-	VPMOVDB       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
-	VPMOVDB       Z2, 16(AX)
-	VPADDD        Z2, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
-	VPMOVDB       Z3, 32(AX)
-	VPADDD        Z3, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
-	VPMOVDB       Z4, 48(AX)
-	VPADDD        Z4, Z0, Z0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X2, X1
-	VMOVSS        X1, (R8)
-	VMOVUPS       f32x4_d0000000<>+0(SB), X1
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPADDD        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VPSUBD        X0, X1, X0
-	VPSLLD        $0x07, X0, X0
-	VMOVSS        X0, (R9)
-	ADDQ          $+256, CX
-	ADDQ          $+64, AX
-	SUBQ          $0x40, R11
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R8)(R12*4), R8
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R9)(R12*4), R9
-	SUBQ          $+64, R10
-	CMPQ          R10, $+64
-	JGE           loop3
+	VMOVUPS          (CX), Z0
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS          64(CX), Z2
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD          Z3, Z1, Z1
+	VMOVUPS          128(CX), Z3
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z3, Z4
+	VPMAXSD          Z4, Z1, Z1
+	VMOVUPS          192(CX), Z4
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z4, Z5
+	VPMAXSD          Z5, Z1, Z1
+	VEXTRACTF64X4    $0x01, Z1, Y5
+	VPMAXSD          Y1, Y5, Y5
+	VEXTRACTF128     $0x01, Y5, X1
+	VPMAXSD          X5, X1, X1
+	VSHUFPS          $0x4e, X1, X1, X5
+	VPMAXSD          X5, X1, X1
+	VSHUFPS          $0xb1, X1, X1, X5
+	VPMAXSD          X5, X1, X1
+	VBROADCASTSS     f32_42fe0000<>+0(SB), X5
+	VMAXPS.BCST      f32_0d800000<>+0(SB), X1, X6
+	VDIVPS           X6, X5, X5
+	VBROADCASTSS     X5, Z5
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z0
+	VPMOVDB          Z0, (AX)
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z2
+	VPMOVDB          Z2, 16(AX)
+	VPADDD           Z2, Z0, Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z3
+	VPMOVDB          Z3, 32(AX)
+	VPADDD           Z3, Z0, Z0
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z5, Z4
+	VPMOVDB          Z4, 48(AX)
+	VPADDD           Z4, Z0, Z0
+	VMULPS.BCST      f32_3c010204<>+0(SB), X1, X2
+	VSUBPS           X1, X1, X1
+	VADDPS           X1, X2, X1
+	VMOVSS           X1, (R8)
+	VBROADCASTSS     f32_d0000000<>+0(SB), X1
+	VEXTRACTF64X4    $0x01, Z0, Y2
+	VPADDD           Y0, Y2, Y2
+	VEXTRACTF128     $0x01, Y2, X0
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0x4e, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0xb1, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VPSUBD           X0, X1, X0
+	VPSLLD           $0x07, X0, X0
+	VMOVSS           X0, (R9)
+	ADDQ             $+256, CX
+	ADDQ             $+64, AX
+	SUBQ             $0x40, R11
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R8)(R12*4), R8
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R9)(R12*4), R9
+	SUBQ             $+64, R10
+	CMPQ             R10, $+64
+	JGE              loop3
 
 end4:
 	TESTQ  R10, R10
@@ -910,20 +853,20 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R12), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	ADDQ    $+64, R12
-	SUBQ    $+16, R13
-	CMPQ    R13, $+16
-	JGE     loop6
+	VMOVUPS     (R12), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop6
 
 end7:
-	TESTQ     SI, SI
-	JZ        end8
-	VMOVUPS.Z (R12), K1, Z2
-	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD   Z2, Z0, Z0
+	TESTQ       SI, SI
+	JZ          end8
+	VMOVUPS.Z   (R12), K1, Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
@@ -934,8 +877,8 @@ end8:
 	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
 	VPMAXSD       X2, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X2
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
 	MOVQ          CX, R12
@@ -944,31 +887,31 @@ end8:
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R12), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop9
+	VMOVUPS          (R12), Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z3
+	VPADDD           Z3, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
+	ADDQ             $+64, R12
+	SUBQ             $+16, R13
+	CMPQ             R13, $+16
+	JGE              loop9
 
 end10:
-	TESTQ       SI, SI
-	JZ          end11
-	VMOVUPS.Z   (R12), K1, Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
-	VPADDD      Z2, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
+	TESTQ            SI, SI
+	JZ               end11
+	VMOVUPS.Z        (R12), K1, Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z2
+	VPADDD           Z2, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
 
 end11:
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VMULPS.BCST   f32_3c010204<>+0(SB), X0, X2
 	VSUBPS        X0, X0, X0
 	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
@@ -1017,14 +960,11 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
-GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
+DATA f32_d0000000<>+0(SB)/4, $0xd0000000
+GLOBL f32_d0000000<>(SB), RODATA|NOPTR, $4
 
 // func quantizeInt8By16AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·quantizeInt8By16AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -1048,48 +988,48 @@ loop1:
 	JLT  end4
 
 loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VPMAXSD       Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VPMAXSD       X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VPMAXSD       X2, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X2
-	VPMAXSD       X2, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X3
-	VDIVPS        X3, X2, X2
-	VBROADCASTSS  X2, Z2
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z2, Z0
-	VPMOVDB       Z0, (AX)
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X2, X1
-	VMOVSS        X1, (R8)
-	VMOVUPS       f32x4_b4000000<>+0(SB), X1
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPADDD        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VPSUBD        X0, X1, X0
-	VPSLLD        $0x07, X0, X0
-	VMOVSS        X0, (R9)
-	ADDQ          $+64, CX
-	ADDQ          $+16, AX
-	SUBQ          $0x10, R11
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R8)(R12*4), R8
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R9)(R12*4), R9
-	SUBQ          $+16, R10
-	CMPQ          R10, $+16
-	JGE           loop3
+	VMOVUPS          (CX), Z0
+	VANDPS.BCST      f32_7fffffff<>+0(SB), Z0, Z1
+	VEXTRACTF64X4    $0x01, Z1, Y2
+	VPMAXSD          Y1, Y2, Y2
+	VEXTRACTF128     $0x01, Y2, X1
+	VPMAXSD          X2, X1, X1
+	VSHUFPS          $0x4e, X1, X1, X2
+	VPMAXSD          X2, X1, X1
+	VSHUFPS          $0xb1, X1, X1, X2
+	VPMAXSD          X2, X1, X1
+	VBROADCASTSS     f32_42fe0000<>+0(SB), X2
+	VMAXPS.BCST      f32_0d800000<>+0(SB), X1, X3
+	VDIVPS           X3, X2, X2
+	VBROADCASTSS     X2, Z2
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z0
+	VPMOVDB          Z0, (AX)
+	VMULPS.BCST      f32_3c010204<>+0(SB), X1, X2
+	VSUBPS           X1, X1, X1
+	VADDPS           X1, X2, X1
+	VMOVSS           X1, (R8)
+	VBROADCASTSS     f32_b4000000<>+0(SB), X1
+	VEXTRACTF64X4    $0x01, Z0, Y2
+	VPADDD           Y0, Y2, Y2
+	VEXTRACTF128     $0x01, Y2, X0
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0x4e, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VSHUFPS          $0xb1, X0, X0, X2
+	VPADDD           X2, X0, X0
+	VPSUBD           X0, X1, X0
+	VPSLLD           $0x07, X0, X0
+	VMOVSS           X0, (R9)
+	ADDQ             $+64, CX
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R8)(R12*4), R8
+	MOVQ             ldscale+136(FP), R12
+	LEAQ             (R9)(R12*4), R9
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop3
 
 end4:
 	TESTQ  R10, R10
@@ -1102,20 +1042,20 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R12), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
-	ADDQ    $+64, R12
-	SUBQ    $+16, R13
-	CMPQ    R13, $+16
-	JGE     loop6
+	VMOVUPS     (R12), Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop6
 
 end7:
-	TESTQ     SI, SI
-	JZ        end8
-	VMOVUPS.Z (R12), K1, Z2
-	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD   Z2, Z0, Z0
+	TESTQ       SI, SI
+	JZ          end8
+	VMOVUPS.Z   (R12), K1, Z2
+	VANDPS.BCST f32_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD     Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
@@ -1126,8 +1066,8 @@ end8:
 	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
 	VPMAXSD       X2, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
+	VBROADCASTSS  f32_42fe0000<>+0(SB), X2
+	VMAXPS.BCST   f32_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
 	MOVQ          CX, R12
@@ -1136,31 +1076,31 @@ end8:
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R12), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop9
+	VMOVUPS          (R12), Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z3
+	VPADDD           Z3, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
+	ADDQ             $+64, R12
+	SUBQ             $+16, R13
+	CMPQ             R13, $+16
+	JGE              loop9
 
 end10:
-	TESTQ       SI, SI
-	JZ          end11
-	VMOVUPS.Z   (R12), K1, Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
-	VPADDD      Z2, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
+	TESTQ            SI, SI
+	JZ               end11
+	VMOVUPS.Z        (R12), K1, Z3
+	VFMADD213PS.BCST f32_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB          Z3, (AX)
+	VPSUBD.BCST      f32_4b400000<>+0(SB), Z3, Z2
+	VPADDD           Z2, Z1, Z1
+	ADDQ             $+16, AX
+	SUBQ             $0x10, R11
 
 end11:
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VMULPS.BCST   f32_3c010204<>+0(SB), X0, X2
 	VSUBPS        X0, X0, X0
 	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
@@ -1209,8 +1149,5 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x4_b4000000<>+0(SB)/4, $0xb4000000
-DATA f32x4_b4000000<>+4(SB)/4, $0xb4000000
-DATA f32x4_b4000000<>+8(SB)/4, $0xb4000000
-DATA f32x4_b4000000<>+12(SB)/4, $0xb4000000
-GLOBL f32x4_b4000000<>(SB), RODATA|NOPTR, $16
+DATA f32_b4000000<>+0(SB)/4, $0xb4000000
+GLOBL f32_b4000000<>(SB), RODATA|NOPTR, $4

@@ -252,7 +252,7 @@ end16:
 	VMOVAPS      Y2, Y2
 
 end11:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
@@ -395,7 +395,7 @@ end22:
 	VMOVAPS      Y2, Y2
 
 end17:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
@@ -643,7 +643,7 @@ end37:
 	VMOVAPS      Y6, Y6
 
 end32:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
 	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
@@ -945,7 +945,7 @@ end50:
 	VMOVAPS      Y6, Y6
 
 end45:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
 	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
@@ -1154,15 +1154,8 @@ DATA f32x8_3d800000<>+24(SB)/4, $0x3d800000
 DATA f32x8_3d800000<>+28(SB)/4, $0x3d800000
 GLOBL f32x8_3d800000<>(SB), RODATA|NOPTR, $32
 
-DATA f32x8_3f800000<>+0(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+4(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+8(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+12(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+16(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+20(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
-GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
 // func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -1395,7 +1388,7 @@ end16:
 	VMOVAPS      Y1, Y1
 
 end12:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y1, Y4, Y1
 	VBROADCASTSS eps+112(FP), Y4
@@ -1528,7 +1521,7 @@ end21:
 	VMOVAPS      Y1, Y1
 
 end17:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y1, Y4, Y1
 	VBROADCASTSS eps+112(FP), Y4
@@ -1761,7 +1754,7 @@ end34:
 	VMOVAPS      Y5, Y5
 
 end30:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
 	VXORPS       Y7, Y7, Y7
 	VMAXPS       Y5, Y7, Y5
 	VBROADCASTSS eps+112(FP), Y7
@@ -2037,7 +2030,7 @@ end45:
 	VMOVAPS      Y5, Y5
 
 end41:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
 	VXORPS       Y7, Y7, Y7
 	VMAXPS       Y5, Y7, Y5
 	VBROADCASTSS eps+112(FP), Y7
@@ -2432,7 +2425,7 @@ end69:
 	VMOVAPS      Y2, Y2
 
 end64:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
@@ -2575,7 +2568,7 @@ end75:
 	VMOVAPS      Y2, Y2
 
 end70:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
@@ -2823,7 +2816,7 @@ end90:
 	VMOVAPS      Y6, Y6
 
 end85:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
 	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
@@ -3125,7 +3118,7 @@ end103:
 	VMOVAPS      Y6, Y6
 
 end98:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
 	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
@@ -3587,7 +3580,7 @@ end16:
 	VMOVAPS      Y2, Y2
 
 end11:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+160(FP), Y5
@@ -3730,7 +3723,7 @@ end22:
 	VMOVAPS      Y2, Y2
 
 end17:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
 	VXORPS       Y5, Y5, Y5
 	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+160(FP), Y5
@@ -4008,7 +4001,7 @@ end37:
 	VMOVAPS      Y5, Y5
 
 end32:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
 	VXORPS       Y7, Y7, Y7
 	VMAXPS       Y5, Y7, Y5
 	VBROADCASTSS eps+160(FP), Y7
@@ -4346,7 +4339,7 @@ end50:
 	VMOVAPS      Y5, Y5
 
 end45:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
 	VXORPS       Y7, Y7, Y7
 	VMAXPS       Y5, Y7, Y5
 	VBROADCASTSS eps+160(FP), Y7
@@ -4610,49 +4603,49 @@ end5:
 	LEAQ        (DI)(SI*4), DI
 
 end6:
-	VADDPS     Y5, Y2, Y2
-	VADDPS     Y6, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	VMOVAPS    Y2, Y2
-	CMPQ       DX, $+1
-	JGT        else7
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VDIVPS     Y1, Y2, Y1
-	VMOVAPS    Y1, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
-	VADDPS     Y0, Y2, Y0
-	VSQRTPS    Y0, Y0
-	VDIVPS     Y0, Y1, Y0
-	VMOVAPS    Y0, Y2
-	VMOVAPS    Y2, Y3
-	JMP        end8
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	CMPQ         DX, $+1
+	JGT          else7
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VADDPS       Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y2, Y3
+	JMP          end8
 
 else7:
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VDIVPS     Y1, Y2, Y2
-	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
-	VADDPS     Y0, Y2, Y2
-	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y3, Y2
-	VMOVAPS    Y2, Y2
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       BX, R8
-	CMPQ       R8, $+32
-	JLT        end10
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VADDPS       Y0, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         BX, R8
+	CMPQ         R8, $+32
+	JLT          end10
 
 loop9:
 	VMOVUPS     (DI), Y3
@@ -4703,27 +4696,27 @@ end13:
 	JLT     end15
 
 loop14:
-	MOVQ       weight_base+48(FP), R8
-	VPERM2F128 $0x01, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VDIVPS     Y1, Y2, Y2
-	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
-	VADDPS     Y0, Y2, Y2
-	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y5, Y2
-	VMOVAPS    Y2, Y2
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       BX, R9
-	CMPQ       R9, $+32
-	JLT        end17
+	MOVQ         weight_base+48(FP), R8
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y5
+	VADDPS       Y0, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y5, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end17
 
 loop16:
 	VMOVUPS     (DI), Y9
@@ -4813,23 +4806,23 @@ end20:
 	JGE     loop14
 
 end15:
-	MOVQ       weight_base+48(FP), DX
-	VPERM2F128 $0x01, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VDIVPS     Y1, Y2, Y1
-	VMOVAPS    Y1, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
-	VADDPS     Y0, Y2, Y0
-	VSQRTPS    Y0, Y0
-	VDIVPS     Y0, Y1, Y0
-	VMOVAPS    Y0, Y2
-	MOVQ       BX, DI
-	CMPQ       DI, $+32
-	JLT        end22
+	MOVQ         weight_base+48(FP), DX
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VADDPS       Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      Y0, Y2
+	MOVQ         BX, DI
+	CMPQ         DI, $+32
+	JLT          end22
 
 loop21:
 	VMOVUPS (CX), Y0
@@ -5054,49 +5047,49 @@ end5:
 	LEAQ        (R9)(SI*4), R9
 
 end6:
-	VADDPS     Y5, Y2, Y2
-	VADDPS     Y6, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	VMOVAPS    Y2, Y2
-	CMPQ       DX, $+1
-	JGT        else7
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VDIVPS     Y1, Y2, Y1
-	VMOVAPS    Y1, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
-	VADDPS     Y0, Y2, Y0
-	VSQRTPS    Y0, Y0
-	VDIVPS     Y0, Y1, Y0
-	VMOVAPS    Y0, Y2
-	VMOVAPS    Y2, Y3
-	JMP        end8
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	CMPQ         DX, $+1
+	JGT          else7
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VADDPS       Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y2, Y3
+	JMP          end8
 
 else7:
-	VPERM2F128 $0x01, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VDIVPS     Y1, Y2, Y2
-	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
-	VADDPS     Y0, Y2, Y2
-	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y3, Y2
-	VMOVAPS    Y2, Y2
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       BX, R10
-	CMPQ       R10, $+32
-	JLT        end10
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VADDPS       Y0, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end10
 
 loop9:
 	VMOVUPS     (R8), Y3
@@ -5171,27 +5164,27 @@ end13:
 	JLT     end15
 
 loop14:
-	MOVQ       weight_base+96(FP), R10
-	VPERM2F128 $0x01, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VDIVPS     Y1, Y2, Y2
-	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
-	VADDPS     Y0, Y2, Y2
-	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y5, Y2
-	VMOVAPS    Y2, Y2
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       BX, R11
-	CMPQ       R11, $+32
-	JLT        end17
+	MOVQ         weight_base+96(FP), R10
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y5
+	VADDPS       Y0, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y5, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         BX, R11
+	CMPQ         R11, $+32
+	JLT          end17
 
 loop16:
 	VMOVUPS     (R8), Y9
@@ -5305,23 +5298,23 @@ end20:
 	JGE     loop14
 
 end15:
-	MOVQ       weight_base+96(FP), DX
-	VPERM2F128 $0x01, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y5
-	VADDPS     Y5, Y2, Y2
-	VDIVPS     Y1, Y2, Y1
-	VMOVAPS    Y1, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
-	VADDPS     Y0, Y2, Y0
-	VSQRTPS    Y0, Y0
-	VDIVPS     Y0, Y1, Y0
-	VMOVAPS    Y0, Y2
-	MOVQ       BX, DI
-	CMPQ       DI, $+32
-	JLT        end22
+	MOVQ         weight_base+96(FP), DX
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VADDPS       Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      Y0, Y2
+	MOVQ         BX, DI
+	CMPQ         DI, $+32
+	JLT          end22
 
 loop21:
 	VMOVUPS (CX), Y0

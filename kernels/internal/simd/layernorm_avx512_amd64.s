@@ -49,17 +49,17 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 
 else4:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end5:
 	VXORPS      Z1, Z1, Z1
@@ -284,7 +284,7 @@ end18:
 	VMOVAPS      Z1, Z1
 
 end14:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -413,7 +413,7 @@ end25:
 	VMOVAPS      Z1, Z1
 
 end21:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -436,17 +436,17 @@ end21:
 
 else28:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end29:
 	VXORPS      Z7, Z7, Z7
@@ -680,7 +680,7 @@ end42:
 	VMOVAPS      Z1, Z1
 
 end38:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z1, Z7, Z1
 	VBROADCASTSS eps+112(FP), Z7
@@ -703,17 +703,17 @@ end38:
 
 else45:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end46:
 	VXORPS      Z7, Z7, Z7
@@ -1075,7 +1075,7 @@ end57:
 	VMOVAPS      Z1, Z1
 
 end53:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -1418,17 +1418,17 @@ else1:
 
 else73:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end74:
 	VXORPS Z1, Z1, Z1
@@ -1601,7 +1601,7 @@ end87:
 	VMOVAPS      Z1, Z1
 
 end83:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -1730,7 +1730,7 @@ end94:
 	VMOVAPS      Z1, Z1
 
 end90:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -1753,17 +1753,17 @@ end90:
 
 else97:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end98:
 	VXORPS Z7, Z7, Z7
@@ -1945,7 +1945,7 @@ end111:
 	VMOVAPS      Z1, Z1
 
 end107:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -1968,17 +1968,17 @@ end107:
 
 else114:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end115:
 	VXORPS Z7, Z7, Z7
@@ -2211,7 +2211,7 @@ end126:
 	VMOVAPS      Z1, Z1
 
 end122:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -2386,41 +2386,11 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x16_3d800000<>+0(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+4(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+8(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+12(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+16(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+20(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+24(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+28(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+32(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+36(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+40(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+44(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+48(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+52(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+56(SB)/4, $0x3d800000
-DATA f32x16_3d800000<>+60(SB)/4, $0x3d800000
-GLOBL f32x16_3d800000<>(SB), RODATA|NOPTR, $64
+DATA f32_3d800000<>+0(SB)/4, $0x3d800000
+GLOBL f32_3d800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3f800000<>+0(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+4(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+8(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+12(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+16(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+20(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+24(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+28(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+32(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+36(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+40(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+44(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+48(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+52(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
-GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
 // func layerNormRowsStreamAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
@@ -2458,17 +2428,17 @@ TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
 
 else4:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end5:
 	VXORPS Z1, Z1, Z1
@@ -2606,7 +2576,7 @@ end16:
 	VMOVAPS      Z1, Z1
 
 end12:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -2716,7 +2686,7 @@ end21:
 	VMOVAPS      Z1, Z1
 
 end17:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -2739,17 +2709,17 @@ end17:
 
 else22:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end23:
 	VXORPS Z7, Z7, Z7
@@ -2896,7 +2866,7 @@ end34:
 	VMOVAPS      Z1, Z1
 
 end30:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z1, Z7, Z1
 	VBROADCASTSS eps+112(FP), Z7
@@ -2919,17 +2889,17 @@ end30:
 
 else35:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end36:
 	VXORPS Z7, Z7, Z7
@@ -3105,7 +3075,7 @@ end45:
 	VMOVAPS      Z1, Z1
 
 end41:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -3255,17 +3225,17 @@ else1:
 
 else57:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end58:
 	VXORPS Z1, Z1, Z1
@@ -3438,7 +3408,7 @@ end71:
 	VMOVAPS      Z1, Z1
 
 end67:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -3567,7 +3537,7 @@ end78:
 	VMOVAPS      Z1, Z1
 
 end74:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -3590,17 +3560,17 @@ end74:
 
 else81:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end82:
 	VXORPS Z7, Z7, Z7
@@ -3782,7 +3752,7 @@ end95:
 	VMOVAPS      Z1, Z1
 
 end91:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z1, Z7, Z1
 	VBROADCASTSS eps+112(FP), Z7
@@ -3805,17 +3775,17 @@ end91:
 
 else98:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end99:
 	VXORPS Z7, Z7, Z7
@@ -4048,7 +4018,7 @@ end110:
 	VMOVAPS      Z1, Z1
 
 end106:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -4253,17 +4223,17 @@ else54:
 
 else126:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end127:
 	VXORPS      Z1, Z1, Z1
@@ -4491,7 +4461,7 @@ end140:
 	VMOVAPS      Z1, Z1
 
 end136:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -4620,7 +4590,7 @@ end147:
 	VMOVAPS      Z1, Z1
 
 end143:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -4643,17 +4613,17 @@ end143:
 
 else150:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end151:
 	VXORPS      Z7, Z7, Z7
@@ -4891,7 +4861,7 @@ end164:
 	VMOVAPS      Z1, Z1
 
 end160:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z1, Z7, Z1
 	VBROADCASTSS eps+112(FP), Z7
@@ -4914,17 +4884,17 @@ end160:
 
 else167:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end168:
 	VXORPS      Z7, Z7, Z7
@@ -5290,7 +5260,7 @@ end179:
 	VMOVAPS      Z1, Z1
 
 end175:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+112(FP), Z3
@@ -5678,19 +5648,19 @@ TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
 
 else4:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end5:
 	VXORPS      Z1, Z1, Z1
@@ -5959,7 +5929,7 @@ end18:
 	VMOVAPS      Z1, Z1
 
 end14:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -6088,7 +6058,7 @@ end25:
 	VMOVAPS      Z1, Z1
 
 end21:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -6113,19 +6083,19 @@ end21:
 
 else28:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end29:
 	VXORPS      Z7, Z7, Z7
@@ -6403,7 +6373,7 @@ end42:
 	VMOVAPS      Z1, Z1
 
 end38:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z1, Z7, Z1
 	VBROADCASTSS eps+160(FP), Z7
@@ -6428,19 +6398,19 @@ end38:
 
 else45:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end46:
 	VXORPS      Z7, Z7, Z7
@@ -6846,7 +6816,7 @@ end57:
 	VMOVAPS      Z1, Z1
 
 end53:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -7192,19 +7162,19 @@ else1:
 
 else73:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end74:
 	VXORPS Z1, Z1, Z1
@@ -7400,7 +7370,7 @@ end87:
 	VMOVAPS      Z1, Z1
 
 end83:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -7529,7 +7499,7 @@ end94:
 	VMOVAPS      Z1, Z1
 
 end90:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -7554,19 +7524,19 @@ end90:
 
 else97:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z4
-	VADDPS     Z4, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end98:
 	VXORPS Z7, Z7, Z7
@@ -7771,7 +7741,7 @@ end111:
 	VMOVAPS      Z1, Z1
 
 end107:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -7796,19 +7766,19 @@ end107:
 
 else114:
 	// Any number is right for a guess.
-	VMOVUPS    (BX), Z0
-	VMOVUPS    (SI), Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z7
-	VADDPS     Z7, Z0, Z0
-	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS    Z0, Z0
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end115:
 	VXORPS Z7, Z7, Z7
@@ -8064,7 +8034,7 @@ end126:
 	VMOVAPS      Z1, Z1
 
 end122:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
 	VXORPS       Z3, Z3, Z3
 	VMAXPS       Z1, Z3, Z1
 	VBROADCASTSS eps+160(FP), Z3
@@ -8351,66 +8321,66 @@ else6:
 
 end9:
 end7:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R9*4), DI
-	VADDPS     Z3, Z2, Z2
-	VMOVAPS    Z2, Z2
-	CMPQ       DX, $+1
-	JGT        else10
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	VMOVAPS    Z2, Z3
-	JMP        end11
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R9*4), DI
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         DX, $+1
+	JGT          else10
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	VMOVAPS      Z2, Z3
+	JMP          end11
 
 else10:
-	VSHUFF32X4  $0x4e, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VDIVPS      Z1, Z2, Z2
-	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z3
-	VADDPS      Z0, Z2, Z2
-	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z3, Z2
-	VMOVAPS     Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R8
-	SHLXQ       SI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        SI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DI
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+64, DI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end13
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         DI, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, R8
+	SHLXQ        SI, R8, R8
+	KMOVW        R8, K1
+	MOVQ         SI, R8
+	SHLQ         $0x02, R8
+	SUBQ         R8, DI
+	VMOVUPS.Z    (DI), K1, Z3
+	VFMADD231PS  Z3, Z3, Z4
+	ADDQ         $+64, DI
+	MOVQ         BX, R8
+	ADDQ         $+14, R8
+	ANDQ         $-16, R8
+	SUBQ         $+32, R8
+	CMPQ         R8, $+32
+	JLT          end13
 
 loop12:
 	VMOVUPS     (DI), Z3
@@ -8482,66 +8452,66 @@ end15:
 	JLT     end19
 
 loop18:
-	MOVQ        weight_base+48(FP), SI
-	VSHUFF32X4  $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VDIVPS      Z1, Z2, Z2
-	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z4
-	VADDPS      Z0, Z2, Z2
-	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z4, Z2
-	VMOVAPS     Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DI
-	MOVQ        AX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, AX
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, CX
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K2, Z6
-	VMULPS      Z3, Z6, Z6
-	VMOVUPS     (SI), Z7
-	VEXPANDPS.Z Z7, K2, Z7
-	VMULPS      Z7, Z6, Z6
-	VMOVUPS     Z6, K2, (AX)
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end21
+	MOVQ         weight_base+48(FP), SI
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         DI, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R9
+	SHLXQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, DI
+	MOVQ         AX, R9
+	ANDQ         $+63, R9
+	SHRQ         $0x02, R9
+	MOVQ         $-1, R10
+	SHLXQ        R9, R10, R10
+	KMOVW        R10, K2
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, AX
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, CX
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z6, Z6, Z4
+	VMOVUPS.Z    (CX), K2, Z6
+	VMULPS       Z3, Z6, Z6
+	VMOVUPS      (SI), Z7
+	VEXPANDPS.Z  Z7, K2, Z7
+	VMULPS       Z7, Z6, Z6
+	VMOVUPS      Z6, K2, (AX)
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, SI
+	ADDQ         $+64, DI
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, SI
+	MOVQ         BX, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end21
 
 loop20:
 	VMOVUPS     (DI), Z6
@@ -8690,52 +8660,52 @@ end23:
 	JGE     loop18
 
 end19:
-	MOVQ        weight_base+48(FP), DX
-	VSHUFF32X4  $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VDIVPS      Z1, Z2, Z1
-	VMOVAPS     Z1, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z1
-	VADDPS      Z0, Z2, Z0
-	VSQRTPS     Z0, Z0
-	VDIVPS      Z0, Z1, Z0
-	VMOVAPS     Z0, Z2
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, DI
-	SHLXQ       SI, DI, DI
-	KMOVW       DI, K1
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, AX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        BX, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JLT         end27
+	MOVQ         weight_base+48(FP), DX
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         AX, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, DI
+	SHLXQ        SI, DI, DI
+	KMOVW        DI, K1
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, AX
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      (DX), Z1
+	VEXPANDPS.Z  Z1, K1, Z1
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, DX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	MOVQ         BX, DI
+	ADDQ         $+14, DI
+	ANDQ         $-16, DI
+	SUBQ         $+32, DI
+	CMPQ         DI, $+32
+	JLT          end27
 
 loop26:
 	VMOVUPS (CX), Z0
@@ -9008,49 +8978,49 @@ else41:
 
 end44:
 end42:
-	VADDPS     Z3, Z2, Z2
-	VMOVAPS    Z2, Z2
-	CMPQ       DX, $+1
-	JGT        else45
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	VMOVAPS    Z2, Z3
-	JMP        end46
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         DX, $+1
+	JGT          else45
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	VMOVAPS      Z2, Z3
+	JMP          end46
 
 else45:
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
-	VADDPS     Z0, Z2, Z2
-	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z3, Z2
-	VMOVAPS    Z2, Z2
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       BX, R8
-	CMPQ       R8, $+32
-	JLT        end48
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         BX, R8
+	CMPQ         R8, $+32
+	JLT          end48
 
 loop47:
 	VMOVUPS     (DI), Z3
@@ -9094,27 +9064,27 @@ end50:
 	JLT     end54
 
 loop53:
-	MOVQ       weight_base+48(FP), R8
-	VSHUFF32X4 $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z0, Z2, Z2
-	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z4, Z2
-	VMOVAPS    Z2, Z2
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       BX, R9
-	CMPQ       R9, $+32
-	JLT        end56
+	MOVQ         weight_base+48(FP), R8
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end56
 
 loop55:
 	VMOVUPS     (DI), Z6
@@ -9195,25 +9165,25 @@ end58:
 	JGE     loop53
 
 end54:
-	MOVQ       weight_base+48(FP), DX
-	VSHUFF32X4 $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	MOVQ       BX, DI
-	CMPQ       DI, $+32
-	JLT        end62
+	MOVQ         weight_base+48(FP), DX
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         BX, DI
+	CMPQ         DI, $+32
+	JLT          end62
 
 loop61:
 	VMOVUPS (CX), Z0
@@ -9496,81 +9466,81 @@ else6:
 
 end9:
 end7:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R11*4), DI
-	ADDQ       $-64, R8
-	LEAQ       (R8)(R11*4), R8
-	ADDQ       $-64, R9
-	LEAQ       (R9)(R11*4), R9
-	VADDPS     Z3, Z2, Z2
-	VMOVAPS    Z2, Z2
-	CMPQ       DX, $+1
-	JGT        else10
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	VMOVAPS    Z2, Z3
-	JMP        end11
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R11*4), DI
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $-64, R9
+	LEAQ         (R9)(R11*4), R9
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         DX, $+1
+	JGT          else10
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	VMOVAPS      Z2, Z3
+	JMP          end11
 
 else10:
-	VSHUFF32X4  $0x4e, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z3
-	VADDPS      Z3, Z2, Z2
-	VDIVPS      Z1, Z2, Z2
-	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z3
-	VADDPS      Z0, Z2, Z2
-	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z3, Z2
-	VMOVAPS     Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R10
-	SHLXQ       SI, R10, R10
-	KMOVW       R10, K1
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DI
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R8
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R9
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end13
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         DI, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, R10
+	SHLXQ        SI, R10, R10
+	KMOVW        R10, K1
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, DI
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R8
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R9
+	VMOVUPS.Z    (R8), K1, Z3
+	VMOVUPS.Z    (R9), K1, Z6
+	VADDPS       Z6, Z3, Z3
+	VFMADD231PS  Z3, Z3, Z4
+	VMOVUPS      Z3, K1, (DI)
+	ADDQ         $+64, DI
+	ADDQ         $+64, R8
+	ADDQ         $+64, R9
+	MOVQ         BX, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end13
 
 loop12:
 	VMOVUPS     (R8), Z3
@@ -9675,77 +9645,77 @@ end15:
 	JLT     end19
 
 loop18:
-	MOVQ        weight_base+96(FP), SI
-	VSHUFF32X4  $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VDIVPS      Z1, Z2, Z2
-	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z4
-	VADDPS      Z0, Z2, Z2
-	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z4, Z2
-	VMOVAPS     Z2, Z2
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, R10
-	ANDQ        $+63, R10
-	SHRQ        $0x02, R10
-	MOVQ        $-1, R11
-	SHLXQ       R10, R11, R11
-	KMOVW       R11, K1
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, DI
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, R8
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, R9
-	MOVQ        AX, R11
-	ANDQ        $+63, R11
-	SHRQ        $0x02, R11
-	MOVQ        $-1, R12
-	SHLXQ       R11, R12, R12
-	KMOVW       R12, K2
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, AX
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, CX
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
-	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K2, Z7
-	VMULPS      Z3, Z7, Z7
-	VMOVUPS     (SI), Z8
-	VEXPANDPS.Z Z8, K2, Z8
-	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
-	VMOVUPS     Z7, K2, (AX)
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JLT         end21
+	MOVQ         weight_base+96(FP), SI
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         DI, R10
+	ANDQ         $+63, R10
+	SHRQ         $0x02, R10
+	MOVQ         $-1, R11
+	SHLXQ        R10, R11, R11
+	KMOVW        R11, K1
+	MOVQ         R10, R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, DI
+	MOVQ         R10, R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, R8
+	MOVQ         R10, R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, R9
+	MOVQ         AX, R11
+	ANDQ         $+63, R11
+	SHRQ         $0x02, R11
+	MOVQ         $-1, R12
+	SHLXQ        R11, R12, R12
+	KMOVW        R12, K2
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, AX
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, CX
+	VMOVUPS.Z    (R8), K1, Z6
+	VMOVUPS.Z    (R9), K1, Z7
+	VADDPS       Z7, Z6, Z6
+	VFMADD231PS  Z6, Z6, Z4
+	VMOVUPS.Z    (CX), K2, Z7
+	VMULPS       Z3, Z7, Z7
+	VMOVUPS      (SI), Z8
+	VEXPANDPS.Z  Z8, K2, Z8
+	VMULPS       Z8, Z7, Z7
+	VMOVUPS      Z6, K1, (DI)
+	VMOVUPS      Z7, K2, (AX)
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, SI
+	ADDQ         $+64, DI
+	ADDQ         $+64, R8
+	ADDQ         $+64, R9
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, SI
+	MOVQ         BX, R12
+	ADDQ         $+14, R12
+	ANDQ         $-16, R12
+	SUBQ         $+32, R12
+	CMPQ         R12, $+32
+	JLT          end21
 
 loop20:
 	VMOVUPS     (R8), Z6
@@ -9927,52 +9897,52 @@ end23:
 	JGE     loop18
 
 end19:
-	MOVQ        weight_base+96(FP), DX
-	VSHUFF32X4  $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z4
-	VADDPS      Z4, Z2, Z2
-	VDIVPS      Z1, Z2, Z1
-	VMOVAPS     Z1, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z1
-	VADDPS      Z0, Z2, Z0
-	VSQRTPS     Z0, Z0
-	VDIVPS      Z0, Z1, Z0
-	VMOVAPS     Z0, Z2
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, DI
-	SHLXQ       SI, DI, DI
-	KMOVW       DI, K1
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, AX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        BX, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JLT         end27
+	MOVQ         weight_base+96(FP), DX
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         AX, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, DI
+	SHLXQ        SI, DI, DI
+	KMOVW        DI, K1
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, AX
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      (DX), Z1
+	VEXPANDPS.Z  Z1, K1, Z1
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, DX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	MOVQ         BX, DI
+	ADDQ         $+14, DI
+	ANDQ         $-16, DI
+	SUBQ         $+32, DI
+	CMPQ         DI, $+32
+	JLT          end27
 
 loop26:
 	VMOVUPS (CX), Z0
@@ -10268,49 +10238,49 @@ else41:
 
 end44:
 end42:
-	VADDPS     Z3, Z2, Z2
-	VMOVAPS    Z2, Z2
-	CMPQ       DX, $+1
-	JGT        else45
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	VMOVAPS    Z2, Z3
-	JMP        end46
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         DX, $+1
+	JGT          else45
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	VMOVAPS      Z2, Z3
+	JMP          end46
 
 else45:
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
-	VADDPS     Z0, Z2, Z2
-	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z3, Z2
-	VMOVAPS    Z2, Z2
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       BX, R10
-	CMPQ       R10, $+32
-	JLT        end48
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end48
 
 loop47:
 	VMOVUPS     (R8), Z3
@@ -10377,27 +10347,27 @@ end50:
 	JLT     end54
 
 loop53:
-	MOVQ       weight_base+96(FP), R10
-	VSHUFF32X4 $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z0, Z2, Z2
-	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z4, Z2
-	VMOVAPS    Z2, Z2
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       BX, R11
-	CMPQ       R11, $+32
-	JLT        end56
+	MOVQ         weight_base+96(FP), R10
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z0, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         BX, R11
+	CMPQ         R11, $+32
+	JLT          end56
 
 loop55:
 	VMOVUPS     (R8), Z6
@@ -10501,25 +10471,25 @@ end58:
 	JGE     loop53
 
 end54:
-	MOVQ       weight_base+96(FP), DX
-	VSHUFF32X4 $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z4
-	VADDPS     Z4, Z2, Z2
-	VDIVPS     Z1, Z2, Z1
-	VMOVAPS    Z1, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
-	VADDPS     Z0, Z2, Z0
-	VSQRTPS    Z0, Z0
-	VDIVPS     Z0, Z1, Z0
-	VMOVAPS    Z0, Z2
-	MOVQ       BX, DI
-	CMPQ       DI, $+32
-	JLT        end62
+	MOVQ         weight_base+96(FP), DX
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z0, Z2, Z0
+	VSQRTPS      Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         BX, DI
+	CMPQ         DI, $+32
+	JLT          end62
 
 loop61:
 	VMOVUPS (CX), Z0

@@ -8,7 +8,7 @@
 // Requires: AVX, AVX2, CMOV
 TEXT ·signDotsAVX2(SB), NOSPLIT, $24-116
 	VMOVUPS      bits8<>+0(SB), Y0
-	VMOVUPS      f32x8_0f0f0f0f<>+0(SB), Y1
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y1
 	MOVQ         m+88(FP), AX
 	MOVQ         AX, (SP)
 	MOVQ         a_base+32(FP), AX
@@ -99,8 +99,8 @@ word2:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word2
-	VMOVUPS      f32x8_00ff00ff<>+0(SB), Y11
-	VMOVUPS      f32x8_0000ffff<>+0(SB), Y12
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Y11
+	VBROADCASTSS f32_0000ffff<>+0(SB), Y12
 	VPSRLD       $0x08, Y7, Y13
 	VPAND        Y11, Y13, Y13
 	VPAND        Y11, Y7, Y7
@@ -215,8 +215,8 @@ word1:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word1
-	VMOVUPS      f32x8_00ff00ff<>+0(SB), Y7
-	VMOVUPS      f32x8_0000ffff<>+0(SB), Y8
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Y7
+	VBROADCASTSS f32_0000ffff<>+0(SB), Y8
 	VPSRLD       $0x08, Y5, Y9
 	VPAND        Y7, Y9, Y9
 	VPAND        Y7, Y5, Y5
@@ -273,32 +273,11 @@ DATA bits8<>+24(SB)/4, $0x03020201
 DATA bits8<>+28(SB)/4, $0x04030302
 GLOBL bits8<>(SB), RODATA|NOPTR, $32
 
-DATA f32x8_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA f32x8_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-GLOBL f32x8_0f0f0f0f<>(SB), RODATA|NOPTR, $32
+DATA f32_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_00ff00ff<>+0(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+4(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+8(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+12(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+16(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+20(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+24(SB)/4, $0x00ff00ff
-DATA f32x8_00ff00ff<>+28(SB)/4, $0x00ff00ff
-GLOBL f32x8_00ff00ff<>(SB), RODATA|NOPTR, $32
+DATA f32_00ff00ff<>+0(SB)/4, $0x00ff00ff
+GLOBL f32_00ff00ff<>(SB), RODATA|NOPTR, $4
 
-DATA f32x8_0000ffff<>+0(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+4(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+8(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+12(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+16(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+20(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+24(SB)/4, $0x0000ffff
-DATA f32x8_0000ffff<>+28(SB)/4, $0x0000ffff
-GLOBL f32x8_0000ffff<>(SB), RODATA|NOPTR, $32
+DATA f32_0000ffff<>+0(SB)/4, $0x0000ffff
+GLOBL f32_0000ffff<>(SB), RODATA|NOPTR, $4

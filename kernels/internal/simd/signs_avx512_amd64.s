@@ -643,7 +643,7 @@ done:
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV
 TEXT ·signDotsAVX512(SB), NOSPLIT, $24-116
 	VMOVUPS      bits16<>+0(SB), Z0
-	VMOVUPS      f32x16_0f0f0f0f<>+0(SB), Z1
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z1
 	MOVQ         m+88(FP), AX
 	MOVQ         AX, (SP)
 	MOVQ         a_base+32(FP), AX
@@ -739,8 +739,8 @@ word4:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word4
-	VMOVUPS      f32x16_00ff00ff<>+0(SB), Z11
-	VMOVUPS      f32x16_0000ffff<>+0(SB), Z12
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Z11
+	VBROADCASTSS f32_0000ffff<>+0(SB), Z12
 	VPSRLD       $0x08, Z7, Z13
 	VPANDD       Z11, Z13, Z13
 	VPANDD       Z11, Z7, Z7
@@ -868,8 +868,8 @@ word3:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word3
-	VMOVUPS      f32x16_00ff00ff<>+0(SB), Z9
-	VMOVUPS      f32x16_0000ffff<>+0(SB), Z10
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Z9
+	VBROADCASTSS f32_0000ffff<>+0(SB), Z10
 	VPSRLD       $0x08, Z6, Z11
 	VPANDD       Z9, Z11, Z11
 	VPANDD       Z9, Z6, Z6
@@ -972,8 +972,8 @@ word2:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word2
-	VMOVUPS      f32x16_00ff00ff<>+0(SB), Z7
-	VMOVUPS      f32x16_0000ffff<>+0(SB), Z8
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Z7
+	VBROADCASTSS f32_0000ffff<>+0(SB), Z8
 	VPSRLD       $0x08, Z5, Z9
 	VPANDD       Z7, Z9, Z9
 	VPANDD       Z7, Z5, Z5
@@ -1051,8 +1051,8 @@ word1:
 	LEAQ         (BX)(R9*4), BX
 	SUBQ         $+1, R8
 	JNZ          word1
-	VMOVUPS      f32x16_00ff00ff<>+0(SB), Z5
-	VMOVUPS      f32x16_0000ffff<>+0(SB), Z6
+	VBROADCASTSS f32_00ff00ff<>+0(SB), Z5
+	VBROADCASTSS f32_0000ffff<>+0(SB), Z6
 	VPSRLD       $0x08, Z4, Z7
 	VPANDD       Z5, Z7, Z7
 	VPANDD       Z5, Z4, Z4
@@ -1104,56 +1104,11 @@ DATA bits16<>+56(SB)/4, $0x03020201
 DATA bits16<>+60(SB)/4, $0x04030302
 GLOBL bits16<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA f32x16_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL f32x16_0f0f0f0f<>(SB), RODATA|NOPTR, $64
+DATA f32_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_00ff00ff<>+0(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+4(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+8(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+12(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+16(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+20(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+24(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+28(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+32(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+36(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+40(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+44(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+48(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+52(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+56(SB)/4, $0x00ff00ff
-DATA f32x16_00ff00ff<>+60(SB)/4, $0x00ff00ff
-GLOBL f32x16_00ff00ff<>(SB), RODATA|NOPTR, $64
+DATA f32_00ff00ff<>+0(SB)/4, $0x00ff00ff
+GLOBL f32_00ff00ff<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_0000ffff<>+0(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+4(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+8(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+12(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+16(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+20(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+24(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+28(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+32(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+36(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+40(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+44(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+48(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+52(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+56(SB)/4, $0x0000ffff
-DATA f32x16_0000ffff<>+60(SB)/4, $0x0000ffff
-GLOBL f32x16_0000ffff<>(SB), RODATA|NOPTR, $64
+DATA f32_0000ffff<>+0(SB)/4, $0x0000ffff
+GLOBL f32_0000ffff<>(SB), RODATA|NOPTR, $4

@@ -7,57 +7,57 @@
 // func softmaxRowsAVX512(dst []float32, x []float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    rows+48(FP), DX
-	MOVQ    cols+56(FP), BX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    CX, SI
-	MOVQ    AX, DI
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    BX, R8
-	ANDQ    $+15, R8
-	MOVQ    $-1, R9
-	BZHIQ   R8, R9, R9
-	KMOVW   R9, K1
-	CMPQ    BX, $+160
-	JLT     else1
-	MOVQ    BX, R9
-	SHLQ    $0x02, R9
-	ORQ     SI, R9
-	ORQ     DI, R9
-	ORQ     CX, R9
-	ORQ     AX, R9
-	TESTQ   $0x0000001f, R9
-	JZ      else1
-	TESTQ   DX, DX
-	JZ      end3
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	MOVQ    SI, R8
-	ANDQ    $+63, R8
-	SHRQ    $0x02, R8
-	MOVQ    $-1, R9
-	SHLXQ   R8, R9, R9
-	KMOVW   R9, K1
-	MOVQ    R8, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, SI
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    BX, R9
-	ADDQ    $+14, R9
-	ANDQ    $-16, R9
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JLT     end5
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         rows+48(FP), DX
+	MOVQ         cols+56(FP), BX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, SI
+	MOVQ         AX, DI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         BX, R8
+	ANDQ         $+15, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	CMPQ         BX, $+160
+	JLT          else1
+	MOVQ         BX, R9
+	SHLQ         $0x02, R9
+	ORQ          SI, R9
+	ORQ          DI, R9
+	ORQ          CX, R9
+	ORQ          AX, R9
+	TESTQ        $0x0000001f, R9
+	JZ           else1
+	TESTQ        DX, DX
+	JZ           end3
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         SI, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R9
+	SHLXQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, SI
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         BX, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JLT          end5
 
 loop4:
 	VMOVUPS (SI), Z5
@@ -70,1299 +70,1299 @@ loop4:
 	JGE     loop4
 
 end5:
-	MOVQ    BX, R10
-	ADDQ    R8, R10
-	MOVQ    BX, R8
-	ADDQ    $+14, R8
-	ANDQ    $-16, R8
-	SUBQ    $+32, R8
-	SUBQ    R8, R10
-	SUBQ    $+16, R10
-	CMPQ    R9, $+15
-	JGT     else6
-	MOVQ    $-1, R8
-	BZHIQ   R10, R8, R8
-	KMOVW   R8, K1
-	SHRQ    $0x10, R8
-	KMOVW   R8, K2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    R10, R8
-	SUBQ    $+17, R8
-	TESTQ   R8, R8
-	JS      end8
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K2, Z5
-	VMAXPS  Z5, Z4, Z4
+	MOVQ         BX, R10
+	ADDQ         R8, R10
+	MOVQ         BX, R8
+	ADDQ         $+14, R8
+	ANDQ         $-16, R8
+	SUBQ         $+32, R8
+	SUBQ         R8, R10
+	SUBQ         $+16, R10
+	CMPQ         R9, $+15
+	JGT          else6
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end8:
 	JMP end7
 
 else6:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    $-1, R8
-	BZHIQ   R10, R8, R8
-	KMOVW   R8, K1
-	SHRQ    $0x10, R8
-	KMOVW   R8, K2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    R10, R8
-	SUBQ    $+17, R8
-	TESTQ   R8, R8
-	JS      end9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K2, Z5
-	VMAXPS  Z5, Z4, Z4
+	VMOVUPS      (SI), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end9:
 end7:
-	ADDQ        $-64, SI
-	LEAQ        (SI)(R10*4), SI
-	VSHUFF32X4  $0x4e, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFF32X4  $0xb1, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFPS     $0x4e, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFPS     $0xb1, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VMOVAPS     Z4, Z4
-	CMPQ        DX, $+1
-	JGT         else10
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z8, Z8, Z8
-	MOVQ        DI, DX
-	ANDQ        $+63, DX
-	SHRQ        $0x02, DX
-	MOVQ        $-1, SI
-	SHLXQ       DX, SI, SI
-	KMOVW       SI, K1
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, DI
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z7, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JLT         end13
+	ADDQ             $-64, SI
+	LEAQ             (SI)(R10*4), SI
+	VSHUFF32X4       $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFF32X4       $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VMOVAPS          Z4, Z4
+	CMPQ             DX, $+1
+	JGT              else10
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z8, Z8, Z8
+	MOVQ             DI, DX
+	ANDQ             $+63, DX
+	SHRQ             $0x02, DX
+	MOVQ             $-1, SI
+	SHLXQ            DX, SI, SI
+	KMOVW            SI, K1
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, DI
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, K1, (DI)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             BX, SI
+	ADDQ             $+14, SI
+	ANDQ             $-16, SI
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JLT              end13
 
 loop12:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop12
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, 64(DI)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JGE              loop12
 
 end13:
-	MOVQ        BX, R8
-	ADDQ        DX, R8
-	MOVQ        BX, DX
-	ADDQ        $+14, DX
-	ANDQ        $-16, DX
-	SUBQ        $+32, DX
-	SUBQ        DX, R8
-	SUBQ        $+16, R8
-	CMPQ        SI, $+15
-	JGT         else14
-	MOVQ        $-1, DX
-	BZHIQ       R8, DX, DX
-	KMOVW       DX, K1
-	SHRQ        $0x10, DX
-	KMOVW       DX, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     Z7, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        R8, DX
-	SUBQ        $+17, DX
-	TESTQ       DX, DX
-	JS          end16
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVUPS     Z0, K2, (DI)
+	MOVQ             BX, R8
+	ADDQ             DX, R8
+	MOVQ             BX, DX
+	ADDQ             $+14, DX
+	ANDQ             $-16, DX
+	SUBQ             $+32, DX
+	SUBQ             DX, R8
+	SUBQ             $+16, R8
+	CMPQ             SI, $+15
+	JGT              else14
+	MOVQ             $-1, DX
+	BZHIQ            R8, DX, DX
+	KMOVW            DX, K1
+	SHRQ             $0x10, DX
+	KMOVW            DX, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z7, K1, (DI)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             R8, DX
+	SUBQ             $+17, DX
+	TESTQ            DX, DX
+	JS               end16
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVUPS          Z0, K2, (DI)
 
 end16:
 	JMP end15
 
 else14:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     Z7, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        $-1, DX
-	BZHIQ       R8, DX, DX
-	KMOVW       DX, K1
-	SHRQ        $0x10, DX
-	KMOVW       DX, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z7, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        R8, DX
-	SUBQ        $+17, DX
-	TESTQ       DX, DX
-	JS          end17
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z8, Z8
-	VMOVUPS     Z0, K2, (DI)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, (DI)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             $-1, DX
+	BZHIQ            R8, DX, DX
+	KMOVW            DX, K1
+	SHRQ             $0x10, DX
+	KMOVW            DX, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, K1, (DI)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             R8, DX
+	SUBQ             $+17, DX
+	TESTQ            DX, DX
+	JS               end17
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z8, Z8
+	VMOVUPS          Z0, K2, (DI)
 
 end17:
 end15:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R8*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R8*4), CX
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z8, Z5, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
-	JMP        end11
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R8*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R8*4), CX
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z8, Z5, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
+	JMP          end11
 
 else10:
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z9, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	MOVQ        SI, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, SI
-	MOVQ        DI, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DI
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K2, Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     Z7, K2, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end19
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z9, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	MOVQ             SI, R8
+	ANDQ             $+63, R8
+	SHRQ             $0x02, R8
+	MOVQ             $-1, R9
+	SHLXQ            R8, R9, R9
+	KMOVW            R9, K1
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, SI
+	MOVQ             DI, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K2
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, DI
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z10
+	VADDPS           Z10, Z5, Z5
+	VMOVUPS          Z7, K2, (DI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             BX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JLT              end19
 
 loop18:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     64(SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, 64(DI)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop18
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          64(SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, 64(DI)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop18
 
 end19:
-	MOVQ        BX, R11
-	ADDQ        R8, R11
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	SUBQ        R8, R11
-	SUBQ        $+16, R11
-	MOVQ        BX, R8
-	ADDQ        R9, R8
-	MOVQ        BX, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R8
-	SUBQ        $+16, R8
-	CMPQ        R10, $+15
-	JGT         else20
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K1
-	SHRQ        $0x10, R9
-	KMOVW       R9, K2
-	MOVQ        $-1, R9
-	BZHIQ       R8, R9, R9
-	KMOVW       R9, K3
-	SHRQ        $0x10, R9
-	KMOVW       R9, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K3, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K3, Z10
-	VADDPS      Z10, Z9, Z9
-	VMOVUPS     Z7, K3, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	MOVQ        R8, R10
-	SUBQ        $+17, R10
-	ANDQ        R10, R9
-	TESTQ       R9, R9
-	JS          end22
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K2, Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K4, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VSUBPS      Z7, Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z4
-	VPERMPS     Z0, Z7, Z10
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z10, Z10
-	VMULPS      Z10, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z4, K4, (DI)
+	MOVQ             BX, R11
+	ADDQ             R8, R11
+	MOVQ             BX, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	SUBQ             R8, R11
+	SUBQ             $+16, R11
+	MOVQ             BX, R8
+	ADDQ             R9, R8
+	MOVQ             BX, R9
+	ADDQ             $+14, R9
+	ANDQ             $-16, R9
+	SUBQ             $+32, R9
+	SUBQ             R9, R8
+	SUBQ             $+16, R8
+	CMPQ             R10, $+15
+	JGT              else20
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
+	MOVQ             $-1, R9
+	BZHIQ            R8, R9, R9
+	KMOVW            R9, K3
+	SHRQ             $0x10, R9
+	KMOVW            R9, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS          Z7, K3, (DI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	MOVQ             R8, R10
+	SUBQ             $+17, R10
+	ANDQ             R10, R9
+	TESTQ            R9, R9
+	JS               end22
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K2, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z7, Z10
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z4, K4, (DI)
 
 end22:
 	JMP end21
 
 else20:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     Z7, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K1
-	SHRQ        $0x10, R9
-	KMOVW       R9, K2
-	MOVQ        $-1, R9
-	BZHIQ       R8, R9, R9
-	KMOVW       R9, K3
-	SHRQ        $0x10, R9
-	KMOVW       R9, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K3, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K3, Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     Z7, K3, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	MOVQ        R8, R10
-	SUBQ        $+17, R10
-	ANDQ        R10, R9
-	TESTQ       R9, R9
-	JS          end23
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K2, Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K4, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VSUBPS      Z7, Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z4
-	VPERMPS     Z0, Z7, Z10
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z10, Z10
-	VMULPS      Z10, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     Z4, K4, (DI)
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, (DI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
+	MOVQ             $-1, R9
+	BZHIQ            R8, R9, R9
+	KMOVW            R9, K3
+	SHRQ             $0x10, R9
+	KMOVW            R9, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z10
+	VADDPS           Z10, Z5, Z5
+	VMOVUPS          Z7, K3, (DI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	MOVQ             R8, R10
+	SUBQ             $+17, R10
+	ANDQ             R10, R9
+	TESTQ            R9, R9
+	JS               end23
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K2, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z7, Z10
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z4, K4, (DI)
 
 end23:
 end21:
-	ADDQ       $-64, SI
-	LEAQ       (SI)(R11*4), SI
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R8*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R8*4), CX
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z5, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z8, Z8, Z4
-	VMAXPS     Z4, Z8, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $0x02, DX
-	CMPQ       DX, $+1
-	JLT        end25
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R11*4), SI
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R8*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R8*4), CX
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z8, Z8, Z4
+	VMAXPS       Z4, Z8, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $0x02, DX
+	CMPQ         DX, $+1
+	JLT          end25
 
 loop24:
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	MOVQ        SI, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, SI
-	MOVQ        DI, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DI
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, CX
-	MOVQ        AX, R10
-	ANDQ        $+63, R10
-	SHRQ        $0x02, R10
-	MOVQ        $-1, R11
-	SHLXQ       R10, R11, R11
-	KMOVW       R11, K3
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, AX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VMOVAPS.Z   Z7, K2, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS.Z   (AX), K3, Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, K2, (DI)
-	VMOVUPS     Z11, K3, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        BX, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JLT         end27
+	VXORPS           Z8, Z8, Z8
+	VXORPS           Z9, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	MOVQ             SI, R8
+	ANDQ             $+63, R8
+	SHRQ             $0x02, R8
+	MOVQ             $-1, R9
+	SHLXQ            R8, R9, R9
+	KMOVW            R9, K1
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, SI
+	MOVQ             DI, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K2
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, DI
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, CX
+	MOVQ             AX, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K3
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS.Z        (AX), K3, Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, K2, (DI)
+	VMOVUPS          Z11, K3, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             BX, R11
+	ADDQ             $+14, R11
+	ANDQ             $-16, R11
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JLT              end27
 
 loop26:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     (AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(SI), Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     64(AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, 64(DI)
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, AX
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop26
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z10, Z10
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          Z11, (AX)
+	VMOVUPS          64(SI), Z7
+	VMAXPS           Z7, Z10, Z10
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          64(AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, 64(DI)
+	VMOVUPS          Z11, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, AX
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JGE              loop26
 
 end27:
-	MOVQ        BX, R12
-	ADDQ        R8, R12
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	SUBQ        R8, R12
-	SUBQ        $+16, R12
-	MOVQ        BX, R8
-	ADDQ        R9, R8
-	MOVQ        BX, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R8
-	SUBQ        $+16, R8
-	MOVQ        BX, R9
-	ADDQ        R10, R9
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	SUBQ        R10, R9
-	SUBQ        $+16, R9
-	CMPQ        R11, $+15
-	JGT         else28
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R8, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K5
-	SHRQ        $0x10, R10
-	KMOVW       R10, K6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K3, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VMOVAPS.Z   Z7, K3, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS.Z   (AX), K5, Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, K3, (DI)
-	VMOVUPS     Z11, K5, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R8, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	MOVQ        R9, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end30
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K2, Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K4, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VSUBPS      Z7, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z7, Z11
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS.Z   (AX), K6, Z7
-	VMULPS      Z5, Z7, Z5
-	VMOVUPS     Z4, K4, (DI)
-	VMOVUPS     Z5, K6, (AX)
+	MOVQ             BX, R12
+	ADDQ             R8, R12
+	MOVQ             BX, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	SUBQ             R8, R12
+	SUBQ             $+16, R12
+	MOVQ             BX, R8
+	ADDQ             R9, R8
+	MOVQ             BX, R9
+	ADDQ             $+14, R9
+	ANDQ             $-16, R9
+	SUBQ             $+32, R9
+	SUBQ             R9, R8
+	SUBQ             $+16, R8
+	MOVQ             BX, R9
+	ADDQ             R10, R9
+	MOVQ             BX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	SUBQ             R10, R9
+	SUBQ             $+16, R9
+	CMPQ             R11, $+15
+	JGT              else28
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R8, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	MOVQ             $-1, R10
+	BZHIQ            R9, R10, R10
+	KMOVW            R10, K5
+	SHRQ             $0x10, R10
+	KMOVW            R10, K6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z11
+	VADDPS           Z11, Z9, Z9
+	VMOVUPS.Z        (AX), K5, Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, K3, (DI)
+	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R8, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	MOVQ             R9, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end30
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K2, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z7, Z11
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS.Z        (AX), K6, Z7
+	VMULPS           Z5, Z7, Z5
+	VMOVUPS          Z4, K4, (DI)
+	VMOVUPS          Z5, K6, (AX)
 
 end30:
 	JMP end29
 
 else28:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     (AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R8, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K5
-	SHRQ        $0x10, R10
-	KMOVW       R10, K6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K1, Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K3, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z7, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z7
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z7, Z7
-	VMOVAPS.Z   Z7, K3, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS.Z   (AX), K5, Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z7, K3, (DI)
-	VMOVUPS     Z11, K5, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R8, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	MOVQ        R9, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end31
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (SI), K2, Z7
-	VMAXPS      Z7, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K4, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VSUBPS      Z7, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z7, Z11
-	VPSLLD      $0x14, Z7, Z7
-	VPADDD      Z7, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS.Z   (AX), K6, Z7
-	VMULPS      Z5, Z7, Z5
-	VMOVUPS     Z4, K4, (DI)
-	VMOVUPS     Z5, K6, (AX)
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z10, Z10
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          Z11, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R8, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	MOVQ             $-1, R10
+	BZHIQ            R9, R10, R10
+	KMOVW            R10, K5
+	SHRQ             $0x10, R10
+	KMOVW            R10, K6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K1, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS.Z        (AX), K5, Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, K3, (DI)
+	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R8, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	MOVQ             R9, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end31
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (SI), K2, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z7, Z11
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS.Z        (AX), K6, Z7
+	VMULPS           Z5, Z7, Z5
+	VMOVUPS          Z4, K4, (DI)
+	VMOVUPS          Z5, K6, (AX)
 
 end31:
 end29:
-	ADDQ       $-64, SI
-	LEAQ       (SI)(R12*4), SI
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R8*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R8*4), CX
-	ADDQ       $-64, AX
-	LEAQ       (AX)(R9*4), AX
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z8, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z10, Z10, Z4
-	VMAXPS     Z4, Z10, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop24
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R12*4), SI
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R8*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R8*4), CX
+	ADDQ         $-64, AX
+	LEAQ         (AX)(R9*4), AX
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z8, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z10, Z10, Z4
+	VMAXPS       Z4, Z10, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop24
 
 end25:
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	MOVQ        DI, DX
-	ANDQ        $+63, DX
-	SHRQ        $0x02, DX
-	MOVQ        $-1, SI
-	SHLXQ       DX, SI, SI
-	KMOVW       SI, K1
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, DI
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, CX
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R8
-	SHLXQ       SI, R8, R8
-	KMOVW       R8, K2
-	MOVQ        SI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS.Z   (AX), K2, Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, K1, (DI)
-	VMOVUPS     Z10, K2, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end33
+	VXORPS           Z8, Z8, Z8
+	VXORPS           Z9, Z9, Z9
+	MOVQ             DI, DX
+	ANDQ             $+63, DX
+	SHRQ             $0x02, DX
+	MOVQ             $-1, SI
+	SHLXQ            DX, SI, SI
+	KMOVW            SI, K1
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, DI
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, CX
+	MOVQ             AX, SI
+	ANDQ             $+63, SI
+	SHRQ             $0x02, SI
+	MOVQ             $-1, R8
+	SHLXQ            SI, R8, R8
+	KMOVW            R8, K2
+	MOVQ             SI, R8
+	SHLQ             $0x02, R8
+	SUBQ             R8, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS.Z        (AX), K2, Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, K1, (DI)
+	VMOVUPS          Z10, K2, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             BX, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JLT              end33
 
 loop32:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     (AX), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     Z10, (AX)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     64(AX), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, 64(DI)
-	VMOVUPS     Z10, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, AX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop32
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (AX), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          Z10, (AX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          64(AX), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, 64(DI)
+	VMOVUPS          Z10, 64(AX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, AX
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JGE              loop32
 
 end33:
-	MOVQ        BX, R9
-	ADDQ        DX, R9
-	MOVQ        BX, DX
-	ADDQ        $+14, DX
-	ANDQ        $-16, DX
-	SUBQ        $+32, DX
-	SUBQ        DX, R9
-	SUBQ        $+16, R9
-	MOVQ        BX, DX
-	ADDQ        SI, DX
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, DX
-	SUBQ        $+16, DX
-	CMPQ        R8, $+15
-	JGT         else34
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K3
-	SHRQ        $0x10, SI
-	KMOVW       SI, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z10
-	VADDPS      Z10, Z9, Z9
-	VMOVUPS.Z   (AX), K3, Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, K1, (DI)
-	VMOVUPS     Z10, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	MOVQ        DX, R8
-	SUBQ        $+17, R8
-	ANDQ        R8, SI
-	TESTQ       SI, SI
-	JS          end36
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z8, Z8
-	VMOVUPS.Z   (AX), K4, Z1
-	VMULPS      Z5, Z1, Z1
-	VMOVUPS     Z0, K2, (DI)
-	VMOVUPS     Z1, K4, (AX)
+	MOVQ             BX, R9
+	ADDQ             DX, R9
+	MOVQ             BX, DX
+	ADDQ             $+14, DX
+	ANDQ             $-16, DX
+	SUBQ             $+32, DX
+	SUBQ             DX, R9
+	SUBQ             $+16, R9
+	MOVQ             BX, DX
+	ADDQ             SI, DX
+	MOVQ             BX, SI
+	ADDQ             $+14, SI
+	ANDQ             $-16, SI
+	SUBQ             $+32, SI
+	SUBQ             SI, DX
+	SUBQ             $+16, DX
+	CMPQ             R8, $+15
+	JGT              else34
+	MOVQ             $-1, SI
+	BZHIQ            R9, SI, SI
+	KMOVW            SI, K1
+	SHRQ             $0x10, SI
+	KMOVW            SI, K2
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K3
+	SHRQ             $0x10, SI
+	KMOVW            SI, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS.Z        (AX), K3, Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, K1, (DI)
+	VMOVUPS          Z10, K3, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             R9, SI
+	SUBQ             $+17, SI
+	MOVQ             DX, R8
+	SUBQ             $+17, R8
+	ANDQ             R8, SI
+	TESTQ            SI, SI
+	JS               end36
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z8, Z8
+	VMOVUPS.Z        (AX), K4, Z1
+	VMULPS           Z5, Z1, Z1
+	VMOVUPS          Z0, K2, (DI)
+	VMOVUPS          Z1, K4, (AX)
 
 end36:
 	JMP end35
 
 else34:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     (AX), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
-	KMOVW       SI, K3
-	SHRQ        $0x10, SI
-	KMOVW       SI, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS.Z   (AX), K3, Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z7, K1, (DI)
-	VMOVUPS     Z10, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	MOVQ        DX, R8
-	SUBQ        $+17, R8
-	ANDQ        R8, SI
-	TESTQ       SI, SI
-	JS          end37
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z9, Z9
-	VMOVUPS.Z   (AX), K4, Z1
-	VMULPS      Z5, Z1, Z1
-	VMOVUPS     Z0, K2, (DI)
-	VMOVUPS     Z1, K4, (AX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (AX), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          Z10, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             $-1, SI
+	BZHIQ            R9, SI, SI
+	KMOVW            SI, K1
+	SHRQ             $0x10, SI
+	KMOVW            SI, K2
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K3
+	SHRQ             $0x10, SI
+	KMOVW            SI, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS.Z        (AX), K3, Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, K1, (DI)
+	VMOVUPS          Z10, K3, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	MOVQ             R9, SI
+	SUBQ             $+17, SI
+	MOVQ             DX, R8
+	SUBQ             $+17, R8
+	ANDQ             R8, SI
+	TESTQ            SI, SI
+	JS               end37
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z9, Z9
+	VMOVUPS.Z        (AX), K4, Z1
+	VMULPS           Z5, Z1, Z1
+	VMOVUPS          Z0, K2, (DI)
+	VMOVUPS          Z1, K4, (AX)
 
 end37:
 end35:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R9*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R9*4), CX
-	ADDQ       $-64, AX
-	LEAQ       (AX)(DX*4), AX
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z9, Z8, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R9*4), CX
+	ADDQ         $-64, AX
+	LEAQ         (AX)(DX*4), AX
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z9, Z8, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
 
 end11:
 	MOVQ      AX, CX
@@ -1459,12 +1459,12 @@ end3:
 	JMP end2
 
 else1:
-	TESTQ   DX, DX
-	JZ      end44
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end46
+	TESTQ        DX, DX
+	JZ           end44
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end46
 
 loop45:
 	VMOVUPS (SI), Z5
@@ -1477,28 +1477,28 @@ loop45:
 	JGE     loop45
 
 end46:
-	CMPQ    R9, $+15
-	JGT     else47
-	TESTQ   R8, R8
-	JZ      end49
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (SI)(R8*4), SI
+	CMPQ         R9, $+15
+	JGT          else47
+	TESTQ        R8, R8
+	JZ           end49
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (SI)(R8*4), SI
 
 end49:
 	JMP end48
 
 else47:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	TESTQ   R8, R8
-	JZ      end50
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (SI)(R8*4), SI
+	VMOVUPS      (SI), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	TESTQ        R8, R8
+	JZ           end50
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (SI)(R8*4), SI
 
 end50:
 end48:
@@ -1520,487 +1520,487 @@ end48:
 	JLT        end54
 
 loop53:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     Z7, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	SUBQ        $+32, DX
-	CMPQ        DX, $+32
-	JGE         loop53
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, 64(DI)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	SUBQ             $+32, DX
+	CMPQ             DX, $+32
+	JGE              loop53
 
 end54:
-	CMPQ        DX, $+15
-	JGT         else55
-	TESTQ       R8, R8
-	JZ          end57
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVAPS     Z0, Z6
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
+	CMPQ             DX, $+15
+	JGT              else55
+	TESTQ            R8, R8
+	JZ               end57
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVAPS          Z0, Z6
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
 
 end57:
 	JMP end56
 
 else55:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	TESTQ       R8, R8
-	JZ          end58
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z8, Z8
-	VMOVAPS     Z0, Z6
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DI)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	TESTQ            R8, R8
+	JZ               end58
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z8, Z8
+	VMOVAPS          Z0, Z6
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
 
 end58:
 end56:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z8, Z5, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
-	JMP        end52
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z8, Z5, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
+	JMP          end52
 
 else51:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end60
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z8
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end60
 
 loop59:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DI)
-	VMOVUPS     64(SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     Z7, 64(DI)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop59
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DI)
+	VMOVUPS          64(SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, 64(DI)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop59
 
 end60:
-	CMPQ        R9, $+15
-	JGT         else61
-	TESTQ       R8, R8
-	JZ          end63
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z7, Z4
-	VPERMPS     Z0, Z6, Z7
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z7, Z7
-	VMULPS      Z7, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVAPS     Z4, Z6
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
+	CMPQ             R9, $+15
+	JGT              else61
+	TESTQ            R8, R8
+	JZ               end63
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
+	VPERMPS          Z0, Z6, Z7
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z7, Z7
+	VMULPS           Z7, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z5, Z5
+	VMOVAPS          Z4, Z6
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
 
 end63:
 	JMP end62
 
 else61:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	TESTQ       R8, R8
-	JZ          end64
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z7, Z4
-	VPERMPS     Z0, Z6, Z7
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z7, Z7
-	VMULPS      Z7, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z9, Z9
-	VMOVAPS     Z4, Z6
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	TESTQ            R8, R8
+	JZ               end64
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
+	VPERMPS          Z0, Z6, Z7
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z7, Z7
+	VMULPS           Z7, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z9, Z9
+	VMOVAPS          Z4, Z6
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
 
 end64:
 end62:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z5, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z8, Z8, Z4
-	VMAXPS     Z4, Z8, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $0x02, DX
-	CMPQ       DX, $+1
-	JLT        end66
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z8, Z8, Z4
+	VMAXPS       Z4, Z8, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $0x02, DX
+	CMPQ         DX, $+1
+	JLT          end66
 
 loop65:
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z10
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end68
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z10
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end68
 
 loop67:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS     (AX), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, (DI)
-	VMOVUPS     Z12, (AX)
-	VMOVUPS     64(SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS     64(AX), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, 64(DI)
-	VMOVUPS     Z12, 64(AX)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, AX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop67
+	VMOVUPS          (SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          (CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (AX), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, (DI)
+	VMOVUPS          Z12, (AX)
+	VMOVUPS          64(SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          64(CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z9, Z9
+	VMOVUPS          64(AX), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, 64(DI)
+	VMOVUPS          Z12, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, AX
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop67
 
 end68:
-	CMPQ        R9, $+15
-	JGT         else69
-	TESTQ       R8, R8
-	JZ          end71
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z6, Z11
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z8, Z8
-	VMULPS      Z5, Z7, Z5
-	VMOVAPS     Z4, Z6
-	VMOVUPS     Z5, K1, (AX)
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	CMPQ             R9, $+15
+	JGT              else69
+	TESTQ            R8, R8
+	JZ               end71
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z6, Z11
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z8, Z8
+	VMULPS           Z5, Z7, Z5
+	VMOVAPS          Z4, Z6
+	VMOVUPS          Z5, K1, (AX)
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (AX)(R8*4), AX
 
 end71:
 	JMP end70
 
 else69:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS     (AX), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, (DI)
-	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	TESTQ       R8, R8
-	JZ          end72
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z6, Z11
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z9, Z9
-	VMULPS      Z5, Z7, Z5
-	VMOVAPS     Z4, Z6
-	VMOVUPS     Z5, K1, (AX)
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	VMOVUPS          (SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          (CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (AX), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, (DI)
+	VMOVUPS          Z12, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	TESTQ            R8, R8
+	JZ               end72
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z6, Z11
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z9, Z9
+	VMULPS           Z5, Z7, Z5
+	VMOVAPS          Z4, Z6
+	VMOVUPS          Z5, K1, (AX)
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (AX)(R8*4), AX
 
 end72:
 end70:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z8, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z10, Z10, Z4
-	VMAXPS     Z4, Z10, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop65
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z8, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z10, Z10, Z4
+	VMAXPS       Z4, Z10, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop65
 
 end66:
 	VXORPS Z8, Z8, Z8
@@ -2010,152 +2010,152 @@ end66:
 	JLT    end74
 
 loop73:
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (DI)
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z9, Z9
-	VMOVUPS     64(AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, 64(DI)
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, AX
-	SUBQ        $+32, DX
-	CMPQ        DX, $+32
-	JGE         loop73
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (DI)
+	VMOVUPS          Z11, (AX)
+	VMOVUPS          64(CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS          64(AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, 64(DI)
+	VMOVUPS          Z11, 64(AX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, AX
+	SUBQ             $+32, DX
+	CMPQ             DX, $+32
+	JGE              loop73
 
 end74:
-	CMPQ        DX, $+15
-	JGT         else75
-	TESTQ       R8, R8
-	JZ          end77
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z8, Z8
-	VMULPS      Z5, Z7, Z1
-	VMOVAPS     Z0, Z6
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	CMPQ             DX, $+15
+	JGT              else75
+	TESTQ            R8, R8
+	JZ               end77
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z8, Z8
+	VMULPS           Z5, Z7, Z1
+	VMOVAPS          Z0, Z6
+	VMOVUPS          Z1, K1, (AX)
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (AX)(R8*4), AX
 
 end77:
 	JMP end76
 
 else75:
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (AX), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (DI)
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	TESTQ       R8, R8
-	JZ          end78
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z9, Z9
-	VMULPS      Z5, Z7, Z1
-	VMOVAPS     Z0, Z6
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (DI)
+	VMOVUPS          Z11, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	TESTQ            R8, R8
+	JZ               end78
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z9, Z9
+	VMULPS           Z5, Z7, Z1
+	VMOVAPS          Z0, Z6
+	VMOVUPS          Z1, K1, (AX)
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (AX)(R8*4), AX
 
 end78:
 end76:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z9, Z8, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z9, Z8, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
 
 end52:
 	MOVQ BX, CX
@@ -2222,178 +2222,58 @@ DATA steps16<>+56(SB)/4, $0x3f7744fd
 DATA steps16<>+60(SB)/4, $0x3f7ac0c7
 GLOBL steps16<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_49c00000<>+0(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+4(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+8(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+12(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+16(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+20(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+24(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+28(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+32(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+36(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+40(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+44(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+48(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+52(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+56(SB)/4, $0x49c00000
-DATA f32x16_49c00000<>+60(SB)/4, $0x49c00000
-GLOBL f32x16_49c00000<>(SB), RODATA|NOPTR, $64
+DATA f32_49c00000<>+0(SB)/4, $0x49c00000
+GLOBL f32_49c00000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
-DATA f32x16_3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
-GLOBL f32x16_3fb8aa3b<>(SB), RODATA|NOPTR, $64
+DATA f32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL f32_3fb8aa3b<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_c2b00f34<>+0(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+4(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+8(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+12(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+16(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+20(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+24(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+28(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+32(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+36(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+40(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+44(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+48(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+52(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+56(SB)/4, $0xc2b00f34
-DATA f32x16_c2b00f34<>+60(SB)/4, $0xc2b00f34
-GLOBL f32x16_c2b00f34<>(SB), RODATA|NOPTR, $64
+DATA f32_c2b00f34<>+0(SB)/4, $0xc2b00f34
+GLOBL f32_c2b00f34<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_ff800000<>+0(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+4(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+8(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+12(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+16(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+20(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+24(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+28(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+32(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+36(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+40(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+44(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+48(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+52(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+56(SB)/4, $0xff800000
-DATA f32x16_ff800000<>+60(SB)/4, $0xff800000
-GLOBL f32x16_ff800000<>(SB), RODATA|NOPTR, $64
+DATA f32_ff800000<>+0(SB)/4, $0xff800000
+GLOBL f32_ff800000<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3d6359cd<>+0(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+4(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+8(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+12(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+16(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+20(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+24(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+28(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+32(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+36(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+40(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+44(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+48(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+52(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+56(SB)/4, $0x3d6359cd
-DATA f32x16_3d6359cd<>+60(SB)/4, $0x3d6359cd
-GLOBL f32x16_3d6359cd<>(SB), RODATA|NOPTR, $64
+DATA f32_3d6359cd<>+0(SB)/4, $0x3d6359cd
+GLOBL f32_3d6359cd<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3e760550<>+0(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+4(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+8(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+12(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+16(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+20(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+24(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+28(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+32(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+36(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+40(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+44(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+48(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+52(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+56(SB)/4, $0x3e760550
-DATA f32x16_3e760550<>+60(SB)/4, $0x3e760550
-GLOBL f32x16_3e760550<>(SB), RODATA|NOPTR, $64
+DATA f32_3e760550<>+0(SB)/4, $0x3e760550
+GLOBL f32_3e760550<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3f317218<>+0(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+4(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+8(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+12(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+16(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+20(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+24(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+28(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+32(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+36(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+40(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+44(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+48(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+52(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+56(SB)/4, $0x3f317218
-DATA f32x16_3f317218<>+60(SB)/4, $0x3f317218
-GLOBL f32x16_3f317218<>(SB), RODATA|NOPTR, $64
+DATA f32_3f317218<>+0(SB)/4, $0x3f317218
+GLOBL f32_3f317218<>(SB), RODATA|NOPTR, $4
 
-DATA f32x16_3f800000<>+0(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+4(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+8(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+12(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+16(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+20(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+24(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+28(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+32(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+36(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+40(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+44(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+48(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+52(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
-DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
-GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
 // func softmaxRowsStreamAVX512(dst []float32, x []float32, tmp []float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    cols+80(FP), DX
-	LEAQ    (AX)(DX*4), BX
-	ORQ     AX, BX
-	TESTQ   $0x0000003f, BX
-	JNZ     else1
-	MOVQ    rows+72(FP), DX
-	MOVQ    cols+80(FP), BX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    CX, SI
-	MOVQ    AX, DI
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z4, Z4, Z4
-	TESTQ   DX, DX
-	JZ      end3
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	MOVQ    BX, R8
-	CMPQ    R8, $+32
-	JLT     end5
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cols+80(FP), DX
+	LEAQ         (AX)(DX*4), BX
+	ORQ          AX, BX
+	TESTQ        $0x0000003f, BX
+	JNZ          else1
+	MOVQ         rows+72(FP), DX
+	MOVQ         cols+80(FP), BX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, SI
+	MOVQ         AX, DI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z4, Z4, Z4
+	TESTQ        DX, DX
+	JZ           end3
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         BX, R8
+	CMPQ         R8, $+32
+	JLT          end5
 
 loop4:
 	VMOVUPS    (SI), Z5
@@ -2438,46 +2318,46 @@ end7:
 	JLT        end11
 
 loop10:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z8, (DX)
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, 64(DX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop10
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z8, (DX)
+	VMOVUPS          64(CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z7, Z7
+	VMOVUPS          Z8, 64(DX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JGE              loop10
 
 end11:
 	CMPQ SI, $+15
@@ -2485,100 +2365,100 @@ end11:
 	JMP  end13
 
 else12:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VADDPS      Z0, Z5, Z5
-	VMOVUPS     Z0, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VADDPS           Z0, Z5, Z5
+	VMOVUPS          Z0, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
 
 end13:
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z7, Z5, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
-	JMP        end9
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z7, Z5, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
+	JMP          end9
 
 else8:
-	MOVQ    tmp_base+48(FP), R8
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z8, Z8, Z8
-	VMOVUPS f32x16_ff800000<>+0(SB), Z7
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end15
+	MOVQ         tmp_base+48(FP), R8
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end15
 
 loop14:
-	VMOVUPS     (SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z9, (R8)
-	VMOVUPS     64(SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4160(SI)
-	VMOVUPS     64(CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     Z9, 64(R8)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop14
+	VMOVUPS          (SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z9, (R8)
+	VMOVUPS          64(SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4160(SI)
+	VMOVUPS          64(CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z9, 64(R8)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop14
 
 end15:
 	CMPQ R9, $+15
@@ -2586,124 +2466,124 @@ end15:
 	JMP  end17
 
 else16:
-	VMOVUPS     (SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z4
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z4, Z4
-	VADDPS      Z4, Z5, Z5
-	VMOVUPS     Z4, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
+	VMOVUPS          (SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VADDPS           Z4, Z5, Z5
+	VMOVUPS          Z4, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
 
 end17:
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z7, Z7, Z4
-	VMAXPS     Z4, Z7, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $0x02, DX
-	CMPQ       DX, $+1
-	JLT        end19
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z7, Z7, Z4
+	VMAXPS       Z4, Z7, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $0x02, DX
+	CMPQ         DX, $+1
+	JLT          end19
 
 loop18:
-	MOVQ    tmp_base+48(FP), R8
-	MOVQ    tmp_base+48(FP), R9
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VMOVUPS f32x16_ff800000<>+0(SB), Z9
-	MOVQ    BX, R10
-	CMPQ    R10, $+32
-	JLT     end21
+	MOVQ         tmp_base+48(FP), R8
+	MOVQ         tmp_base+48(FP), R9
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z9
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end21
 
 loop20:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z7, Z7
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVNTPS    Z11, (AX)
-	VMOVUPS     64(SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4160(SI)
-	VMOVUPS     64(CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     64(R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, 64(R8)
-	VMOVNTPS    Z11, 64(AX)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	ADDQ        $+128, AX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop20
+	VMOVUPS          (SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z7, Z7
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVNTPS         Z11, (AX)
+	VMOVUPS          64(SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4160(SI)
+	VMOVUPS          64(CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          64(R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, 64(R8)
+	VMOVNTPS         Z11, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop20
 
 end21:
 	CMPQ R10, $+15
@@ -2711,62 +2591,62 @@ end21:
 	JMP  end23
 
 else22:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VMOVUPS     (R9), Z10
-	VMULPS      Z5, Z10, Z5
-	VMOVUPS     Z4, (R8)
-	VMOVNTPS    Z5, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
+	VMOVUPS          (SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VADDPS           Z4, Z7, Z7
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z5
+	VMOVUPS          Z4, (R8)
+	VMOVNTPS         Z5, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
 
 end23:
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z8, Z7, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z9, Z9, Z4
-	VMAXPS     Z4, Z9, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop18
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z8, Z7, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z9, Z9, Z4
+	VMAXPS       Z4, Z9, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop18
 
 end19:
 	MOVQ   tmp_base+48(FP), DX
@@ -2778,54 +2658,54 @@ end19:
 	JLT    end25
 
 loop24:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVNTPS    Z10, (AX)
-	VMOVUPS     64(CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     64(SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, 64(DX)
-	VMOVNTPS    Z10, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop24
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z7, Z7
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVNTPS         Z10, (AX)
+	VMOVUPS          64(CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          64(SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, 64(DX)
+	VMOVNTPS         Z10, 64(AX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	ADDQ             $+128, AX
+	ADDQ             $+128, SI
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JGE              loop24
 
 end25:
 	CMPQ R8, $+15
@@ -2833,46 +2713,46 @@ end25:
 	JMP  end27
 
 else26:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VADDPS      Z0, Z7, Z7
-	VMOVUPS     (SI), Z1
-	VMULPS      Z5, Z1, Z1
-	VMOVUPS     Z0, (DX)
-	VMOVNTPS    Z1, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VADDPS           Z0, Z7, Z7
+	VMOVUPS          (SI), Z1
+	VMULPS           Z5, Z1, Z1
+	VMOVUPS          Z0, (DX)
+	VMOVNTPS         Z1, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
 
 end27:
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z8, Z7, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z8, Z7, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
 
 end9:
 	MOVQ tmp_base+48(FP), CX
@@ -2911,31 +2791,31 @@ end3:
 	JMP end2
 
 else1:
-	CMPQ    DX, $+495
-	JGT     else32
-	MOVQ    rows+72(FP), DX
-	MOVQ    cols+80(FP), BX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    CX, SI
-	MOVQ    AX, DI
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    BX, R8
-	ANDQ    $+15, R8
-	MOVQ    $-1, R9
-	BZHIQ   R8, R9, R9
-	KMOVW   R9, K1
-	TESTQ   DX, DX
-	JZ      end34
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end36
+	CMPQ         DX, $+495
+	JGT          else32
+	MOVQ         rows+72(FP), DX
+	MOVQ         cols+80(FP), BX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, SI
+	MOVQ         AX, DI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         BX, R8
+	ANDQ         $+15, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	TESTQ        DX, DX
+	JZ           end34
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end36
 
 loop35:
 	VMOVUPS (SI), Z5
@@ -2948,28 +2828,28 @@ loop35:
 	JGE     loop35
 
 end36:
-	CMPQ    R9, $+15
-	JGT     else37
-	TESTQ   R8, R8
-	JZ      end39
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (SI)(R8*4), SI
+	CMPQ         R9, $+15
+	JGT          else37
+	TESTQ        R8, R8
+	JZ           end39
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (SI)(R8*4), SI
 
 end39:
 	JMP end38
 
 else37:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	TESTQ   R8, R8
-	JZ      end40
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (SI)(R8*4), SI
+	VMOVUPS      (SI), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	TESTQ        R8, R8
+	JZ           end40
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (SI)(R8*4), SI
 
 end40:
 end38:
@@ -2992,506 +2872,506 @@ end38:
 	JLT        end44
 
 loop43:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DX)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z8, Z8
-	VMOVUPS     Z7, 64(DX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop43
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, 64(DX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JGE              loop43
 
 end44:
-	CMPQ        SI, $+15
-	JGT         else45
-	TESTQ       R8, R8
-	JZ          end47
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVAPS     Z0, Z6
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (DX)(R8*4), DX
+	CMPQ             SI, $+15
+	JGT              else45
+	TESTQ            R8, R8
+	JZ               end47
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVAPS          Z0, Z6
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (DX)(R8*4), DX
 
 end47:
 	JMP end46
 
 else45:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z7
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	TESTQ       R8, R8
-	JZ          end48
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z8, Z8
-	VMOVAPS     Z0, Z6
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (DX)(R8*4), DX
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	TESTQ            R8, R8
+	JZ               end48
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z8, Z8
+	VMOVAPS          Z0, Z6
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (DX)(R8*4), DX
 
 end48:
 end46:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z8, Z5, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
-	JMP        end42
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z8, Z5, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
+	JMP          end42
 
 else41:
-	MOVQ    tmp_base+48(FP), R9
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z9, Z9, Z9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    BX, R10
-	CMPQ    R10, $+32
-	JLT     end50
+	MOVQ         tmp_base+48(FP), R9
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z8
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end50
 
 loop49:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (R9)
-	VMOVUPS     64(SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z9, Z9
-	VMOVUPS     Z7, 64(R9)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop49
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R9)
+	VMOVUPS          64(SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, 64(R9)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop49
 
 end50:
-	CMPQ        R10, $+15
-	JGT         else51
-	TESTQ       R8, R8
-	JZ          end53
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z7, Z4
-	VPERMPS     Z0, Z6, Z7
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z7, Z7
-	VMULPS      Z7, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVAPS     Z4, Z6
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (R9)(R8*4), R9
+	CMPQ             R10, $+15
+	JGT              else51
+	TESTQ            R8, R8
+	JZ               end53
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
+	VPERMPS          Z0, Z6, Z7
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z7, Z7
+	VMULPS           Z7, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z5, Z5
+	VMOVAPS          Z4, Z6
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (R9)(R8*4), R9
 
 end53:
 	JMP end52
 
 else51:
-	VMOVUPS     (SI), Z7
-	VMAXPS      Z7, Z8, Z8
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z7, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z7, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z7
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (R9)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	TESTQ       R8, R8
-	JZ          end54
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z7
-	VFMADD231PS Z2, Z4, Z7
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z7, Z4
-	VPERMPS     Z0, Z6, Z7
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z7, Z7
-	VMULPS      Z7, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z9, Z9
-	VMOVAPS     Z4, Z6
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (R9)(R8*4), R9
+	VMOVUPS          (SI), Z7
+	VMAXPS           Z7, Z8, Z8
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R9)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R9
+	TESTQ            R8, R8
+	JZ               end54
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
+	VPERMPS          Z0, Z6, Z7
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z7, Z7
+	VMULPS           Z7, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z9, Z9
+	VMOVAPS          Z4, Z6
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (R9)(R8*4), R9
 
 end54:
 end52:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z5, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z9
-	VADDPS     Z9, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z8, Z8, Z4
-	VMAXPS     Z4, Z8, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $0x02, DX
-	CMPQ       DX, $+1
-	JLT        end56
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z9
+	VADDPS       Z9, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z8, Z8, Z4
+	VMAXPS       Z4, Z8, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $0x02, DX
+	CMPQ         DX, $+1
+	JLT          end56
 
 loop55:
-	MOVQ    tmp_base+48(FP), R9
-	MOVQ    tmp_base+48(FP), R10
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z10
-	MOVQ    BX, R11
-	CMPQ    R11, $+32
-	JLT     end58
+	MOVQ         tmp_base+48(FP), R9
+	MOVQ         tmp_base+48(FP), R10
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z10
+	MOVQ         BX, R11
+	CMPQ         R11, $+32
+	JLT          end58
 
 loop57:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS     (R10), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, (R9)
-	VMOVUPS     Z12, (AX)
-	VMOVUPS     64(SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS     64(R10), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, 64(R9)
-	VMOVUPS     Z12, 64(AX)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, AX
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop57
+	VMOVUPS          (SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          (CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (R10), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, (R9)
+	VMOVUPS          Z12, (AX)
+	VMOVUPS          64(SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          64(CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z9, Z9
+	VMOVUPS          64(R10), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, 64(R9)
+	VMOVUPS          Z12, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R9
+	ADDQ             $+128, AX
+	ADDQ             $+128, R10
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JGE              loop57
 
 end58:
-	CMPQ        R11, $+15
-	JGT         else59
-	TESTQ       R8, R8
-	JZ          end61
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z6, Z11
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z8, Z8
-	VMULPS      Z5, Z7, Z5
-	VMOVAPS     Z4, Z6
-	VMOVUPS     Z5, K1, (AX)
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (R9)(R8*4), R9
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (R10)(R8*4), R10
+	CMPQ             R11, $+15
+	JGT              else59
+	TESTQ            R8, R8
+	JZ               end61
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z6, Z11
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z8, Z8
+	VMULPS           Z5, Z7, Z5
+	VMOVAPS          Z4, Z6
+	VMOVUPS          Z5, K1, (AX)
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (R9)(R8*4), R9
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (R10)(R8*4), R10
 
 end61:
 	JMP end60
 
 else59:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z10, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VMAXPS      Z11, Z3, Z11
-	VMOVAPS     Z1, Z12
-	VFMADD231PS Z2, Z11, Z12
-	VSUBPS      Z12, Z1, Z13
-	VFMADD231PS Z2, Z11, Z13
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z11
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VPERMPS     Z0, Z12, Z13
-	VPSLLD      $0x14, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS     (R10), Z12
-	VMULPS      Z5, Z12, Z12
-	VMOVUPS     Z11, (R9)
-	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, R10
-	TESTQ       R8, R8
-	JZ          end62
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (SI), K1, Z6
-	VMAXPS      Z6, Z10, Z10
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z6
-	VFMADD231PS Z2, Z4, Z6
-	VSUBPS      Z6, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z6, Z11
-	VPSLLD      $0x14, Z6, Z6
-	VPADDD      Z6, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z6
-	VADDPS      Z6, Z9, Z9
-	VMULPS      Z5, Z7, Z5
-	VMOVAPS     Z4, Z6
-	VMOVUPS     Z5, K1, (AX)
-	LEAQ        (SI)(R8*4), SI
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (R9)(R8*4), R9
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (R10)(R8*4), R10
+	VMOVUPS          (SI), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          (CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (R10), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, (R9)
+	VMOVUPS          Z12, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, R10
+	TESTQ            R8, R8
+	JZ               end62
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (SI), K1, Z6
+	VMAXPS           Z6, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z6
+	VFMADD231PS      Z2, Z4, Z6
+	VSUBPS           Z6, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z6, Z11
+	VPSLLD           $0x14, Z6, Z6
+	VPADDD           Z6, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z6
+	VADDPS           Z6, Z9, Z9
+	VMULPS           Z5, Z7, Z5
+	VMOVAPS          Z4, Z6
+	VMOVUPS          Z5, K1, (AX)
+	LEAQ             (SI)(R8*4), SI
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (R9)(R8*4), R9
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (R10)(R8*4), R10
 
 end62:
 end60:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z9, Z8, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z10, Z10, Z4
-	VMAXPS     Z4, Z10, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z8
-	VMAXPS     Z8, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop55
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z8, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z10, Z10, Z4
+	VMAXPS       Z4, Z10, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z8
+	VMAXPS       Z8, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop55
 
 end56:
 	MOVQ   tmp_base+48(FP), DX
@@ -3503,160 +3383,160 @@ end56:
 	JLT    end64
 
 loop63:
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (SI), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (DX)
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z9, Z9
-	VMOVUPS     64(SI), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, 64(DX)
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop63
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (SI), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (DX)
+	VMOVUPS          Z11, (AX)
+	VMOVUPS          64(CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS          64(SI), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, 64(DX)
+	VMOVUPS          Z11, 64(AX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	ADDQ             $+128, AX
+	ADDQ             $+128, SI
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop63
 
 end64:
-	CMPQ        R9, $+15
-	JGT         else65
-	TESTQ       R8, R8
-	JZ          end67
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z8, Z8
-	VMULPS      Z5, Z7, Z1
-	VMOVAPS     Z0, Z6
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (DX)(R8*4), DX
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (SI)(R8*4), SI
+	CMPQ             R9, $+15
+	JGT              else65
+	TESTQ            R8, R8
+	JZ               end67
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z8, Z8
+	VMULPS           Z5, Z7, Z1
+	VMOVAPS          Z0, Z6
+	VMOVUPS          Z1, K1, (AX)
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (DX)(R8*4), DX
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (SI)(R8*4), SI
 
 end67:
 	JMP end66
 
 else65:
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (SI), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (DX)
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	TESTQ       R8, R8
-	JZ          end68
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z4, Z6, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z9, Z9
-	VMULPS      Z5, Z7, Z1
-	VMOVAPS     Z0, Z6
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (DI)(R8*4), DI
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (DX)(R8*4), DX
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (SI)(R8*4), SI
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (SI), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (DX)
+	VMOVUPS          Z11, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
+	TESTQ            R8, R8
+	JZ               end68
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z9, Z9
+	VMULPS           Z5, Z7, Z1
+	VMOVAPS          Z0, Z6
+	VMOVUPS          Z1, K1, (AX)
+	LEAQ             (DI)(R8*4), DI
+	LEAQ             (CX)(R8*4), CX
+	LEAQ             (DX)(R8*4), DX
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (SI)(R8*4), SI
 
 end68:
 end66:
-	VMOVAPS    Z6, Z7
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z9, Z8, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z9, Z8, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
 
 end42:
 	MOVQ tmp_base+48(FP), CX
@@ -3709,45 +3589,45 @@ end34:
 	JMP end33
 
 else32:
-	MOVQ    rows+72(FP), DX
-	MOVQ    cols+80(FP), BX
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    CX, SI
-	MOVQ    AX, DI
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z4, Z4, Z4
-	MOVQ    BX, R8
-	ANDQ    $+15, R8
-	MOVQ    $-1, R9
-	BZHIQ   R8, R9, R9
-	KMOVW   R9, K1
-	TESTQ   DX, DX
-	JZ      end75
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	MOVQ    SI, R8
-	ANDQ    $+63, R8
-	SHRQ    $0x02, R8
-	MOVQ    $-1, R9
-	SHLXQ   R8, R9, R9
-	KMOVW   R9, K1
-	MOVQ    R8, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, SI
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    BX, R9
-	ADDQ    $+14, R9
-	ANDQ    $-16, R9
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JLT     end77
+	MOVQ         rows+72(FP), DX
+	MOVQ         cols+80(FP), BX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, SI
+	MOVQ         AX, DI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z4, Z4, Z4
+	MOVQ         BX, R8
+	ANDQ         $+15, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	TESTQ        DX, DX
+	JZ           end75
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         SI, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R9
+	SHLXQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, SI
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         BX, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JLT          end77
 
 loop76:
 	VMOVUPS    (SI), Z5
@@ -3762,1356 +3642,1356 @@ loop76:
 	JGE        loop76
 
 end77:
-	MOVQ    BX, R10
-	ADDQ    R8, R10
-	MOVQ    BX, R8
-	ADDQ    $+14, R8
-	ANDQ    $-16, R8
-	SUBQ    $+32, R8
-	SUBQ    R8, R10
-	SUBQ    $+16, R10
-	CMPQ    R9, $+15
-	JGT     else78
-	MOVQ    $-1, R8
-	BZHIQ   R10, R8, R8
-	KMOVW   R8, K1
-	SHRQ    $0x10, R8
-	KMOVW   R8, K2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, SI
-	MOVQ    R10, R8
-	SUBQ    $+17, R8
-	TESTQ   R8, R8
-	JS      end80
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (SI), K2, Z5
-	VMAXPS  Z5, Z4, Z4
+	MOVQ         BX, R10
+	ADDQ         R8, R10
+	MOVQ         BX, R8
+	ADDQ         $+14, R8
+	ANDQ         $-16, R8
+	SUBQ         $+32, R8
+	SUBQ         R8, R10
+	SUBQ         $+16, R10
+	CMPQ         R9, $+15
+	JGT          else78
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end80
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end80:
 	JMP end79
 
 else78:
-	VMOVUPS    (SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4096(SI)
-	ADDQ       $+64, SI
-	MOVQ       $-1, R8
-	BZHIQ      R10, R8, R8
-	KMOVW      R8, K1
-	SHRQ       $0x10, R8
-	KMOVW      R8, K2
-	VMOVUPS    f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS    (SI), K1, Z5
-	VMAXPS     Z5, Z4, Z4
-	ADDQ       $+64, SI
-	MOVQ       R10, R8
-	SUBQ       $+17, R8
-	TESTQ      R8, R8
-	JS         end81
-	VMOVUPS    f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS    (SI), K2, Z5
-	VMAXPS     Z5, Z4, Z4
+	VMOVUPS      (SI), Z5
+	VMAXPS       Z5, Z4, Z4
+	PREFETCHT0   4096(SI)
+	ADDQ         $+64, SI
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end81
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end81:
 end79:
-	ADDQ        $-64, SI
-	LEAQ        (SI)(R10*4), SI
-	VSHUFF32X4  $0x4e, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFF32X4  $0xb1, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFPS     $0x4e, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VSHUFPS     $0xb1, Z4, Z4, Z5
-	VMAXPS      Z5, Z4, Z4
-	VMOVAPS     Z4, Z4
-	CMPQ        DX, $+1
-	JGT         else82
-	MOVQ        tmp_base+48(FP), DX
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z7, Z7, Z7
-	MOVQ        DI, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R8
-	SHLXQ       SI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        SI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DI
-	MOVQ        SI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z8, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end85
+	ADDQ             $-64, SI
+	LEAQ             (SI)(R10*4), SI
+	VSHUFF32X4       $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFF32X4       $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0x4e, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VSHUFPS          $0xb1, Z4, Z4, Z5
+	VMAXPS           Z5, Z4, Z4
+	VMOVAPS          Z4, Z4
+	CMPQ             DX, $+1
+	JGT              else82
+	MOVQ             tmp_base+48(FP), DX
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z7, Z7, Z7
+	MOVQ             DI, SI
+	ANDQ             $+63, SI
+	SHRQ             $0x02, SI
+	MOVQ             $-1, R8
+	SHLXQ            SI, R8, R8
+	KMOVW            R8, K1
+	MOVQ             SI, R8
+	SHLQ             $0x02, R8
+	SUBQ             R8, DI
+	MOVQ             SI, R8
+	SHLQ             $0x02, R8
+	SUBQ             R8, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K1, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z8, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	MOVQ             BX, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JLT              end85
 
 loop84:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, (DX)
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z8, 64(DX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop84
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z7, Z7
+	VMOVUPS          Z8, (DX)
+	VMOVUPS          64(CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z8, 64(DX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	SUBQ             $+32, R8
+	CMPQ             R8, $+32
+	JGE              loop84
 
 end85:
-	MOVQ        BX, R9
-	ADDQ        SI, R9
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        R8, $+15
-	JGT         else86
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     Z8, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end88
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K2, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVUPS     Z0, (DX)
+	MOVQ             BX, R9
+	ADDQ             SI, R9
+	MOVQ             BX, SI
+	ADDQ             $+14, SI
+	ANDQ             $-16, SI
+	SUBQ             $+32, SI
+	SUBQ             SI, R9
+	SUBQ             $+16, R9
+	CMPQ             R8, $+15
+	JGT              else86
+	MOVQ             $-1, SI
+	BZHIQ            R9, SI, SI
+	KMOVW            SI, K1
+	SHRQ             $0x10, SI
+	KMOVW            SI, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K1, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K1, Z9
+	VADDPS           Z9, Z7, Z7
+	VMOVUPS          Z8, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	MOVQ             R9, SI
+	SUBQ             $+17, SI
+	TESTQ            SI, SI
+	JS               end88
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K2, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVUPS          Z0, (DX)
 
 end88:
 	JMP end87
 
 else86:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z8, (DX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end89
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K2, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z7, Z7
-	VMOVUPS     Z0, (DX)
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z7, Z7
+	VMOVUPS          Z8, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	MOVQ             $-1, SI
+	BZHIQ            R9, SI, SI
+	KMOVW            SI, K1
+	SHRQ             $0x10, SI
+	KMOVW            SI, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K1, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z8, (DX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	MOVQ             R9, SI
+	SUBQ             $+17, SI
+	TESTQ            SI, SI
+	JS               end89
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K2, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z7, Z7
+	VMOVUPS          Z0, (DX)
 
 end89:
 end87:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R9*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R9*4), CX
-	ADDQ       $-64, DX
-	LEAQ       (DX)(R9*4), DX
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z7, Z5, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
-	JMP        end83
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R9*4), CX
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R9*4), DX
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z7, Z5, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
+	JMP          end83
 
 else82:
-	MOVQ        tmp_base+48(FP), R8
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z8, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	MOVQ        SI, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K1
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, SI
-	MOVQ        DI, R10
-	ANDQ        $+63, R10
-	SHRQ        $0x02, R10
-	MOVQ        $-1, R11
-	SHLXQ       R10, R11, R11
-	KMOVW       R11, K2
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, DI
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (SI), K1, Z9
-	VMAXPS      Z9, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K2, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K2, Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     Z9, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	MOVQ        BX, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JLT         end91
+	MOVQ             tmp_base+48(FP), R8
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z8, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	MOVQ             SI, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K1
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, SI
+	MOVQ             DI, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K2
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, DI
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (SI), K1, Z9
+	VMAXPS           Z9, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K2, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K2, Z10
+	VADDPS           Z10, Z5, Z5
+	VMOVUPS          Z9, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             BX, R11
+	ADDQ             $+14, R11
+	ANDQ             $-16, R11
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JLT              end91
 
 loop90:
-	VMOVUPS     (SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     Z9, (R8)
-	VMOVUPS     64(SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4160(SI)
-	VMOVUPS     64(CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z9, 64(R8)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop90
+	VMOVUPS          (SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z9, (R8)
+	VMOVUPS          64(SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4160(SI)
+	VMOVUPS          64(CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z9, 64(R8)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JGE              loop90
 
 end91:
-	MOVQ        BX, R12
-	ADDQ        R9, R12
-	MOVQ        BX, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R12
-	SUBQ        $+16, R12
-	MOVQ        BX, R9
-	ADDQ        R10, R9
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	SUBQ        R10, R9
-	SUBQ        $+16, R9
-	CMPQ        R11, $+15
-	JGT         else92
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (SI), K1, Z9
-	VMAXPS      Z9, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K3, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K3, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     Z9, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R9, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end94
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (SI), K2, Z9
-	VMAXPS      Z9, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K4, Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z4
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z4, (R8)
+	MOVQ             BX, R12
+	ADDQ             R9, R12
+	MOVQ             BX, R9
+	ADDQ             $+14, R9
+	ANDQ             $-16, R9
+	SUBQ             $+32, R9
+	SUBQ             R9, R12
+	SUBQ             $+16, R12
+	MOVQ             BX, R9
+	ADDQ             R10, R9
+	MOVQ             BX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	SUBQ             R10, R9
+	SUBQ             $+16, R9
+	CMPQ             R11, $+15
+	JGT              else92
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R9, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (SI), K1, Z9
+	VMAXPS           Z9, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K3, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K3, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          Z9, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R9, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end94
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (SI), K2, Z9
+	VMAXPS           Z9, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K4, Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z4, (R8)
 
 end94:
 	JMP end93
 
 else92:
-	VMOVUPS     (SI), Z9
-	VMAXPS      Z9, Z7, Z7
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     Z9, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (SI), K1, Z9
-	VMAXPS      Z9, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K3, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K3, Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     Z9, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R9, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end95
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (SI), K2, Z9
-	VMAXPS      Z9, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K4, Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z4
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     Z4, (R8)
+	VMOVUPS          (SI), Z9
+	VMAXPS           Z9, Z7, Z7
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z9, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R9, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (SI), K1, Z9
+	VMAXPS           Z9, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K3, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K3, Z10
+	VADDPS           Z10, Z5, Z5
+	VMOVUPS          Z9, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R9, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end95
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (SI), K2, Z9
+	VMAXPS           Z9, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K4, Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z4, (R8)
 
 end95:
 end93:
-	ADDQ       $-64, SI
-	LEAQ       (SI)(R12*4), SI
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R9*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R9*4), CX
-	ADDQ       $-64, R8
-	LEAQ       (R8)(R9*4), R8
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z8
-	VADDPS     Z8, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z7, Z7, Z4
-	VMAXPS     Z4, Z7, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $0x02, DX
-	CMPQ       DX, $+1
-	JLT        end97
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R12*4), SI
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R9*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R9*4), R8
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z7, Z7, Z4
+	VMAXPS       Z4, Z7, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $0x02, DX
+	CMPQ         DX, $+1
+	JLT          end97
 
 loop96:
-	MOVQ        tmp_base+48(FP), R8
-	MOVQ        tmp_base+48(FP), R9
-	PREFETCHT1  (AX)(BX*8)
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	MOVQ        SI, R10
-	ANDQ        $+63, R10
-	SHRQ        $0x02, R10
-	MOVQ        $-1, R11
-	SHLXQ       R10, R11, R11
-	KMOVW       R11, K1
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, SI
-	MOVQ        DI, R11
-	ANDQ        $+63, R11
-	SHRQ        $0x02, R11
-	MOVQ        $-1, R12
-	SHLXQ       R11, R12, R12
-	KMOVW       R12, K2
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, DI
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, CX
-	MOVQ        AX, R12
-	ANDQ        $+63, R12
-	SHRQ        $0x02, R12
-	MOVQ        $-1, R13
-	SHLXQ       R12, R13, R13
-	KMOVW       R13, K3
-	MOVQ        R12, R13
-	SHLQ        $0x02, R13
-	SUBQ        R13, AX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (SI), K1, Z10
-	VMAXPS      Z10, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (CX), K2, Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VMOVAPS.Z   Z10, K2, Z11
-	VADDPS      Z11, Z7, Z7
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     Z11, K3, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
-	MOVQ        BX, R13
-	ADDQ        $+14, R13
-	ANDQ        $-16, R13
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JLT         end99
+	MOVQ             tmp_base+48(FP), R8
+	MOVQ             tmp_base+48(FP), R9
+	PREFETCHT1       (AX)(BX*8)
+	VXORPS           Z7, Z7, Z7
+	VXORPS           Z8, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	MOVQ             SI, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K1
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, SI
+	MOVQ             DI, R11
+	ANDQ             $+63, R11
+	SHRQ             $0x02, R11
+	MOVQ             $-1, R12
+	SHLXQ            R11, R12, R12
+	KMOVW            R12, K2
+	MOVQ             R11, R12
+	SHLQ             $0x02, R12
+	SUBQ             R12, DI
+	MOVQ             R11, R12
+	SHLQ             $0x02, R12
+	SUBQ             R12, CX
+	MOVQ             AX, R12
+	ANDQ             $+63, R12
+	SHRQ             $0x02, R12
+	MOVQ             $-1, R13
+	SHLXQ            R12, R13, R13
+	KMOVW            R13, K3
+	MOVQ             R12, R13
+	SHLQ             $0x02, R13
+	SUBQ             R13, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (SI), K1, Z10
+	VMAXPS           Z10, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (CX), K2, Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VMOVAPS.Z        Z10, K2, Z11
+	VADDPS           Z11, Z7, Z7
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVUPS          Z11, K3, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             BX, R13
+	ADDQ             $+14, R13
+	ANDQ             $-16, R13
+	SUBQ             $+32, R13
+	CMPQ             R13, $+32
+	JLT              end99
 
 loop98:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVNTPS    Z11, (AX)
-	VMOVUPS     64(SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4160(SI)
-	VMOVUPS     64(CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z7, Z7
-	VMOVUPS     64(R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, 64(R8)
-	VMOVNTPS    Z11, 64(AX)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	ADDQ        $+128, AX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JGE         loop98
+	VMOVUPS          (SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVNTPS         Z11, (AX)
+	VMOVUPS          64(SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4160(SI)
+	VMOVUPS          64(CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z7, Z7
+	VMOVUPS          64(R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, 64(R8)
+	VMOVNTPS         Z11, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R13
+	CMPQ             R13, $+32
+	JGE              loop98
 
 end99:
-	MOVQ        BX, R14
-	ADDQ        R10, R14
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	SUBQ        R10, R14
-	SUBQ        $+16, R14
-	MOVQ        BX, R10
-	ADDQ        R11, R10
-	MOVQ        BX, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R10
-	SUBQ        $+16, R10
-	MOVQ        BX, R11
-	ADDQ        R12, R11
-	MOVQ        BX, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	SUBQ        R12, R11
-	SUBQ        $+16, R11
-	CMPQ        R13, $+15
-	JGT         else100
-	MOVQ        $-1, R12
-	BZHIQ       R14, R12, R12
-	KMOVW       R12, K1
-	SHRQ        $0x10, R12
-	KMOVW       R12, K2
-	MOVQ        $-1, R12
-	BZHIQ       R10, R12, R12
-	KMOVW       R12, K3
-	SHRQ        $0x10, R12
-	KMOVW       R12, K4
-	MOVQ        $-1, R12
-	BZHIQ       R11, R12, R12
-	KMOVW       R12, K5
-	SHRQ        $0x10, R12
-	KMOVW       R12, K6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (SI), K1, Z10
-	VMAXPS      Z10, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (CX), K3, Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VMOVAPS.Z   Z10, K3, Z11
-	VADDPS      Z11, Z8, Z8
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     Z11, K5, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
-	MOVQ        R14, R12
-	SUBQ        $+17, R12
-	MOVQ        R10, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	MOVQ        R11, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	TESTQ       R12, R12
-	JS          end102
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (SI), K2, Z10
-	VMAXPS      Z10, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (CX), K4, Z10
-	VSUBPS      Z4, Z10, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z10
-	VADDPS      Z10, Z7, Z7
-	VMOVUPS     (R9), Z10
-	VMULPS      Z5, Z10, Z5
-	VMOVUPS     Z4, (R8)
-	VMOVUPS     Z5, K6, (AX)
+	MOVQ             BX, R14
+	ADDQ             R10, R14
+	MOVQ             BX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	SUBQ             R10, R14
+	SUBQ             $+16, R14
+	MOVQ             BX, R10
+	ADDQ             R11, R10
+	MOVQ             BX, R11
+	ADDQ             $+14, R11
+	ANDQ             $-16, R11
+	SUBQ             $+32, R11
+	SUBQ             R11, R10
+	SUBQ             $+16, R10
+	MOVQ             BX, R11
+	ADDQ             R12, R11
+	MOVQ             BX, R12
+	ADDQ             $+14, R12
+	ANDQ             $-16, R12
+	SUBQ             $+32, R12
+	SUBQ             R12, R11
+	SUBQ             $+16, R11
+	CMPQ             R13, $+15
+	JGT              else100
+	MOVQ             $-1, R12
+	BZHIQ            R14, R12, R12
+	KMOVW            R12, K1
+	SHRQ             $0x10, R12
+	KMOVW            R12, K2
+	MOVQ             $-1, R12
+	BZHIQ            R10, R12, R12
+	KMOVW            R12, K3
+	SHRQ             $0x10, R12
+	KMOVW            R12, K4
+	MOVQ             $-1, R12
+	BZHIQ            R11, R12, R12
+	KMOVW            R12, K5
+	SHRQ             $0x10, R12
+	KMOVW            R12, K6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (SI), K1, Z10
+	VMAXPS           Z10, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (CX), K3, Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VMOVAPS.Z        Z10, K3, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             R14, R12
+	SUBQ             $+17, R12
+	MOVQ             R10, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	MOVQ             R11, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	TESTQ            R12, R12
+	JS               end102
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (SI), K2, Z10
+	VMAXPS           Z10, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (CX), K4, Z10
+	VSUBPS           Z4, Z10, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z10
+	VADDPS           Z10, Z7, Z7
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z5
+	VMOVUPS          Z4, (R8)
+	VMOVUPS          Z5, K6, (AX)
 
 end102:
 	JMP end101
 
 else100:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z9, Z9
-	PREFETCHT0  4096(SI)
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVNTPS    Z11, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
-	MOVQ        $-1, R12
-	BZHIQ       R14, R12, R12
-	KMOVW       R12, K1
-	SHRQ        $0x10, R12
-	KMOVW       R12, K2
-	MOVQ        $-1, R12
-	BZHIQ       R10, R12, R12
-	KMOVW       R12, K3
-	SHRQ        $0x10, R12
-	KMOVW       R12, K4
-	MOVQ        $-1, R12
-	BZHIQ       R11, R12, R12
-	KMOVW       R12, K5
-	SHRQ        $0x10, R12
-	KMOVW       R12, K6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (SI), K1, Z10
-	VMAXPS      Z10, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (CX), K3, Z10
-	VSUBPS      Z4, Z10, Z10
-	VMAXPS      Z10, Z3, Z10
-	VMOVAPS     Z1, Z11
-	VFMADD231PS Z2, Z10, Z11
-	VSUBPS      Z11, Z1, Z12
-	VFMADD231PS Z2, Z10, Z12
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z10
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VPERMPS     Z0, Z11, Z12
-	VPSLLD      $0x14, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VMOVAPS.Z   Z10, K3, Z11
-	VADDPS      Z11, Z7, Z7
-	VMOVUPS     (R9), Z11
-	VMULPS      Z5, Z11, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     Z11, K5, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
-	MOVQ        R14, R12
-	SUBQ        $+17, R12
-	MOVQ        R10, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	MOVQ        R11, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	TESTQ       R12, R12
-	JS          end103
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (SI), K2, Z10
-	VMAXPS      Z10, Z9, Z9
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (CX), K4, Z10
-	VSUBPS      Z4, Z10, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z4, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z4, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z4
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (R9), Z10
-	VMULPS      Z5, Z10, Z5
-	VMOVUPS     Z4, (R8)
-	VMOVUPS     Z5, K6, (AX)
+	VMOVUPS          (SI), Z10
+	VMAXPS           Z10, Z9, Z9
+	PREFETCHT0       4096(SI)
+	VMOVUPS          (CX), Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVNTPS         Z11, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             $-1, R12
+	BZHIQ            R14, R12, R12
+	KMOVW            R12, K1
+	SHRQ             $0x10, R12
+	KMOVW            R12, K2
+	MOVQ             $-1, R12
+	BZHIQ            R10, R12, R12
+	KMOVW            R12, K3
+	SHRQ             $0x10, R12
+	KMOVW            R12, K4
+	MOVQ             $-1, R12
+	BZHIQ            R11, R12, R12
+	KMOVW            R12, K5
+	SHRQ             $0x10, R12
+	KMOVW            R12, K6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (SI), K1, Z10
+	VMAXPS           Z10, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (CX), K3, Z10
+	VSUBPS           Z4, Z10, Z10
+	VMAXPS           Z10, Z3, Z10
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z10, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z10, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z10, Z10
+	VMOVAPS.Z        Z10, K3, Z11
+	VADDPS           Z11, Z7, Z7
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z10, (R8)
+	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             R14, R12
+	SUBQ             $+17, R12
+	MOVQ             R10, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	MOVQ             R11, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	TESTQ            R12, R12
+	JS               end103
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (SI), K2, Z10
+	VMAXPS           Z10, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	VMOVUPS          (CX), K4, Z10
+	VSUBPS           Z4, Z10, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z5
+	VMOVUPS          Z4, (R8)
+	VMOVUPS          Z5, K6, (AX)
 
 end103:
 end101:
-	ADDQ       $-64, SI
-	LEAQ       (SI)(R14*4), SI
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R10*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R10*4), CX
-	ADDQ       $-64, R8
-	LEAQ       (R8)(R10*4), R8
-	ADDQ       $-64, AX
-	LEAQ       (AX)(R11*4), AX
-	ADDQ       $-64, R9
-	LEAQ       (R9)(R11*4), R9
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
-	VADDPS     Z8, Z7, Z5
-	VSHUFF32X4 $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFF32X4 $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0x4e, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VSHUFPS    $0xb1, Z5, Z5, Z7
-	VADDPS     Z7, Z5, Z5
-	VDIVPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z5
-	VSHUFF32X4 $0x4e, Z9, Z9, Z4
-	VMAXPS     Z4, Z9, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z7
-	VMAXPS     Z7, Z4, Z4
-	VMOVAPS    Z4, Z4
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop96
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R14*4), SI
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R10*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R10*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $-64, AX
+	LEAQ         (AX)(R11*4), AX
+	ADDQ         $-64, R9
+	LEAQ         (R9)(R11*4), R9
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z8, Z7, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z9, Z9, Z4
+	VMAXPS       Z4, Z9, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DX
+	CMPQ         DX, $+1
+	JGE          loop96
 
 end97:
-	MOVQ        tmp_base+48(FP), DX
-	MOVQ        tmp_base+48(FP), SI
-	PREFETCHT1  (AX)(BX*8)
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	MOVQ        DI, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DI
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, CX
-	MOVQ        AX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, AX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K1, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K1, Z10
-	VADDPS      Z10, Z7, Z7
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVUPS     Z10, K2, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end105
+	MOVQ             tmp_base+48(FP), DX
+	MOVQ             tmp_base+48(FP), SI
+	PREFETCHT1       (AX)(BX*8)
+	VXORPS           Z7, Z7, Z7
+	VXORPS           Z8, Z8, Z8
+	MOVQ             DI, R8
+	ANDQ             $+63, R8
+	SHRQ             $0x02, R8
+	MOVQ             $-1, R9
+	SHLXQ            R8, R9, R9
+	KMOVW            R9, K1
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, DI
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, CX
+	MOVQ             AX, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K2
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K1, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K1, Z10
+	VADDPS           Z10, Z7, Z7
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVUPS          Z10, K2, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
+	MOVQ             BX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JLT              end105
 
 loop104:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVNTPS    Z10, (AX)
-	VMOVUPS     64(CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     64(SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, 64(DX)
-	VMOVNTPS    Z10, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop104
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVNTPS         Z10, (AX)
+	VMOVUPS          64(CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z7, Z7
+	VMOVUPS          64(SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, 64(DX)
+	VMOVNTPS         Z10, 64(AX)
+	ADDQ             $+128, DI
+	ADDQ             $+128, CX
+	ADDQ             $+128, DX
+	ADDQ             $+128, AX
+	ADDQ             $+128, SI
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop104
 
 end105:
-	MOVQ        BX, R11
-	ADDQ        R8, R11
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	SUBQ        R8, R11
-	SUBQ        $+16, R11
-	MOVQ        BX, R8
-	ADDQ        R9, R8
-	MOVQ        BX, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R8
-	SUBQ        $+16, R8
-	CMPQ        R10, $+15
-	JGT         else106
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K1
-	SHRQ        $0x10, R9
-	KMOVW       R9, K2
-	MOVQ        $-1, R9
-	BZHIQ       R8, R9, R9
-	KMOVW       R9, K3
-	SHRQ        $0x10, R9
-	KMOVW       R9, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K1, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K1, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVUPS     Z10, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	MOVQ        R8, R10
-	SUBQ        $+17, R10
-	ANDQ        R10, R9
-	TESTQ       R9, R9
-	JS          end108
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K2, Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z7, Z7
-	VMOVUPS     (SI), Z1
-	VMULPS      Z5, Z1, Z1
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     Z1, K4, (AX)
+	MOVQ             BX, R11
+	ADDQ             R8, R11
+	MOVQ             BX, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	SUBQ             R8, R11
+	SUBQ             $+16, R11
+	MOVQ             BX, R8
+	ADDQ             R9, R8
+	MOVQ             BX, R9
+	ADDQ             $+14, R9
+	ANDQ             $-16, R9
+	SUBQ             $+32, R9
+	SUBQ             R9, R8
+	SUBQ             $+16, R8
+	CMPQ             R10, $+15
+	JGT              else106
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
+	MOVQ             $-1, R9
+	BZHIQ            R8, R9, R9
+	KMOVW            R9, K3
+	SHRQ             $0x10, R9
+	KMOVW            R9, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K1, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K1, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVUPS          Z10, K3, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	MOVQ             R8, R10
+	SUBQ             $+17, R10
+	ANDQ             R10, R9
+	TESTQ            R9, R9
+	JS               end108
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K2, Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z7, Z7
+	VMOVUPS          (SI), Z1
+	VMULPS           Z5, Z1, Z1
+	VMOVUPS          Z0, (DX)
+	VMOVUPS          Z1, K4, (AX)
 
 end108:
 	JMP end107
 
 else106:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z8, Z8
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVNTPS    Z10, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K1
-	SHRQ        $0x10, R9
-	KMOVW       R9, K2
-	MOVQ        $-1, R9
-	BZHIQ       R8, R9, R9
-	KMOVW       R9, K3
-	SHRQ        $0x10, R9
-	KMOVW       R9, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K1, Z9
-	VSUBPS      Z4, Z9, Z9
-	VMAXPS      Z9, Z3, Z9
-	VMOVAPS     Z1, Z10
-	VFMADD231PS Z2, Z9, Z10
-	VSUBPS      Z10, Z1, Z11
-	VFMADD231PS Z2, Z9, Z11
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z9
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VPERMPS     Z0, Z10, Z11
-	VPSLLD      $0x14, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVAPS.Z   Z9, K1, Z10
-	VADDPS      Z10, Z7, Z7
-	VMOVUPS     (SI), Z10
-	VMULPS      Z5, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVUPS     Z10, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	MOVQ        R8, R10
-	SUBQ        $+17, R10
-	ANDQ        R10, R9
-	TESTQ       R9, R9
-	JS          end109
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
-	VMOVUPS     (CX), K2, Z9
-	VSUBPS      Z4, Z9, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z8, Z8
-	VMOVUPS     (SI), Z1
-	VMULPS      Z5, Z1, Z1
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     Z1, K4, (AX)
+	VMOVUPS          (CX), Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVNTPS         Z10, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
+	MOVQ             $-1, R9
+	BZHIQ            R8, R9, R9
+	KMOVW            R9, K3
+	SHRQ             $0x10, R9
+	KMOVW            R9, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K1, Z9
+	VSUBPS           Z4, Z9, Z9
+	VMAXPS           Z9, Z3, Z9
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z9, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z9, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS.Z        Z9, K1, Z10
+	VADDPS           Z10, Z7, Z7
+	VMOVUPS          (SI), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z9, (DX)
+	VMOVUPS          Z10, K3, (AX)
+	ADDQ             $+64, DI
+	ADDQ             $+64, CX
+	ADDQ             $+64, DX
+	ADDQ             $+64, AX
+	ADDQ             $+64, SI
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	MOVQ             R8, R10
+	SUBQ             $+17, R10
+	ANDQ             R10, R9
+	TESTQ            R9, R9
+	JS               end109
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
+	VMOVUPS          (CX), K2, Z9
+	VSUBPS           Z4, Z9, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z8, Z8
+	VMOVUPS          (SI), Z1
+	VMULPS           Z5, Z1, Z1
+	VMOVUPS          Z0, (DX)
+	VMOVUPS          Z1, K4, (AX)
 
 end109:
 end107:
-	ADDQ       $-64, DI
-	LEAQ       (DI)(R11*4), DI
-	ADDQ       $-64, CX
-	LEAQ       (CX)(R11*4), CX
-	ADDQ       $-64, DX
-	LEAQ       (DX)(R11*4), DX
-	ADDQ       $-64, AX
-	LEAQ       (AX)(R8*4), AX
-	ADDQ       $-64, SI
-	LEAQ       (SI)(R8*4), SI
-	VMOVAPS    Z6, Z4
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
-	VADDPS     Z8, Z7, Z1
-	VSHUFF32X4 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF32X4 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFPS    $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VDIVPS     Z1, Z0, Z0
-	VMOVAPS    Z0, Z5
+	ADDQ         $-64, DI
+	LEAQ         (DI)(R11*4), DI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R11*4), CX
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R11*4), DX
+	ADDQ         $-64, AX
+	LEAQ         (AX)(R8*4), AX
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R8*4), SI
+	VMOVAPS      Z6, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z0
+	VADDPS       Z8, Z7, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z5
 
 end83:
 	MOVQ       tmp_base+48(FP), CX
@@ -5224,54 +5104,54 @@ end2:
 // func expSumRowsAVX512(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    max_base+48(FP), DX
-	MOVQ    sum_base+72(FP), BX
-	MOVQ    rows+96(FP), SI
-	MOVQ    cols+104(FP), DI
-	VMOVUPS steps16<>+0(SB), Z0
-	VMOVUPS f32x16_49c00000<>+0(SB), Z1
-	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z2
-	VMOVUPS f32x16_c2b00f34<>+0(SB), Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    DI, R8
-	ANDQ    $+15, R8
-	MOVQ    $-1, R9
-	BZHIQ   R8, R9, R9
-	KMOVW   R9, K1
-	MOVQ    CX, R9
-	CMPQ    DI, $+160
-	JLT     else1
-	MOVQ    DI, R10
-	SHLQ    $0x02, R10
-	ORQ     R9, R10
-	ORQ     AX, R10
-	ORQ     CX, R10
-	TESTQ   $0x0000001f, R10
-	JZ      else1
-	TESTQ   SI, SI
-	JZ      end3
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z4
-	MOVQ    R9, R8
-	ANDQ    $+63, R8
-	SHRQ    $0x02, R8
-	MOVQ    $-1, R10
-	SHLXQ   R8, R10, R10
-	KMOVW   R10, K1
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, R9
-	MOVQ    DI, R10
-	ADDQ    $+14, R10
-	ANDQ    $-16, R10
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JLT     end5
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         max_base+48(FP), DX
+	MOVQ         sum_base+72(FP), BX
+	MOVQ         rows+96(FP), SI
+	MOVQ         cols+104(FP), DI
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         DI, R8
+	ANDQ         $+15, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         CX, R9
+	CMPQ         DI, $+160
+	JLT          else1
+	MOVQ         DI, R10
+	SHLQ         $0x02, R10
+	ORQ          R9, R10
+	ORQ          AX, R10
+	ORQ          CX, R10
+	TESTQ        $0x0000001f, R10
+	JZ           else1
+	TESTQ        SI, SI
+	JZ           end3
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
+	MOVQ         R9, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R10
+	SHLXQ        R8, R10, R10
+	KMOVW        R10, K1
+	MOVQ         R8, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R9
+	MOVQ         DI, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end5
 
 loop4:
 	VMOVUPS (R9), Z5
@@ -5284,56 +5164,56 @@ loop4:
 	JGE     loop4
 
 end5:
-	MOVQ    DI, R11
-	ADDQ    R8, R11
-	MOVQ    DI, R8
-	ADDQ    $+14, R8
-	ANDQ    $-16, R8
-	SUBQ    $+32, R8
-	SUBQ    R8, R11
-	SUBQ    $+16, R11
-	CMPQ    R10, $+15
-	JGT     else6
-	MOVQ    $-1, R8
-	BZHIQ   R11, R8, R8
-	KMOVW   R8, K1
-	SHRQ    $0x10, R8
-	KMOVW   R8, K2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, R9
-	MOVQ    R11, R8
-	SUBQ    $+17, R8
-	TESTQ   R8, R8
-	JS      end8
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K2, Z5
-	VMAXPS  Z5, Z4, Z4
+	MOVQ         DI, R11
+	ADDQ         R8, R11
+	MOVQ         DI, R8
+	ADDQ         $+14, R8
+	ANDQ         $-16, R8
+	SUBQ         $+32, R8
+	SUBQ         R8, R11
+	SUBQ         $+16, R11
+	CMPQ         R10, $+15
+	JGT          else6
+	MOVQ         $-1, R8
+	BZHIQ        R11, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R9
+	MOVQ         R11, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end8:
 	JMP end7
 
 else6:
-	VMOVUPS (R9), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, R9
-	MOVQ    $-1, R8
-	BZHIQ   R11, R8, R8
-	KMOVW   R8, K1
-	SHRQ    $0x10, R8
-	KMOVW   R8, K2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, R9
-	MOVQ    R11, R8
-	SUBQ    $+17, R8
-	TESTQ   R8, R8
-	JS      end9
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K2, Z5
-	VMAXPS  Z5, Z4, Z4
+	VMOVUPS      (R9), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R9
+	MOVQ         $-1, R8
+	BZHIQ        R11, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R9
+	MOVQ         R11, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K2, Z5
+	VMAXPS       Z5, Z4, Z4
 
 end9:
 end7:
@@ -5355,282 +5235,282 @@ end7:
 	JLT        end11
 
 loop10:
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z6, Z6, Z6
-	VMOVUPS     f32x16_ff7fffff<>+0(SB), Z7
-	MOVQ        R9, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R10
-	SHLXQ       R8, R10, R10
-	KMOVW       R10, K1
-	MOVQ        R8, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R9
-	MOVQ        AX, R10
-	ANDQ        $+63, R10
-	SHRQ        $0x02, R10
-	MOVQ        $-1, R11
-	SHLXQ       R10, R11, R11
-	KMOVW       R11, K2
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, AX
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K1, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K2, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K2, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z8, K2, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        DI, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JLT         end13
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z6, Z6, Z6
+	VBROADCASTSS     f32_ff7fffff<>+0(SB), Z7
+	MOVQ             R9, R8
+	ANDQ             $+63, R8
+	SHRQ             $0x02, R8
+	MOVQ             $-1, R10
+	SHLXQ            R8, R10, R10
+	KMOVW            R10, K1
+	MOVQ             R8, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, R9
+	MOVQ             AX, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K2
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, AX
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K1, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K2, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K2, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z8, K2, (AX)
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             DI, R11
+	ADDQ             $+14, R11
+	ANDQ             $-16, R11
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JLT              end13
 
 loop12:
-	VMOVUPS     (R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     64(R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z8, 64(AX)
-	ADDQ        $+128, R9
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop12
+	VMOVUPS          (R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z8, (AX)
+	VMOVUPS          64(R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          64(CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             $+128, R9
+	ADDQ             $+128, AX
+	ADDQ             $+128, CX
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JGE              loop12
 
 end13:
-	MOVQ        DI, R12
-	ADDQ        R8, R12
-	MOVQ        DI, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	SUBQ        R8, R12
-	SUBQ        $+16, R12
-	MOVQ        DI, R8
-	ADDQ        R10, R8
-	MOVQ        DI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	SUBQ        R10, R8
-	SUBQ        $+16, R8
-	CMPQ        R11, $+15
-	JGT         else14
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R8, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K1, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K3, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K3, Z9
-	VADDPS      Z9, Z6, Z6
-	VMOVUPS     Z8, K3, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R8, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end16
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K2, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K4, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z4, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z4
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z4, K4, (AX)
+	MOVQ             DI, R12
+	ADDQ             R8, R12
+	MOVQ             DI, R8
+	ADDQ             $+14, R8
+	ANDQ             $-16, R8
+	SUBQ             $+32, R8
+	SUBQ             R8, R12
+	SUBQ             $+16, R12
+	MOVQ             DI, R8
+	ADDQ             R10, R8
+	MOVQ             DI, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	SUBQ             R10, R8
+	SUBQ             $+16, R8
+	CMPQ             R11, $+15
+	JGT              else14
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R8, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K1, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K3, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K3, Z9
+	VADDPS           Z9, Z6, Z6
+	VMOVUPS          Z8, K3, (AX)
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R8, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end16
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K2, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K4, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z4, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z4, K4, (AX)
 
 end16:
 	JMP end15
 
 else14:
-	VMOVUPS     (R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        $-1, R10
-	BZHIQ       R12, R10, R10
-	KMOVW       R10, K1
-	SHRQ        $0x10, R10
-	KMOVW       R10, K2
-	MOVQ        $-1, R10
-	BZHIQ       R8, R10, R10
-	KMOVW       R10, K3
-	SHRQ        $0x10, R10
-	KMOVW       R10, K4
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K1, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K3, Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VMOVAPS.Z   Z8, K3, Z9
-	VADDPS      Z9, Z5, Z5
-	VMOVUPS     Z8, K3, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        R12, R10
-	SUBQ        $+17, R10
-	MOVQ        R8, R11
-	SUBQ        $+17, R11
-	ANDQ        R11, R10
-	TESTQ       R10, R10
-	JS          end17
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K2, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K4, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z4, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z4
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z4, Z4
-	VMOVAPS.Z   Z4, K4, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z4, K4, (AX)
+	VMOVUPS          (R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z8, (AX)
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R8, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K1, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K3, Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS.Z        Z8, K3, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z8, K3, (AX)
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R8, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end17
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K2, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K4, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z4, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z4, K4, (AX)
 
 end17:
 end15:
@@ -5667,222 +5547,222 @@ end15:
 	JGE        loop10
 
 end11:
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z6, Z6, Z6
-	MOVQ        AX, DX
-	ANDQ        $+63, DX
-	SHRQ        $0x02, DX
-	MOVQ        $-1, SI
-	SHLXQ       DX, SI, SI
-	KMOVW       SI, K1
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, AX
-	MOVQ        DX, SI
-	SHLQ        $0x02, SI
-	SUBQ        SI, CX
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        DI, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JLT         end19
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z6, Z6, Z6
+	MOVQ             AX, DX
+	ANDQ             $+63, DX
+	SHRQ             $0x02, DX
+	MOVQ             $-1, SI
+	SHLXQ            DX, SI, SI
+	KMOVW            SI, K1
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, AX
+	MOVQ             DX, SI
+	SHLQ             $0x02, SI
+	SUBQ             SI, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z7, K1, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             DI, SI
+	ADDQ             $+14, SI
+	ANDQ             $-16, SI
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JLT              end19
 
 loop18:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z6, Z6
-	VMOVUPS     Z7, (AX)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop18
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z6, Z6
+	VMOVUPS          Z7, (AX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             $+128, AX
+	ADDQ             $+128, CX
+	SUBQ             $+32, SI
+	CMPQ             SI, $+32
+	JGE              loop18
 
 end19:
-	MOVQ        DI, R8
-	ADDQ        DX, R8
-	MOVQ        DI, DX
-	ADDQ        $+14, DX
-	ANDQ        $-16, DX
-	SUBQ        $+32, DX
-	SUBQ        DX, R8
-	SUBQ        $+16, R8
-	CMPQ        SI, $+15
-	JGT         else20
-	MOVQ        $-1, DX
-	BZHIQ       R8, DX, DX
-	KMOVW       DX, K1
-	SHRQ        $0x10, DX
-	KMOVW       DX, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        R8, DX
-	SUBQ        $+17, DX
-	TESTQ       DX, DX
-	JS          end22
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVUPS     Z0, K2, (AX)
+	MOVQ             DI, R8
+	ADDQ             DX, R8
+	MOVQ             DI, DX
+	ADDQ             $+14, DX
+	ANDQ             $-16, DX
+	SUBQ             $+32, DX
+	SUBQ             DX, R8
+	SUBQ             $+16, R8
+	CMPQ             SI, $+15
+	JGT              else20
+	MOVQ             $-1, DX
+	BZHIQ            R8, DX, DX
+	KMOVW            DX, K1
+	SHRQ             $0x10, DX
+	KMOVW            DX, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z7, K1, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             R8, DX
+	SUBQ             $+17, DX
+	TESTQ            DX, DX
+	JS               end22
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVUPS          Z0, K2, (AX)
 
 end22:
 	JMP end21
 
 else20:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z6, Z6
-	VMOVUPS     Z7, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        $-1, DX
-	BZHIQ       R8, DX, DX
-	KMOVW       DX, K1
-	SHRQ        $0x10, DX
-	KMOVW       DX, K2
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	MOVQ        R8, DX
-	SUBQ        $+17, DX
-	TESTQ       DX, DX
-	JS          end23
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K2, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K2, Z1
-	VADDPS      Z1, Z6, Z6
-	VMOVUPS     Z0, K2, (AX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z6, Z6
+	VMOVUPS          Z7, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             $-1, DX
+	BZHIQ            R8, DX, DX
+	KMOVW            DX, K1
+	SHRQ             $0x10, DX
+	KMOVW            DX, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z7, K1, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	MOVQ             R8, DX
+	SUBQ             $+17, DX
+	TESTQ            DX, DX
+	JS               end23
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K2, Z1
+	VADDPS           Z1, Z6, Z6
+	VMOVUPS          Z0, K2, (AX)
 
 end23:
 end21:
@@ -5906,12 +5786,12 @@ end3:
 	JMP end2
 
 else1:
-	TESTQ   SI, SI
-	JZ      end24
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z4
-	MOVQ    DI, R10
-	CMPQ    R10, $+32
-	JLT     end26
+	TESTQ        SI, SI
+	JZ           end24
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
+	MOVQ         DI, R10
+	CMPQ         R10, $+32
+	JLT          end26
 
 loop25:
 	VMOVUPS (R9), Z5
@@ -5924,28 +5804,28 @@ loop25:
 	JGE     loop25
 
 end26:
-	CMPQ    R10, $+15
-	JGT     else27
-	TESTQ   R8, R8
-	JZ      end29
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (R9)(R8*4), R9
+	CMPQ         R10, $+15
+	JGT          else27
+	TESTQ        R8, R8
+	JZ           end29
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (R9)(R8*4), R9
 
 end29:
 	JMP end28
 
 else27:
-	VMOVUPS (R9), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+64, R9
-	TESTQ   R8, R8
-	JZ      end30
-	VMOVUPS f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS (R9), K1, Z5
-	VMAXPS  Z5, Z4, Z4
-	LEAQ    (R9)(R8*4), R9
+	VMOVUPS      (R9), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R9
+	TESTQ        R8, R8
+	JZ           end30
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R9), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (R9)(R8*4), R9
 
 end30:
 end28:
@@ -5965,143 +5845,143 @@ end28:
 	JLT        end32
 
 loop31:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VMOVUPS f32x16_ff7fffff<>+0(SB), Z7
-	MOVQ    DI, R10
-	CMPQ    R10, $+32
-	JLT     end34
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z7
+	MOVQ         DI, R10
+	CMPQ         R10, $+32
+	JLT          end34
 
 loop33:
-	VMOVUPS     (R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     64(R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, 64(AX)
-	ADDQ        $+128, R9
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop33
+	VMOVUPS          (R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z8, (AX)
+	VMOVUPS          64(R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          64(CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             $+128, R9
+	ADDQ             $+128, AX
+	ADDQ             $+128, CX
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop33
 
 end34:
-	CMPQ        R10, $+15
-	JGT         else35
-	TESTQ       R8, R8
-	JZ          end37
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K1, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z4, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z4
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (R9)(R8*4), R9
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (CX)(R8*4), CX
+	CMPQ             R10, $+15
+	JGT              else35
+	TESTQ            R8, R8
+	JZ               end37
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K1, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K1, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z4, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z4, K1, (AX)
+	LEAQ             (R9)(R8*4), R9
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (CX)(R8*4), CX
 
 end37:
 	JMP end36
 
 else35:
-	VMOVUPS     (R9), Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z4, Z8, Z8
-	VMAXPS      Z8, Z3, Z8
-	VMOVAPS     Z1, Z9
-	VFMADD231PS Z2, Z8, Z9
-	VSUBPS      Z9, Z1, Z10
-	VFMADD231PS Z2, Z8, Z10
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z8
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VPERMPS     Z0, Z9, Z10
-	VPSLLD      $0x14, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VMOVUPS     Z8, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	TESTQ       R8, R8
-	JZ          end38
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (R9), K1, Z8
-	VMAXPS      Z8, Z7, Z7
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z4, Z8, Z4
-	VMAXPS      Z4, Z3, Z4
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z4, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z4, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z4
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z4
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (R9)(R8*4), R9
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (CX)(R8*4), CX
+	VMOVUPS          (R9), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z8, (AX)
+	ADDQ             $+64, R9
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	TESTQ            R8, R8
+	JZ               end38
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (R9), K1, Z8
+	VMAXPS           Z8, Z7, Z7
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	VMOVUPS          (CX), K1, Z8
+	VSUBPS           Z4, Z8, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z4, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z4, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z4, Z4
+	VMOVAPS.Z        Z4, K1, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z4, K1, (AX)
+	LEAQ             (R9)(R8*4), R9
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (CX)(R8*4), CX
 
 end38:
 end36:
@@ -6139,119 +6019,119 @@ end32:
 	JLT    end40
 
 loop39:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (AX)
-	VMOVUPS     64(CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z6, Z6
-	VMOVUPS     Z7, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	SUBQ        $+32, DX
-	CMPQ        DX, $+32
-	JGE         loop39
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (AX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z6, Z6
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             $+128, AX
+	ADDQ             $+128, CX
+	SUBQ             $+32, DX
+	CMPQ             DX, $+32
+	JGE              loop39
 
 end40:
-	CMPQ        DX, $+15
-	JGT         else41
-	TESTQ       R8, R8
-	JZ          end43
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z5, Z5
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (CX)(R8*4), CX
+	CMPQ             DX, $+15
+	JGT              else41
+	TESTQ            R8, R8
+	JZ               end43
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z5, Z5
+	VMOVUPS          Z0, K1, (AX)
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (CX)(R8*4), CX
 
 end43:
 	JMP end42
 
 else41:
-	VMOVUPS     (CX), Z7
-	VSUBPS      Z4, Z7, Z7
-	VMAXPS      Z7, Z3, Z7
-	VMOVAPS     Z1, Z8
-	VFMADD231PS Z2, Z7, Z8
-	VSUBPS      Z8, Z1, Z9
-	VFMADD231PS Z2, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z0, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     Z7, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	TESTQ       R8, R8
-	JZ          end44
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (CX), K1, Z7
-	VSUBPS      Z4, Z7, Z4
-	VMAXPS      Z4, Z3, Z3
-	VMOVAPS     Z1, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VSUBPS      Z4, Z1, Z1
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z2
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPERMPS     Z0, Z4, Z0
-	VPSLLD      $0x14, Z4, Z1
-	VPADDD      Z1, Z0, Z0
-	VMULPS      Z0, Z2, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z6, Z6
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R8*4), AX
-	LEAQ        (CX)(R8*4), CX
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	TESTQ            R8, R8
+	JZ               end44
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z3
+	VMOVAPS          Z1, Z4
+	VFMADD231PS      Z2, Z3, Z4
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z2, Z3, Z1
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
+	VPERMPS          Z0, Z4, Z0
+	VPSLLD           $0x14, Z4, Z1
+	VPADDD           Z1, Z0, Z0
+	VMULPS           Z0, Z2, Z0
+	VMOVAPS.Z        Z0, K1, Z1
+	VADDPS           Z1, Z6, Z6
+	VMOVUPS          Z0, K1, (AX)
+	LEAQ             (AX)(R8*4), AX
+	LEAQ             (CX)(R8*4), CX
 
 end44:
 end42:
@@ -6272,41 +6152,26 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA f32x16_ff7fffff<>+0(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+4(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+8(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+12(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+16(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+20(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+24(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+28(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+32(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+36(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+40(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+44(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+48(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+52(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+56(SB)/4, $0xff7fffff
-DATA f32x16_ff7fffff<>+60(SB)/4, $0xff7fffff
-GLOBL f32x16_ff7fffff<>(SB), RODATA|NOPTR, $64
+DATA f32_ff7fffff<>+0(SB)/4, $0xff7fffff
+GLOBL f32_ff7fffff<>(SB), RODATA|NOPTR, $4
 
 // func maxVecAVX512(x []float32) float32
 // Requires: AVX, AVX512F, BMI2
 TEXT ·maxVecAVX512(SB), NOSPLIT, $0-28
-	MOVQ    x_len+8(FP), AX
-	MOVQ    x_base+0(FP), CX
-	MOVQ    AX, DX
-	ANDQ    $+15, DX
-	MOVQ    $-1, BX
-	BZHIQ   DX, BX, BX
-	KMOVW   BX, K1
-	VMOVUPS f32x16_ff800000<>+0(SB), Z0
-	VMOVUPS f32x16_ff800000<>+0(SB), Z1
-	VMOVUPS f32x16_ff800000<>+0(SB), Z2
-	VMOVUPS f32x16_ff800000<>+0(SB), Z3
-	MOVQ    AX, AX
-	CMPQ    AX, $+64
-	JLT     end2
+	MOVQ         x_len+8(FP), AX
+	MOVQ         x_base+0(FP), CX
+	MOVQ         AX, DX
+	ANDQ         $+15, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVW        BX, K1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z0
+	VBROADCASTSS f32_ff800000<>+0(SB), Z1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z3
+	MOVQ         AX, AX
+	CMPQ         AX, $+64
+	JLT          end2
 
 loop1:
 	VMOVUPS (CX), Z4
@@ -6323,25 +6188,39 @@ loop1:
 	JGE     loop1
 
 end2:
-	CMPQ AX, $+16
+	CMPQ AX, $+32
 	JLT  end4
 
 loop3:
 	VMOVUPS (CX), Z4
 	VMAXPS  Z4, Z0, Z0
-	ADDQ    $+64, CX
-	SUBQ    $+16, AX
-	CMPQ    AX, $+16
+	VMOVUPS 64(CX), Z4
+	VMAXPS  Z4, Z1, Z1
+	ADDQ    $+128, CX
+	SUBQ    $+32, AX
+	CMPQ    AX, $+32
 	JGE     loop3
 
 end4:
-	TESTQ   DX, DX
-	JZ      end5
-	VMOVUPS f32x16_ff800000<>+0(SB), Z4
-	VMOVUPS (CX), K1, Z4
-	VMAXPS  Z4, Z0, Z0
+	CMPQ AX, $+16
+	JLT  end6
 
-end5:
+loop5:
+	VMOVUPS (CX), Z4
+	VMAXPS  Z4, Z0, Z0
+	ADDQ    $+64, CX
+	SUBQ    $+16, AX
+	CMPQ    AX, $+16
+	JGE     loop5
+
+end6:
+	TESTQ        DX, DX
+	JZ           end7
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	VMOVUPS      (CX), K1, Z4
+	VMAXPS       Z4, Z0, Z0
+
+end7:
 	VMAXPS     Z1, Z0, Z0
 	VMAXPS     Z3, Z2, Z2
 	VMAXPS     Z2, Z0, Z0
@@ -6364,9 +6243,9 @@ TEXT ·sumExpVecAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	VBROADCASTSS max+24(FP), Z0
 	VMOVUPS      steps16<>+0(SB), Z1
-	VMOVUPS      f32x16_49c00000<>+0(SB), Z2
-	VMOVUPS      f32x16_3fb8aa3b<>+0(SB), Z3
-	VMOVUPS      f32x16_c2b00f34<>+0(SB), Z4
+	VBROADCASTSS f32_49c00000<>+0(SB), Z2
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z6, Z6, Z6
 	MOVQ         CX, DX
@@ -6379,110 +6258,110 @@ TEXT ·sumExpVecAVX512(SB), NOSPLIT, $0-36
 	JLT          end2
 
 loop1:
-	VMOVUPS     (AX), Z7
-	VSUBPS      Z0, Z7, Z7
-	VMAXPS      Z7, Z4, Z7
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z7, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VMOVUPS     64(AX), Z7
-	VSUBPS      Z0, Z7, Z7
-	VMAXPS      Z7, Z4, Z7
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z7, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z6, Z6
-	ADDQ        $+128, AX
-	SUBQ        $+32, CX
-	CMPQ        CX, $+32
-	JGE         loop1
+	VMOVUPS          (AX), Z7
+	VSUBPS           Z0, Z7, Z7
+	VMAXPS           Z7, Z4, Z7
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z7, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          64(AX), Z7
+	VSUBPS           Z0, Z7, Z7
+	VMAXPS           Z7, Z4, Z7
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z7, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z6, Z6
+	ADDQ             $+128, AX
+	SUBQ             $+32, CX
+	CMPQ             CX, $+32
+	JGE              loop1
 
 end2:
-	CMPQ        CX, $+15
-	JGT         else3
-	TESTQ       DX, DX
-	JZ          end5
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (AX), K1, Z7
-	VSUBPS      Z0, Z7, Z0
-	VMAXPS      Z0, Z4, Z0
-	VMOVAPS     Z2, Z4
-	VFMADD231PS Z3, Z0, Z4
-	VSUBPS      Z4, Z2, Z2
-	VFMADD231PS Z3, Z0, Z2
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z0
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z2, Z0
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z2, Z0
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z0
-	VPERMPS     Z1, Z4, Z1
-	VPSLLD      $0x14, Z4, Z2
-	VPADDD      Z2, Z1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z5, Z5
-	LEAQ        (AX)(DX*4), AX
+	CMPQ             CX, $+15
+	JGT              else3
+	TESTQ            DX, DX
+	JZ               end5
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (AX), K1, Z7
+	VSUBPS           Z0, Z7, Z0
+	VMAXPS           Z0, Z4, Z0
+	VMOVAPS          Z2, Z4
+	VFMADD231PS      Z3, Z0, Z4
+	VSUBPS           Z4, Z2, Z2
+	VFMADD231PS      Z3, Z0, Z2
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z0
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z2, Z0
+	VPERMPS          Z1, Z4, Z1
+	VPSLLD           $0x14, Z4, Z2
+	VPADDD           Z2, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVAPS.Z        Z0, K1, Z0
+	VADDPS           Z0, Z5, Z5
+	LEAQ             (AX)(DX*4), AX
 
 end5:
 	JMP end4
 
 else3:
-	VMOVUPS     (AX), Z7
-	VSUBPS      Z0, Z7, Z7
-	VMAXPS      Z7, Z4, Z7
-	VMOVAPS     Z2, Z8
-	VFMADD231PS Z3, Z7, Z8
-	VSUBPS      Z8, Z2, Z9
-	VFMADD231PS Z3, Z7, Z9
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z7
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z9, Z7
-	VPERMPS     Z1, Z8, Z9
-	VPSLLD      $0x14, Z8, Z8
-	VPADDD      Z8, Z9, Z9
-	VMULPS      Z9, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	ADDQ        $+64, AX
-	TESTQ       DX, DX
-	JZ          end6
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS     (AX), K1, Z7
-	VSUBPS      Z0, Z7, Z0
-	VMAXPS      Z0, Z4, Z0
-	VMOVAPS     Z2, Z4
-	VFMADD231PS Z3, Z0, Z4
-	VSUBPS      Z4, Z2, Z2
-	VFMADD231PS Z3, Z0, Z2
-	VMOVUPS     f32x16_3d6359cd<>+0(SB), Z0
-	VFMADD213PS f32x16_3e760550<>+0(SB), Z2, Z0
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z2, Z0
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z0
-	VPERMPS     Z1, Z4, Z1
-	VPSLLD      $0x14, Z4, Z2
-	VPADDD      Z2, Z1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z6, Z6
-	LEAQ        (AX)(DX*4), AX
+	VMOVUPS          (AX), Z7
+	VSUBPS           Z0, Z7, Z7
+	VMAXPS           Z7, Z4, Z7
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z7, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	ADDQ             $+64, AX
+	TESTQ            DX, DX
+	JZ               end6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (AX), K1, Z7
+	VSUBPS           Z0, Z7, Z0
+	VMAXPS           Z0, Z4, Z0
+	VMOVAPS          Z2, Z4
+	VFMADD231PS      Z3, Z0, Z4
+	VSUBPS           Z4, Z2, Z2
+	VFMADD231PS      Z3, Z0, Z2
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z0
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z2, Z0
+	VPERMPS          Z1, Z4, Z1
+	VPSLLD           $0x14, Z4, Z2
+	VPADDD           Z2, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVAPS.Z        Z0, K1, Z0
+	VADDPS           Z0, Z6, Z6
+	LEAQ             (AX)(DX*4), AX
 
 end6:
 end4:

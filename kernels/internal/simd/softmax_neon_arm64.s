@@ -3759,19 +3759,33 @@ loop1:
 	BGE   loop1
 
 end2:
-	CMP $4, R5
+	CMP $8, R5
 	BLT end4
 
 loop3:
 	FMOVQ (R4), F5
 	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
-	ADD   $16, R4, R4
-	SUB   $4, R5, R5
-	CMP   $4, R5
+	FMOVQ 16(R4), F5
+	WORD  $0x4e25f442 // fmax v2.4s, v2.4s, v5.4s
+	ADD   $32, R4, R4
+	SUB   $8, R5, R5
+	CMP   $8, R5
 	BGE   loop3
 
 end4:
-	CBZ   R0, end5
+	CMP $4, R5
+	BLT end6
+
+loop5:
+	FMOVQ (R4), F5
+	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop5
+
+end6:
+	CBZ   R0, end7
 	FMOVS (R4), F5
 	ADD   R1, R4, R0
 	VLD1  (R0), V5.S[1]
@@ -3780,7 +3794,7 @@ end4:
 	VBIF  V0.B16, V6.B16, V5.B16
 	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
 
-end5:
+end7:
 	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
 	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
 	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
