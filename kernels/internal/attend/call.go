@@ -9,7 +9,7 @@
 //   - fetch.go and queue.go prefetch the memory that is used next.
 package attend
 
-// The arguments of a call, and what is decided about it.
+// This file has the arguments of a call, and the decisions that apply to all of it.
 
 import (
 	"sync"
@@ -26,7 +26,7 @@ type Strides struct{ Batch, Head, Row int }
 // Offset is where a row starts.
 func Offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
 
-// EmptyRow is what attention gives for a query that sees no key.
+// EmptyRow is the result for a query that sees no key.
 type EmptyRow uint8
 
 // The choices, in the order of package kernels.
@@ -36,7 +36,7 @@ const (
 	EmptyUniform
 )
 
-// Sequence is what a sequence has where lengths differ, or keys and values lie in pages.
+// Sequence describes a sequence where lengths differ, or keys and values are in pages.
 type Sequence struct {
 	LenQ, LenK, Past int
 	Query, Key       int // the first rows of its queries and outputs, and of its keys and values
@@ -76,14 +76,12 @@ const (
 	attendFew                     // a whole head: its scores, then one call of the assembly with vectors of keys
 )
 
-// Call is one call: checked, and with something to do.
+// Call is one call, checked and not empty.
 //
-// The work is cut into units: the queries [i, i+rows) of one head. Where each head has
-// but one query, or few on keys in pages, a unit is those of all heads that share a key head:
-// the first query of each, then the second. Where there
-// are few queries and few heads, each stretch of the keys is a split, and the results of the splits
-// are merged at the end. One split of one unit is a piece. How the work is cut does not show in results:
-// package order says what they are.
+// The work is cut into units: the queries [i, i+rows) of one head. Where each head has only one query, or few queries on keys in pages, a
+// unit has the queries of all heads that share a key head: the first query of each, then the second. Where there are few queries and few
+// heads, each stretch of the keys is a split, and the results of the splits are merged at the end. One split of one unit is a piece. The
+// division of the work does not change results: package order defines them.
 type Call struct {
 	P      Params
 	isa    simd.ISA
@@ -95,8 +93,8 @@ type Call struct {
 	partial []float32 // the results of the pieces, where there are several splits
 }
 
-// group is sequences of the same lengths, and how their work is cut: all sequences of a call, or where
-// it says what each of them has a single one, so that others do not change its result.
+// group has sequences of the same lengths, and the division of their work: all sequences of a call, or a single one where the call
+// describes each sequence, whose result then does not depend on the others.
 type group struct {
 	seq              int // the first sequence
 	lenQ, lenK, past int
@@ -119,7 +117,7 @@ type group struct {
 	partial int // where the results of the pieces begin in the call's, if there are several splits
 }
 
-// interleaved reports whether the rows of a unit are several queries of several heads, which are brought together.
+// interleaved reports whether the rows of a unit are several queries of several heads, which are copied together.
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 
 // partsEnd returns the part after the last of the group.
@@ -135,5 +133,5 @@ func (c *Call) row(s Strides, seq, head, i int) int {
 
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
-// New returns a call whose arguments are to be set.
+// New returns a call without arguments, which the caller sets.
 func New() *Call { return calls.Get().(*Call) }

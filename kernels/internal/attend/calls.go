@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// A goroutine cannot be preempted inside a call of the assembly. What heads of hundreds of thousands of features would make
-// too long is cut here; no result depends on where.
+// A goroutine cannot be preempted inside a call of the assembly. This file cuts calls that heads of hundreds of thousands of features would
+// make too long; no result depends on where.
 
 // One call takes at most callSteps multiply-adds, and callElements elements of what it multiplies.
 const callSteps, callElements = 1 << 22, 1 << 18

@@ -4,10 +4,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// While a strip is multiplied, what comes next is fetched into the core's own caches: the queries and
+// While a strip is multiplied, the operands used next are fetched into the core's own caches: the queries and
 // the output of the next strip, and a share of the next tile's keys and values, or of the next unit's.
 
-// fetchAhead queues what is used after the strip of rows [from, to) and the keys from j on: either
+// fetchAhead queues the memory used after the strip of rows [from, to) and the keys from j on: either
 // queries and keys, or output and values.
 func (u *unit) fetchAhead(from, to, j int, values bool) {
 	c, w := u.c, u.w

@@ -6,9 +6,9 @@ import (
 )
 
 // Attention tile by tile with products of integers: scores of queries and keys as int8, and the weights as words times
-// the values as words. What is between them, and the sums of the weights, is as with floats.
+// the values as words. The steps between them, and the sums of the weights, are the same as with floats.
 
-// wordStep is what the keys of a product of words are filled up to a multiple of.
+// wordStep is the multiple to which the keys of a product of words are filled up.
 const wordStep = 16
 
 // ofHead returns the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the

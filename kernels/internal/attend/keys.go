@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// keyRows are the keys or values of a head: in place, in pages, or some of them brought together as
-// float32.
+// keyRows has the keys or values of a head: in place, in pages, or some of them copied together as float32.
 type keyRows struct {
 	data  []float32
 	ld    int // elements from a row to the next
@@ -23,8 +22,8 @@ type keyRows struct {
 	then  uintptr    // what is used after them
 }
 
-// pieceElements is what is made float32 at a time for few queries, which read it again at once: a quarter of the smallest
-// first-level cache.
+// pieceElements is how many elements are widened to float32 at a time for few queries, which read them again at once: a quarter of the
+// smallest first-level cache.
 const pieceElements = 1 << 11
 
 // keysOf returns the keys or values of a head of a sequence.
@@ -81,7 +80,8 @@ func (k *keyRows) address(j int) uintptr {
 	return k.pages.Address(int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows)
 }
 
-// loadPanels makes the rows [j, j+n), whole panels, float32. The next ones are fetched meanwhile, and with the last ones what is at then.
+// loadPanels widens the rows [j, j+n), whole panels, to float32. At the same time it fetches the next panels, and with the last ones the
+// memory at then.
 func (k *keyRows) loadPanels(isa simd.ISA, dst []float32, j, n int, then uintptr) {
 	p := k.pages
 	for at := 0; at < n; {

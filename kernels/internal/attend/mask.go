@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The mask of a tile of scores: what a query does not see, and biases.
+// This file applies the mask to a tile of scores: hidden keys, and biases.
 
 // mask applies the mask to a tile of scores.
 func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// How a call of attention is cut into pieces, and which strategy computes them.
+// This file cuts a call of attention into pieces, and chooses the strategy that computes them.
 
 // Sizes has the sizes of the work. They affect only speed: package order states the order in which numbers are summed
 // up.
@@ -19,9 +19,9 @@ type Sizes struct {
 	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room for
 	// two more products of a tile.
 	UnitRows, RelativeRows int
-	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has fewer than
-	// FoldQueries queries. Separate units would widen the same keys once per head, which takes as long as so few queries do.
-	// With more queries the widening costs little, and longer units are harder to share among threads.
+	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has fewer than FoldQueries
+	// queries. Separate units would widen the same keys once per head, which takes as long as the few queries themselves. With more queries
+	// the widening costs little, and longer units are harder to divide among threads.
 	FoldKeys, FoldQueries int
 	// Up to InPlaceRows query rows take values piece by piece where they lie in several pages; more have them copied together.
 	InPlaceRows int
@@ -38,10 +38,10 @@ var Size = Sizes{
 const (
 	// A unit has at most unitElements elements of queries, which bounds one call of the micro-kernel.
 	unitElements = 1 << 16
-	// A call is cut into minUnits units at least, as long as that leaves each more than
-	// minRows rows: few units would leave threads waiting for the last of them.
+	// A call is cut into at least minUnits units, as long as each keeps more than minRows rows: with few units, threads would wait for the
+	// last of them.
 	minUnits, minRows = 32, 64
-	// Neighbouring units that are computed as one have joinedRows rows at most.
+	// Neighbouring units that are computed as one have at most joinedRows rows.
 	joinedRows = 512
 	// Units of up to splitRows rows have their keys cut into splits, where there are at most splitUnits units.
 	splitRows, splitUnits = 8, 32
@@ -213,8 +213,8 @@ func (c *Call) chooseStrategy(g *group) strategy {
 	return attendTiles
 }
 
-// biases returns the number of terms that add something to scores. The strategies for whole heads add it up first, which would be
-// another result if there were several.
+// biases returns the number of terms that add to scores. The strategies for whole heads add the terms up first, which would give another
+// result if there were several.
 func (c *Call) biases() (n int) {
 	for i := range c.P.Mask {
 		if k := c.P.Mask[i].Kind; k == mask.Bias || k == mask.ALiBi {

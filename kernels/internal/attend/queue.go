@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Memory that is to be fetched beside a product.
+// This file has the memory to fetch during a product.
 
 // fetchRun is memory to fetch: count pieces, pace bytes apart.
 type fetchRun struct {
@@ -15,7 +15,7 @@ type fetchRun struct {
 	pace, count int
 }
 
-// fetchQueue is what the next products fetch, one run with each call of simd.AttnPanels.
+// fetchQueue has the runs that the next products fetch, one with each call of simd.AttnPanels.
 type fetchQueue struct {
 	runs [16]fetchRun
 	n    int

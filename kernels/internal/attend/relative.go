@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Relative positions: products with an embedding of the distance.
+// This file has relative positions: products with an embedding of the distance.
 
 // addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys
 // [j, j+n). The micro-kernel multiplies the rows with the embeddings of all distances

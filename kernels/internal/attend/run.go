@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// A call at work: its pieces, which threads take.
+// This file runs a call: threads take its pieces.
 
 // Run computes attention on up to t threads, and frees the call: it must not be used again.
 func (c *Call) Run(t int) {
@@ -47,8 +47,8 @@ func (c *Call) pieces(w *scratch, g *group, from, to int) {
 	}
 }
 
-// together is how many of the pieces [i, to) are computed as one unit, for which the keys are
-// transposed once: neighbours in a head whose queries all see the same keys.
+// together returns how many of the pieces [i, to) are computed as one unit, for which the keys are transposed once: neighbours in a head
+// whose queries all see the same keys.
 func (g *group) together(i, to int) int {
 	if !g.joins {
 		return 1

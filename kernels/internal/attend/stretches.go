@@ -4,7 +4,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// Stretches of the keys of a unit are brought together, in the order of the keys.
+// This file combines the stretches of a unit's keys, in the order of the keys.
 
 // add adds the rows of another stretch, which it overwrites, to the unit's output: both are brought to a common maximum.
 func (u *unit) add(o []float32, ldo int, max, sum []float32) {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Attention tile by tile of keys, with a running maximum and sum for each row.
+// This file computes attention tile by tile of keys, with a running maximum and sum for each row.
 
 // tiles computes the unit, which is not split, stretch by stretch of the keys.
 func (u *unit) tiles() {

@@ -15,7 +15,7 @@ import (
 // A unit of attention at work: where its operands lie, what its rows see, and how its
 // output is finished, whatever the strategy.
 
-// scratch is the memory of one goroutine.
+// scratch is the scratch memory of one goroutine.
 type scratch struct {
 	scores               []float32 // strip: rows x tile keys
 	queries              []float32 // the unit's, if they are copied
@@ -96,7 +96,7 @@ func (c *Call) start(w *scratch, g *group, number, units int) *unit {
 	return u
 }
 
-// begin says which rows of the arguments are the unit's.
+// begin sets the rows of the arguments that belong to the unit.
 func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 	p := &c.P
 	heads := p.Heads / g.fold

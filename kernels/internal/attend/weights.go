@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Attention for a caller that wants the weights.
+// This file computes attention for a caller that wants the weights.
 
 // withWeights computes the unit in the caller's memory for weights: all scores of the
 // rows, then their softmax, then the products with the values.

@@ -9,10 +9,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// A product on its way from the checked arguments to the loops.
+// This file has a product between the checked arguments and the loops.
 
-// call is one product or a batch of products of one shape, checked and with
-// something to do.
+// call is one product or a batch of products of one shape, checked and not empty.
 type call struct {
 	isa         simd.ISA
 	mr, nr      int // the register tile

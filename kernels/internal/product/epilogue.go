@@ -1,6 +1,6 @@
 package product
 
-// What a product with a packed B does to a part of C when its sums are finished.
+// This file has the epilogue: the operations on a part of C of a product with a packed B, once its sums are finished.
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
@@ -18,7 +18,7 @@ const (
 	ReLU2
 )
 
-// Epilogue is what package kernels calls Epilogue.
+// Epilogue is kernels.Epilogue.
 type Epilogue struct {
 	Bias       []float32
 	Activation Activation
@@ -43,7 +43,7 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 	return e
 }
 
-// zeroRow stands for a bias or a row of a residual that is not there.
+// zeroRow replaces a missing bias or a missing row of a residual.
 var zeroRow [64]float32
 
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and

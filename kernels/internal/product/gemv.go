@@ -8,8 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products of one row of A. They are bound by reading B: what counts is that it
-// comes in an order that the machine fetches ahead.
+// Products of one row of A. Reading B limits them: it must be read in an order that the hardware prefetches.
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {

@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The loops around the micro-kernel: one nest for every product of several rows,
+// This file has the loops around the micro-kernel: one nest for every product of several rows,
 // unless it consists of dot products.
 
 // nest is the loops over one block: their steps, what is in turn, and where the
@@ -141,8 +141,8 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// fetched says what gemmPanel prefetches while it multiplies a panel: nothing during the first rows, and then what its hints
-// say.
+// fetched describes what gemmPanel prefetches while it multiplies a panel: nothing during the first rows, then the memory that its hints
+// name.
 type fetched struct{ rows, next, pace, turn, steps int }
 
 // next says how to prefetch the panel that is multiplied next. It is zero if there is nothing to prefetch.
