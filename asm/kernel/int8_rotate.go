@@ -13,10 +13,14 @@ const (
 func Rotate(block int) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+		var within []func(vec.V) vec.V
+		for distance := 1; distance < m.Width(); distance *= 2 {
+			within = append(within, m.Butterfly(distance))
+		}
 		m.Loop(m.IntParam("rows"), 1, func() {
 			by := m.SlicePtr("by")
 			m.Loop(m.IntParam("cols"), block, func() {
-				rotateBlock(m, dst, x, by, block)
+				rotateBlock(m, within, dst, x, by, block)
 				m.Bump(x, 4*block)
 				m.Bump(by, 4*block)
 				m.Bump(dst, 4*block)
@@ -27,8 +31,8 @@ func Rotate(block int) func(vec.Machine) {
 	}
 }
 
-// rotateBlock keeps eight vectors in registers. Where a block is more, its groups are stored in between.
-func rotateBlock(m vec.Machine, dst, x, by vec.Ptr, block int) {
+// rotateBlock keeps eight vectors in registers, whose lanes the functions within combine. Where a block is more, its groups are stored in between.
+func rotateBlock(m vec.Machine, within []func(vec.V) vec.V, dst, x, by vec.Ptr, block int) {
 	width := m.Width()
 	group := min(block, 8*width)
 	for from := 0; from < block; from += group {
@@ -37,9 +41,9 @@ func rotateBlock(m vec.Machine, dst, x, by vec.Ptr, block int) {
 			at := 4 * (from + i*width)
 			vs[i] = m.Mul(m.Load(x, at), m.Load(by, at))
 		}
-		for distance := 1; distance < width; distance *= 2 {
+		for _, butterfly := range within {
 			for i := range vs {
-				vs[i] = m.Butterfly(vs[i], distance)
+				vs[i] = butterfly(vs[i])
 			}
 		}
 		butterflies(m, vs)

@@ -211,9 +211,9 @@ type Machine interface {
 	// MaxMagnitudeTo is acc = max(acc, b) where neither has a sign; NaN if either is NaN.
 	MaxMagnitudeTo(acc V, b Operand)
 
-	// Butterfly adds each lane i to lane i+distance, and puts lane i less that one there, for the lanes that have
-	// no such bit: 1, 2, 4 up to half of Width. It consumes v.
-	Butterfly(v V, distance int) V
+	// Butterfly prepares a function that adds each lane i to lane i+distance, and puts lane i less that one there, for the lanes
+	// that have no such bit: 1, 2, 4 up to half of Width. It consumes v.
+	Butterfly(distance int) func(v V) V
 
 	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.

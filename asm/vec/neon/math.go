@@ -277,17 +277,19 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 }
 
 // Butterfly implements Machine, as that of amd64.
-func (x *Machine) Butterfly(v vec.V, distance int) vec.V {
-	partner := x.V()
-	if distance == 1 {
-		x.VTBL(x.Const([4]uint32{0x07060504, 0x03020100, 0x0f0e0d0c, 0x0b0a0908}).B16(), vector(v), partner.B16())
-	} else {
-		x.VEXT(8, vector(v).B16(), vector(v).B16(), partner.B16())
-	}
+func (x *Machine) Butterfly(distance int) func(v vec.V) vec.V {
 	var signs [4]uint32
 	for i := range signs {
 		signs[i] = vec.ButterflySign(i, distance)
 	}
-	x.VFMLA(x.Const(signs).S4(), vector(v).S4(), partner.S4())
-	return vec.V{Reg: partner}
+	return func(v vec.V) vec.V {
+		partner := x.V()
+		if distance == 1 {
+			x.VTBL(x.Const([4]uint32{0x07060504, 0x03020100, 0x0f0e0d0c, 0x0b0a0908}).B16(), vector(v), partner.B16())
+		} else {
+			x.VEXT(8, vector(v).B16(), vector(v).B16(), partner.B16())
+		}
+		x.VFMLA(x.Const(signs).S4(), vector(v).S4(), partner.S4())
+		return vec.V{Reg: partner}
+	}
 }

@@ -259,22 +259,30 @@ func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtu
 	return sum
 }
 
-// Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding.
-func (x *Machine) Butterfly(v vec.V, distance int) vec.V {
-	partner := x.NewV()
-	switch across := x.form.across; distance {
-	case 1:
-		x.VSHUFPS(operand.U8(0xb1), vector(v), vector(v), partner)
-	case 2:
-		x.VSHUFPS(operand.U8(0x4e), vector(v), vector(v), partner)
-	default:
-		across[len(across)-bits.Len(uint(distance/4))](x, vector(v), partner)
-	}
+// Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding. The signs are in a register where there
+// are many: vectors of 64 bytes may cross cache lines.
+func (x *Machine) Butterfly(distance int) func(v vec.V) vec.V {
 	words := make([]uint32, x.Width())
 	for i := range words {
 		words[i] = vec.ButterflySign(i, distance)
 	}
-	signs := x.data(fmt.Sprintf("butterfly%dx%d", x.Width(), distance), words)
-	x.VFMADD132PS(signs, partner, vector(v))
-	return v
+	var signs operand.Op = x.data(fmt.Sprintf("butterfly%dx%d", x.Width(), distance), words)
+	if x.Opmasks() {
+		v := x.NewV()
+		x.VMOVUPS(signs, v)
+		signs = v
+	}
+	return func(v vec.V) vec.V {
+		partner := x.NewV()
+		switch across := x.form.across; distance {
+		case 1:
+			x.VSHUFPS(operand.U8(0xb1), vector(v), vector(v), partner)
+		case 2:
+			x.VSHUFPS(operand.U8(0x4e), vector(v), vector(v), partner)
+		default:
+			across[len(across)-bits.Len(uint(distance/4))](x, vector(v), partner)
+		}
+		x.VFMADD132PS(signs, partner, vector(v))
+		return v
+	}
 }
