@@ -106,7 +106,7 @@ func readDeepSeekGGUF(r *llamacpp.Reader) {
 	if r.Fields["qk_nope_head_dim"] = key - turned; key <= turned {
 		r.Refuse("attention.key_length_mla", key, "want more than rope.dimension_count = %d", turned)
 	}
-	r.SigmoidExperts()
+	r.SigmoidExperts(llamacpp.SoftmaxOfAll)
 	r.Fields["first_k_dense_replace"] = r.IntegerOf("leading_dense_block_count")
 	if scaling, ok := r.Fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
 		const key = "rope.scaling.yarn_log_multiplier" // 0.1 times mscale_all_dim, which llama.cpp takes for mscale, too

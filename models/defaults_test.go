@@ -75,7 +75,7 @@ func TestSizesByDefault(t *testing.T) {
 		"bamba":              {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "mamba_n_heads": 128},
 		"granitemoehybrid":   {"num_hidden_layers": 32, "intermediate_size": 11008, "shared_intermediate_size": 1024},
 		"mamba2":             {"num_hidden_layers": 64, "state_size": 128, "n_groups": 8, "conv_kernel": 4},
-		"nemotron_h":         {"num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 21504, "mamba_num_heads": 128, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8},
+		"nemotron_h":         {"num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 21504, "mamba_num_heads": 128, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "moe_intermediate_size": 7688, "moe_shared_expert_intermediate_size": 7688},
 		"falcon_h1":          {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "mamba_n_heads": 128, "mamba_d_ssm": 1024},
 		"qwen3_5_text":       {"num_hidden_layers": 32, "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 12288},
 		"qwen3_5_moe_text":   {"num_hidden_layers": 40, "num_attention_heads": 16, "num_key_value_heads": 2},
@@ -120,7 +120,7 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 	case "mamba2":
 		small["num_heads"], small["head_dim"] = 16, 12
 	case "nemotron_h":
-		small["layers_block_type"] = []string{"mamba", "attention", "mlp"}
+		small["layers_block_type"] = []string{"mamba", "moe", "attention", "mlp"}
 	case "gemma4_text":
 		small["vocab_size_per_layer_input"] = 67 // by default, a table of 8 GB
 	case "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next":

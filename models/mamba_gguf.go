@@ -91,7 +91,7 @@ func readFalconH1GGUF(r *llamacpp.Reader) {
 }
 
 // readNemotronGGUF reads what Nemotron-H has. A layer without heads of keys and values and without a feed-forward network has
-// Mamba-2. Time steps have no least value there, and positions no effect.
+// Mamba-2, and a network with a router is a mixture of experts. Time steps have no least value there, and positions no effect.
 func readNemotronGGUF(r *llamacpp.Reader) {
 	for _, key := range []string{"attention.layer_norm_epsilon", "rope.dimension_count", "rope.freq_base", "rope.scaling.finetuned"} {
 		r.Key(key)
@@ -108,6 +108,8 @@ func readNemotronGGUF(r *llamacpp.Reader) {
 			r.Refuse("feed_forward_length", width, "layer %d has attention, too", i)
 		case kinds[i] == nemotronFeed && width == 0:
 			kinds[i], mamba = nemotronMamba, max(mamba, i)
+		case kinds[i] == nemotronFeed && r.Has(fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i)):
+			kinds[i] = nemotronExperts // whose width has a key of its own
 		case width != 0:
 			if feeds >= 0 && r.Fields["intermediate_size"] != width {
 				r.Refuse("feed_forward_length", width, "of layer %d: widths that differ are not supported", i)
@@ -116,6 +118,9 @@ func readNemotronGGUF(r *llamacpp.Reader) {
 		}
 	}
 	r.Fields["layers_block_type"], r.Fields["time_step_min"] = kinds, 0
+	if slices.Contains(kinds, nemotronExperts) {
+		readNemotronExperts(r)
+	}
 	readMambaGGUF(r, nemotronFields, mamba)
 	readMambaInner(r, nemotronFields.HeadDim, "ssm.time_step_rank")
 	r.Fields["mlp_bias"], r.Fields["attention_bias"] = r.Has(fmt.Sprintf("blk.%d.ffn_down.bias", feeds)), r.Has(fmt.Sprintf("blk.%d.attn_q.bias", attends))

@@ -8,17 +8,22 @@ import (
 )
 
 // Nemotron-H: NVIDIA, 2025, "Nemotron-H: A Family of Accurate and Efficient Hybrid Mamba-Transformer Models". A layer is
-// Mamba-2, attention without positions, or a feed-forward network. Layers with a mixture of experts are not supported.
+// Mamba-2, attention without positions, a feed-forward network, or a mixture of experts (Nemotron 3).
 
 func init() {
 	Register(newNemotronH, "nemotron_h")
-	registerGGUF("nemotron_h", llamacpp.Architecture{
-		Varying: true, Read: readNemotronGGUF, Whole: map[string]string{"norm_f": "output_norm"},
+	own := llamacpp.Architecture{
+		ModelType: "nemotron_h", Varying: true, Read: readNemotronGGUF, Whole: map[string]string{"norm_f": "output_norm"},
 		Parts: mambaParts("mixer.", map[string]string{
 			"norm": "attn_norm", "mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
 			"mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
+			"mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction_bias": "exp_probs_b.bias", "mixer.experts.up_proj": "ffn_up_exps", "mixer.experts.down_proj": "ffn_down_exps",
+			"mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp", "mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
 		}),
-	})
+	}
+	registerGGUF("nemotron_h", own)
+	own.Experts = true
+	registerGGUF("nemotron_h_moe", own)
 }
 
 type nemotronHConfig struct {
@@ -83,26 +88,28 @@ func newNemotronH(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	experts, err := config.experts(c, kinds, layer.FeedForward)
+	if err != nil {
+		return nil, err
+	}
 	for _, field := range nemotronIdle {
 		c.doc.Note(field)
 	}
+	c.Loader.Ignore("mtp.*") // of layers that predict further tokens
 	if !c.llamaCpp {
 		c.Loader.Rename(backboneNames)
 	}
 	f := llamaFields{Vocab: config.Vocab, Dim: config.Dim, Layers: len(kinds), MaxPositions: config.MaxPositions, Eps: config.Eps, normName: "norm_f."}
 	d := c.llamaDecoder(f, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
-		return loadNemotron(l, kinds[i], layer, mamba), 0
+		return loadNemotron(l, kinds[i], layer, mamba, experts), 0
 	})
 	return c.decoderModel(d, false) // whatever tie_word_embeddings says
 }
 
-// nemotronIdle are fields of mixtures of experts, which no layer has, of predictions of several tokens, and of training; and
-// expand, which mamba_num_heads and mamba_head_dim say.
+// nemotronIdle are fields of predictions of several tokens, and of training; and those that repeat what other fields say.
 var nemotronIdle = []string{
-	"n_routed_experts", "n_shared_experts", "moe_intermediate_size", "moe_shared_expert_intermediate_size", "moe_latent_size", "moe_shared_expert_overlap",
-	"num_experts_per_tok", "routed_scaling_factor", "n_group", "topk_group", "norm_topk_prob", "num_nextn_predict_layers", "mtp_layers_block_type",
-	"mtp_hybrid_override_pattern", "expand", "time_step_max", "time_step_floor", "time_step_limit", "residual_in_fp32", "rescale_prenorm_residual",
-	"use_mamba_kernels", "mamba_ssm_cache_dtype", "chunk_size", "tie_word_embeddings",
+	"n_shared_experts", "moe_shared_expert_overlap", "num_nextn_predict_layers", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "expand", "time_step_max", "time_step_floor",
+	"time_step_limit", "residual_in_fp32", "rescale_prenorm_residual", "use_mamba_kernels", "mamba_ssm_cache_dtype", "mamba_proj_bias", "chunk_size", "tie_word_embeddings",
 }
 
 // kinds returns the kind of each layer.
@@ -123,11 +130,9 @@ func (config *nemotronHConfig) kinds(d configuration.Document) ([]string, error)
 			kind = older
 		}
 		switch kind {
-		case nemotronMamba, nemotronAttention, nemotronFeed:
-		case nemotronExperts:
-			return nil, d.Errorf(field, "layers with a mixture of experts are not supported")
+		case nemotronMamba, nemotronAttention, nemotronFeed, nemotronExperts:
 		default:
-			return nil, d.Errorf(field, "want %q, %q and %q", nemotronMamba, nemotronAttention, nemotronFeed)
+			return nil, d.Errorf(field, "want %q, %q, %q and %q", nemotronMamba, nemotronAttention, nemotronFeed, nemotronExperts)
 		}
 		known[i] = kind
 	}
@@ -168,7 +173,7 @@ var nemotronFields = mambaNames{
 }
 
 // loadNemotron takes the tensors of a layer: its normalization, and one part.
-func loadNemotron(l *transformer.Loader, kind string, c transformer.LayerConfig, mamba transformer.Mamba2Config) *block.Layer {
+func loadNemotron(l *transformer.Loader, kind string, c transformer.LayerConfig, mamba transformer.Mamba2Config, experts *nemotronExpertsConfig) *block.Layer {
 	c.Norm.Shape = []int{c.Self.Dim}
 	norm, mixer := l.At("norm.").Norm(c.Norm), l.At("mixer.")
 	switch kind {
@@ -176,6 +181,11 @@ func loadNemotron(l *transformer.Loader, kind string, c transformer.LayerConfig,
 		return &block.Layer{Norm: norm, Mamba: mixer.Mamba2(mamba)}
 	case nemotronAttention:
 		return &block.Layer{Norm: norm, Attention: mixer.Attention(c.Self, llamaLayer.Attention)}
+	case nemotronExperts:
+		return &block.Layer{FeedNorm: norm, Feed: experts.load(mixer, c.FeedForward)}
 	}
-	return &block.Layer{FeedNorm: norm, Feed: mixer.FeedForward(c.FeedForward, transformer.FeedForwardNames{Up: "up_proj.", Down: "down_proj."})}
+	return &block.Layer{FeedNorm: norm, Feed: mixer.FeedForward(c.FeedForward, nemotronNetwork)}
 }
+
+// nemotronNetwork is the names of a network, also of an expert.
+var nemotronNetwork = transformer.FeedForwardNames{Up: "up_proj.", Down: "down_proj."}

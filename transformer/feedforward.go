@@ -216,3 +216,22 @@ func (f *FeedForward) checkParts(ws *Workspace) error {
 	}
 	return nil
 }
+
+// Activate applies an activation to x in place, on up to t threads.
+func Activate(t kernels.Threads, a kernels.Activation, x []float32) {
+	switch a {
+	case kernels.ActReLU:
+		t.ReLU(x, x)
+	case kernels.ActGELU:
+		t.GELU(x, x)
+	case kernels.ActGELUTanh:
+		t.GELUTanh(x, x)
+	case kernels.ActSiLU:
+		t.SiLU(x, x)
+	case kernels.ActTanh:
+		t.Tanh(x, x)
+	case kernels.ActReLU2:
+		t.ReLU(x, x)
+		t.Mul(x, x, x)
+	}
+}

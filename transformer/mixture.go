@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // the softmax of the scores, or by their sigmoids.
 type MixtureConfig struct {
 	Dim           int
+	RouterDim     int // the width of the rows that the router scores, with [Mixture.ForwardBy]; 0: Dim
 	Hidden        int // of each expert
 	Experts, TopK int
 	// Normalize makes the weights of a row's experts add up to 1: a softmax of only their scores.
@@ -34,6 +36,17 @@ type MixtureConfig struct {
 	Activation        kernels.Activation
 	// Sharpness, Limit and Offset are those of [kernels.GLUParams].
 	Sharpness, Limit, Offset float32
+	// Plain experts have no gate. They have no biases either, and Sharpness, Limit and Offset are 0.
+	Plain bool
+}
+
+// routerDim returns the width of the rows that the router scores, and into what an expert makes of a row before the activation.
+func (c MixtureConfig) routerDim() int { return cmp.Or(c.RouterDim, c.Dim) }
+func (c MixtureConfig) into() int {
+	if c.Plain {
+		return c.Hidden
+	}
+	return 2 * c.Hidden
 }
 
 func (c MixtureConfig) check() error {
@@ -48,6 +61,12 @@ func (c MixtureConfig) check() error {
 	}
 	if c.Groups != 0 && (!c.Sigmoid || c.Groups < 1 || c.Experts%c.Groups != 0 || c.Experts < 2*c.Groups || c.TopGroups < 1 || c.TopGroups > c.Groups || c.TopGroups*(c.Experts/c.Groups) < c.TopK) {
 		return check.Errorf(fault.ErrConfig, "mixture of experts: the best %d of %d, in the best %d of %d groups", c.TopK, c.Experts, c.TopGroups, c.Groups)
+	}
+	if c.RouterDim < 0 {
+		return check.Errorf(fault.ErrConfig, "mixture of experts: a router of width %d", c.RouterDim)
+	}
+	if c.Plain && (c.Bias || c.Sharpness != 0 || c.Limit != 0 || c.Offset != 0) {
+		return check.Errorf(fault.ErrConfig, "mixture of experts: plain experts with biases, sharpness, limit or offset")
 	}
 	if !(c.Epsilon >= 0) || !(c.Scale >= 0) {
 		return check.Errorf(fault.ErrConfig, "mixture of experts: epsilon %g, scale %g", c.Epsilon, c.Scale)
@@ -81,7 +100,7 @@ type Mixture struct {
 	Router      *Linear
 	Correction  []float32   // [Experts], added to the sigmoids to pick experts; nil: none
 	ExpertScale []float32   // [Experts], of what each gives; nil: 1
-	in          [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
+	in          [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats; up of a plain one
 	down        []*Linear
 	name        string
 }
@@ -93,7 +112,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	}
 	m := &Mixture{MixtureConfig: c, name: strings.TrimSuffix(l.Name()+"."+names.Router, ".")}
 	// In every format, the experts of a row must not depend on other rows.
-	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
+	m.Router = l.At(names.Router).RowByRow().Linear(c.routerDim(), c.Experts, c.RouterBias)
 	m.Correction = l.Optional(c.Sigmoid && names.Correction != "", names.Correction, c.Experts)
 	m.ExpertScale = l.Optional(names.Scale != "", names.Scale, c.Experts)
 	e := l.experts(c, names)
@@ -121,7 +140,7 @@ func (l *Loader) experts(c MixtureConfig, names MixtureNames) *experts {
 	e := &experts{MixtureConfig: c, names: names, l: l}
 	all := names.Expert
 	has := func(prefix string) bool { return prefix != "" && l.Has(names.All+prefix+"weight") }
-	if e.stacked = names.All != "" && (has(all.Packed) || has(all.Gate)) || names.Each == ""; !e.stacked {
+	if e.stacked = names.All != "" && (has(all.Packed) || has(all.Gate) || c.Plain && has(all.Up)) || names.Each == ""; !e.stacked {
 		e.packed = all.Packed != "" && l.Has(strings.ReplaceAll(names.Each, "%d", "0")+all.Packed+"weight")
 		return e
 	}
@@ -129,7 +148,7 @@ func (l *Loader) experts(c MixtureConfig, names MixtureNames) *experts {
 	if names.Transposed && !has(all.Gate) {
 		e.l = e.l.Transposed()
 	}
-	e.packed = all.Packed != "" && !has(all.Gate)
+	e.packed = all.Packed != "" && !has(all.Gate) && !c.Plain
 	switch {
 	case !c.Bias:
 	case e.packed:
@@ -164,7 +183,9 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 		}
 	}
 	own := e.Bias && !e.stacked
-	if l.at.Alike(gate.Name, up.Name) {
+	if e.Plain {
+		in = []*Linear{l.Stacked(e.Dim, own, up)}
+	} else if l.at.Alike(gate.Name, up.Name) {
 		in = []*Linear{l.Stacked(e.Dim, own, gate, up)}
 	} else {
 		in = []*Linear{l.Stacked(e.Dim, own, gate), l.Stacked(e.Dim, own, up)}
@@ -219,7 +240,7 @@ func (m *Mixture) ForwardBy(ws *Workspace, dst, x, by, residual []float32) error
 	if err := check.Len("mixture of experts: x", x, rows*m.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if err := check.Len("mixture of experts: rows of the router", by, len(x), "rows*dim"); err != nil {
+	if err := check.Len("mixture of experts: rows of the router", by, rows*m.routerDim(), "rows*router dim"); err != nil {
 		return err
 	}
 	if err := check.Len("mixture of experts: dst", dst, rows*m.Dim, "rows*dim"); err != nil {
@@ -244,13 +265,19 @@ func (m *Mixture) ForwardBy(ws *Workspace, dst, x, by, residual []float32) error
 	n := rows * m.TopK
 	of := ws.Alloc(n * m.Dim) // x sorted by experts, and later what these make of it: [n, D]
 	ws.Threads.Gather(kernels.GatherParams{Rows: n, Cols: m.Dim, Dst: of, X: x, Index: r.rows})
-	both, hidden := ws.Alloc(n*2*m.Hidden), ws.Alloc(n*m.Hidden) // gate and up, [n, 2*hidden]; [n, hidden]
+	into := ws.Alloc(n * m.into()) // gate and up, [n, 2*hidden], or up, [n, hidden]
 	for i := range m.in[0] {
-		if err := m.multiply(ws, func(e int) *Linear { return m.in[e][i] }, both[min(i*m.Hidden, len(both)):], 2*m.Hidden, of); err != nil {
+		if err := m.multiply(ws, func(e int) *Linear { return m.in[e][i] }, into[min(i*m.Hidden, len(into)):], m.into(), of); err != nil {
 			return err
 		}
 	}
-	ws.Threads.GLU(kernels.GLUParams{Rows: n, Cols: m.Hidden, Dst: hidden, X: both, Activation: m.Activation, Sharpness: m.Sharpness, Limit: m.Limit, Offset: m.Offset})
+	hidden := into // [n, hidden]
+	if m.Plain {
+		Activate(ws.Threads, m.Activation, hidden)
+	} else {
+		hidden = ws.Alloc(n * m.Hidden)
+		ws.Threads.GLU(kernels.GLUParams{Rows: n, Cols: m.Hidden, Dst: hidden, X: into, Activation: m.Activation, Sharpness: m.Sharpness, Limit: m.Limit, Offset: m.Offset})
+	}
 	if err := m.multiply(ws, func(e int) *Linear { return m.down[e] }, of, m.Dim, hidden); err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ import (
 
 var mixtureNames = tf.MixtureNames{Router: "router.", Correction: "correction", Each: "experts.%d.", Expert: tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}}
 
-// mixtureOf returns the value of a mixture at a row, from its definition in float64.
-func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
+// mixtureOf returns the value of a mixture at a row whose experts the row scored picks, from its definition in float64. Experts with gates
+// have SiLU, plain ones ReLU2.
+func mixtureOf(c tf.MixtureConfig, w tf.Weights, x, scored []float32) []float64 {
 	times := func(name string, rows int, x []float64, bias bool) []float64 {
 		m, _ := w.Tensor(name+"weight", rows, len(x))
 		y := make([]float64, rows)
@@ -34,17 +35,28 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 		}
 		return y
 	}
-	wide := make([]float64, len(x))
+	wide, by := make([]float64, len(x)), make([]float64, len(scored))
 	for i, v := range x {
 		wide[i] = float64(v)
 	}
-	scores := times("router.", c.Experts, wide, c.RouterBias)
+	for i, v := range scored {
+		by[i] = float64(v)
+	}
+	scores := times("router.", c.Experts, by, c.RouterBias)
 	order, weight := picked(c, w, scores)
 	out := make([]float64, c.Dim)
 	for _, e := range order[:c.TopK] {
 		name := fmt.Sprintf("experts.%d.", e)
-		gate, up := times(name+"gate.", c.Hidden, wide, c.Bias), times(name+"up.", c.Hidden, wide, c.Bias)
+		up := times(name+"up.", c.Hidden, wide, c.Bias)
+		gate := up
+		if !c.Plain {
+			gate = times(name+"gate.", c.Hidden, wide, c.Bias)
+		}
 		for i := range gate {
+			if c.Plain {
+				gate[i] = max(up[i], 0) * max(up[i], 0)
+				continue
+			}
 			g, u, sharp := gate[i], up[i], 1.0
 			if c.Limit > 0 {
 				g, u = min(g, float64(c.Limit)), max(min(u, float64(c.Limit)), -float64(c.Limit))
@@ -124,8 +136,10 @@ func TestMixture(t *testing.T) {
 	sigmoid := base
 	sigmoid.Sigmoid, sigmoid.Scale = true, 1.7
 	grouped := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 12, TopK: 3, Activation: kernels.ActSiLU, Sigmoid: true, Normalize: true, Epsilon: 0.5, Groups: 4, TopGroups: 2}
+	plain := sigmoid
+	plain.Plain, plain.Activation, plain.RouterDim = true, kernels.ActReLU2, 48
 	tftest.EachTier(t, func(t *testing.T) {
-		for _, c := range []tf.MixtureConfig{base, one, normalized, gptOSS, sigmoid, grouped} {
+		for _, c := range []tf.MixtureConfig{base, one, normalized, gptOSS, sigmoid, grouped, plain} {
 			for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_0} {
 				w := tf.Random(11)
 				l := tf.NewLoader(w)
@@ -139,26 +153,30 @@ func TestMixture(t *testing.T) {
 				tftest.NoError(t, l.Finish())
 				for _, rows := range []int{0, 1, 2, 29} {
 					x, residual := tftest.Normal(uint64(rows), rows*c.Dim), tftest.Normal(7, rows*c.Dim)
+					by, width := x, c.Dim // what the router scores
+					if c.RouterDim != 0 {
+						by, width = tftest.Normal(5, rows*c.RouterDim), c.RouterDim
+					}
 					y := make([]float32, len(x))
 					ws := &tf.Workspace{Threads: 3}
-					tftest.NoError(t, m.Forward(ws, y, x, residual))
+					tftest.NoError(t, m.ForwardBy(ws, y, x, by, residual))
 					for r := range rows {
 						row, alone := x[r*c.Dim:(r+1)*c.Dim], make([]float32, c.Dim)
-						tftest.NoError(t, m.Forward(new(tf.Workspace), alone, row, residual[r*c.Dim:(r+1)*c.Dim]))
+						tftest.NoError(t, m.ForwardBy(new(tf.Workspace), alone, row, by[r*width:(r+1)*width], residual[r*c.Dim:(r+1)*c.Dim]))
 						if !slices.Equal(alone, y[r*c.Dim:(r+1)*c.Dim]) {
 							t.Fatalf("%v, %+v: row %d of %d has other bits than alone", f, c, r, rows)
 						}
 						if f != kernels.FormatF32 {
 							continue
 						}
-						for i, want := range mixtureOf(c, w, row) {
+						for i, want := range mixtureOf(c, w, row, by[r*width:(r+1)*width]) {
 							if want += float64(residual[r*c.Dim+i]); !(math.Abs(float64(alone[i])-want) < 1e-5) {
 								t.Fatalf("%+v: element %d of row %d is %v, want %v", c, i, r, alone[i], want)
 							}
 						}
 					}
 					same := slices.Clone(residual)
-					tftest.NoError(t, m.Forward(ws, same, x, same))
+					tftest.NoError(t, m.ForwardBy(ws, same, x, by, same))
 					if !slices.Equal(same, y) {
 						t.Fatalf("%+v: other bits where dst is the residual", c)
 					}
@@ -264,6 +282,8 @@ func TestMixtureErrors(t *testing.T) {
 		"sharpness":  func(c *tf.MixtureConfig) { c.Sharpness = -1 },
 		"limit":      func(c *tf.MixtureConfig) { c.Limit = float32(math.NaN()) },
 		"epsilon":    func(c *tf.MixtureConfig) { c.Epsilon = -1 },
+		"router dim": func(c *tf.MixtureConfig) { c.RouterDim = -1 },
+		"plain":      func(c *tf.MixtureConfig) { c.Plain, c.Bias = true, true },
 		"scale":      func(c *tf.MixtureConfig) { c.Scale = -1 },
 		"groups":     func(c *tf.MixtureConfig) { c.Sigmoid, c.Groups, c.TopGroups = true, 2, 1 },
 		"top groups": func(c *tf.MixtureConfig) { c.Sigmoid, c.Groups, c.TopGroups = true, 1, 2 },
@@ -290,6 +310,7 @@ func TestMixtureErrors(t *testing.T) {
 		"x":         m.Forward(new(tf.Workspace), make([]float32, 8), make([]float32, 9), nil),
 		"dst":       m.Forward(new(tf.Workspace), make([]float32, 9), make([]float32, 8), nil),
 		"residual":  m.Forward(new(tf.Workspace), make([]float32, 8), make([]float32, 8), make([]float32, 7)),
+		"router":    m.ForwardBy(new(tf.Workspace), make([]float32, 8), make([]float32, 8), make([]float32, 9), nil),
 		"workspace": m.Forward(nil, make([]float32, 8), make([]float32, 8), nil),
 		"nothing":   (&tf.Mixture{}).Forward(new(tf.Workspace), nil, nil, nil),
 	} {

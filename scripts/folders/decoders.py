@@ -555,21 +555,27 @@ def _(out, name):
     decoder(out, name, hf.Mamba2ForCausalLM(mamba2(**more if name == "mamba2-bias" else {})), hf.Mamba2ForCausalLM, seed=5500)
 
 
-@folder("nemotron_h", "nemotron_h-hub", "nemotron_h-bias")
+def nemotron(**more):
+    return hf.NemotronHConfig(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, bos_token_id=1, eos_token_id=EOS,
+                                      pad_token_id=None, mamba_num_heads=8, mamba_head_dim=6, ssm_state_size=16, n_groups=2) | more))
+
+
+@folder("nemotron_h", "nemotron_h-hub", "nemotron_h-bias", "nemotron_h-experts", "nemotron_h-latent")
 def _(out, name):
     """nemotron_h-hub has the fields of the hub, which write the kinds of layers as letters; nemotron_h-bias biases, and a least time step that many
-    would be below."""
+    would be below; nemotron_h-experts a mixture of experts in groups; nemotron_h-latent one of another width than the rows, and its other networks have biases."""
+    experts = dict(moe_intermediate_size=12, moe_shared_expert_intermediate_size=20)
     more = {
         "nemotron_h": dict(layers_block_type=["linear_attention", "mlp", "full_attention"]),
         "nemotron_h-hub": dict(layers_block_type=["full_attention", "mlp", "linear_attention", "mlp"]),
         "nemotron_h-bias": dict(layers_block_type=["linear_attention", "full_attention", "mlp", "linear_attention"], use_bias=True, mlp_bias=True, use_conv_bias=False, conv_kernel=3, n_groups=1, time_step_min=0.7, mlp_hidden_act="silu"),
+        "nemotron_h-experts": dict(layers_block_type=["linear_attention", "moe"], n_routed_experts=6, n_group=2, topk_group=1, routed_scaling_factor=2.5, **experts),
+        "nemotron_h-latent": dict(layers_block_type=["full_attention", "moe"], n_routed_experts=5, moe_latent_size=16, num_experts_per_tok=3, norm_topk_prob=False, mlp_bias=True, mlp_hidden_act="gelu", **experts),
     }[name]
-    c = hf.NemotronHConfig(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, bos_token_id=1, eos_token_id=EOS,
-                                   pad_token_id=None, mamba_num_heads=8, mamba_head_dim=6, ssm_state_size=16, n_groups=2) | more))
 
     def config(c):
-        letters = {"linear_attention": "M", "mlp": "-", "full_attention": "*"}
+        letters = {"linear_attention": "M", "mlp": "-", "full_attention": "*", "moe": "E"}
         c["hybrid_override_pattern"] = "".join(letters[kind] for kind in c.pop("layers_block_type"))
         c["num_hidden_layers"] = len(c["hybrid_override_pattern"])
 
-    decoder(out, name, hf.NemotronHForCausalLM(c), hf.NemotronHForCausalLM, seed=5400, config=config if name == "nemotron_h-hub" else None)
+    decoder(out, name, hf.NemotronHForCausalLM(nemotron(**more)), hf.NemotronHForCausalLM, seed=5400, config=config if name in ("nemotron_h-hub", "nemotron_h-experts") else None)

@@ -93,7 +93,7 @@ DECODERS = {
     "granitemoehybrid": (hf.GraniteMoeHybridForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, hidden_size=64, mamba_d_state=8, intermediate_size=8, shared_intermediate_size=8, layer_types=["linear_attention", "full_attention"]), 1e-3, []),
     "falcon_h1": (hf.FalconH1ForCausalLM, SMALL | dict(num_attention_heads=8, mamba_d_state=8, mamba_d_ssm=128), 1e-3, []),
     "mamba2": (hf.Mamba2ForCausalLM, dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=1, expand=8, head_dim=1, state_size=4), 1e-3, []),
-    "nemotron_h": (hf.NemotronHForCausalLM, dict(vocab_size=VOCAB, hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24, mamba_head_dim=1, ssm_state_size=8, layers_block_type=["linear_attention", "full_attention", "mlp"]), 1e-3, []),
+    "nemotron_h": (hf.NemotronHForCausalLM, dict(vocab_size=VOCAB, hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24, mamba_head_dim=1, ssm_state_size=8, moe_intermediate_size=4, moe_shared_expert_intermediate_size=4, layers_block_type=["linear_attention", "moe", "full_attention", "mlp"]), 1e-3, []),
     "lfm2": (hf.Lfm2ForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), 1e-3, []),
     "deepseek_v3": (hf.DeepseekV3ForCausalLM, SMALL | dict(num_hidden_layers=2, first_k_dense_replace=1, num_key_value_heads=2, n_routed_experts=16, moe_intermediate_size=4, kv_lora_rank=12, q_lora_rank=12, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8), 1e-3, []),
     "lfm2_moe": (hf.Lfm2MoeForCausalLM, SMALL | dict(num_hidden_layers=3, num_attention_heads=8, num_experts=5, moe_intermediate_size=8, layer_types=["conv", "full_attention", "conv"]), 1e-3, []),

@@ -93,6 +93,8 @@ def more(w, c):
         w.add_array("granite_swa.attention.rope_pattern", [theta != 0 for theta in c["layer_rope_theta"]])
     if kind == "nemotron_h":
         w.add_layer_norm_eps(c["layer_norm_epsilon"])
+        if "moe" in c["layers_block_type"]:
+            nemotron_experts(w, c)
     if kind == "cohere2":
         w.add_logit_scale(c["logit_scale"])
     if kind == "gpt_neox":
@@ -119,6 +121,20 @@ def latent(w, c):
     w.add_expert_group_used_count(c["topk_group"])
 
 
+def nemotron_experts(w, c):
+    """The sizes of Nemotron-H's mixture. That experts are weighed by sigmoids is not in files."""
+    w.add_expert_count(c["n_routed_experts"])
+    w.add_expert_used_count(c["num_experts_per_tok"])
+    w.add_expert_feed_forward_length(c["moe_intermediate_size"])
+    w.add_expert_shared_feed_forward_length(c["moe_shared_expert_intermediate_size"])
+    w.add_expert_shared_count(c["n_shared_experts"])
+    w.add_expert_weights_norm(c["norm_topk_prob"])
+    w.add_expert_weights_scale(c["routed_scaling_factor"])
+    w.add_expert_group_count(c["n_group"])
+    if c["moe_latent_size"]:
+        w.add_moe_latent_size(c["moe_latent_size"])
+
+
 def latent_parts(weights, c):
     """The weights with the projections from latent vectors apart, those to keys transposed by head."""
     new, plain = {}, c["qk_nope_head_dim"]
@@ -127,10 +143,6 @@ def latent_parts(weights, c):
         if k.endswith("kv_b_proj.weight"):
             x = x.reshape(c["num_attention_heads"], -1, x.shape[-1])
             new[f"blk.{layer[0]}.attn_k_b.weight"], new[f"blk.{layer[0]}.attn_v_b.weight"] = x[:, :plain].transpose(1, 2).contiguous(), x[:, plain:].contiguous()
-        elif k.endswith("e_score_correction_bias"):
-            new[f"blk.{layer[0]}.exp_probs_b.bias"] = x
-        elif ".shared_experts." in k:
-            new[f"blk.{layer[0]}.ffn_{k.split('.')[-2].removesuffix('_proj')}_shexp.weight"] = x
         else:
             new[k] = x
     return new

@@ -113,7 +113,7 @@ def convert(source, path, types, pooling=None, arch=None):
     if own_metadata:
         own_metadata(w, c)
     elif c["model_type"] == "nemotron_h":
-        w.add_feed_forward_length([c["intermediate_size"] if kind == "mlp" else 0 for kind in c["layers_block_type"]])
+        w.add_feed_forward_length([{"mlp": c["intermediate_size"], "moe": c["moe_intermediate_size"]}.get(kind, 0) for kind in c["layers_block_type"]])
         w.add_head_count_kv([kv if kind == "full_attention" else 0 for kind in c["layers_block_type"]])
     else:
         w.add_feed_forward_length(c["intermediate_size"])
@@ -245,7 +245,9 @@ def stacked(weights, c):
     new, experts = {}, {}
     for k, x in weights.items():
         p = k.split(".")
-        if "experts" in p and p[-1] in ("weight", "bias") and c["model_type"] != "gpt_oss":
+        if "shared_experts" in p:
+            new[f"blk.{p[2]}.ffn_{parts[p[-2]]}_shexp.weight"] = x
+        elif "experts" in p and p[-1] in ("weight", "bias") and c["model_type"] != "gpt_oss":
             experts.setdefault(f"blk.{p[2]}.ffn_{parts[p[-2]]}_exps.weight", {})[int(p[-3])] = x
         elif c["model_type"] == "gemma4_text":
             new[k] = x
@@ -269,7 +271,7 @@ def stacked(weights, c):
             new[f"blk.{p[2]}.ffn_gate_exps.weight"], new[f"blk.{p[2]}.ffn_up_exps.weight"] = x.chunk(2, 1)
         elif k.endswith("output_linear.weight"):
             new[f"blk.{p[2]}.ffn_down_exps.weight"] = x
-        elif k.endswith(".expert_bias"):
+        elif k.endswith((".expert_bias", ".e_score_correction_bias")):
             new[f"blk.{p[2]}.exp_probs_b.bias"] = x
         elif k.endswith("in_proj_qkvz.weight"):
             new |= deltanet.split(k, x, c)
@@ -498,8 +500,9 @@ GGUF = {
     "gguf-deepseek2": lambda: (decoders.llama(hf.DeepseekV3Config, num_hidden_layers=2, num_key_value_heads=4, first_k_dense_replace=1, q_lora_rank=20, kv_lora_rank=12, qk_rope_head_dim=8, qk_nope_head_dim=10, v_head_dim=14, n_routed_experts=8, n_group=4, topk_group=2, moe_intermediate_size=16, num_experts_per_tok=2, tie_word_embeddings=False, max_position_embeddings=64, rms_norm_eps=1e-6,
                                               rope_parameters=decoders.rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=1.0)), hf.DeepseekV3ForCausalLM, {}, {}),
     "gguf-mamba2": lambda: (decoders.mamba2(num_hidden_layers=1), hf.Mamba2ForCausalLM, {}, {}),
-    "gguf-nemotron_h": lambda: (hf.NemotronHConfig(vocab_size=decoders.VOCAB, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, bos_token_id=1, eos_token_id=decoders.EOS, mamba_num_heads=8, mamba_head_dim=8,
-                                                  ssm_state_size=16, n_groups=2, time_step_min=1e-30, layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention"]), hf.NemotronHForCausalLM, {}, {}),
+    "gguf-nemotron_h": lambda: (decoders.nemotron(mamba_head_dim=8, pad_token_id=0, time_step_min=1e-30, layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention"]), hf.NemotronHForCausalLM, {}, {}),
+    "gguf-nemotron_h_moe": lambda: (decoders.nemotron(mamba_head_dim=4, time_step_min=1e-30, layers_block_type=["moe", "linear_attention", "full_attention"], n_routed_experts=5, moe_intermediate_size=12, moe_shared_expert_intermediate_size=20, moe_latent_size=16, routed_scaling_factor=2.5),
+                                    hf.NemotronHForCausalLM, {}, dict(arch=gguf.MODEL_ARCH.NEMOTRON_H_MOE)),
     "gguf-granite_swa": lambda: (decoders.llama(hf.GraniteSWAConfig, num_hidden_layers=5, sliding_window=6, layer_rope_theta=[10000.0, 10000.0, 0, 10000.0, 0], embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, tie_word_embeddings=False, **SIZES), hf.GraniteSWAForCausalLM, {}, dict(scale=[("sinks", 5)])),
     "gguf-gemma3n": lambda: (decoders.gemma3n(head_dim=32, num_attention_heads=2, num_key_value_heads=1, intermediate_size=[64, 32, 64, 96], hidden_size_per_layer_input=32, vocab_size_per_layer_input=decoders.VOCAB, laurel_rank=8), hf.Gemma3nForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),
     "gguf-gemma4": lambda: (decoders.gemma4(hidden_size_per_layer_input=32, head_dim=32, global_head_dim=64, num_attention_heads=2, num_key_value_heads=1, intermediate_size=64, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=2.0), hf.Gemma4ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(after=decoders.scalars, scale=[("embed_tokens.", 0.1), ("q_norm", 0.2)])),

@@ -90,23 +90,7 @@ func (h *Head) width() int {
 
 // Activate applies an activation in place.
 func Activate(a kernels.Activation) func(t kernels.Threads, x []float32) {
-	return func(t kernels.Threads, x []float32) {
-		switch a {
-		case kernels.ActReLU:
-			t.ReLU(x, x)
-		case kernels.ActGELU:
-			t.GELU(x, x)
-		case kernels.ActGELUTanh:
-			t.GELUTanh(x, x)
-		case kernels.ActSiLU:
-			t.SiLU(x, x)
-		case kernels.ActTanh:
-			t.Tanh(x, x)
-		case kernels.ActReLU2:
-			t.ReLU(x, x)
-			t.Mul(x, x, x)
-		}
-	}
+	return func(t kernels.Threads, x []float32) { transformer.Activate(t, a, x) }
 }
 
 func Tanh(t kernels.Threads, x []float32) { t.Tanh(x, x) }

@@ -165,6 +165,34 @@ func TestGGUFDeepSeek(t *testing.T) {
 	}
 }
 
+// TestGGUFNemotronExperts changes the mixture of experts.
+func TestGGUFNemotronExperts(t *testing.T) {
+	for name, c := range map[string]struct {
+		change map[string]any
+		want   error
+	}{
+		"as it is":                     {nil, nil},
+		"experts by sigmoid, in words": {map[string]any{"nemotron_h_moe.expert_gating_func": uint32(2)}, nil},
+		"experts by softmax":           {map[string]any{"nemotron_h_moe.expert_gating_func": uint32(1)}, fault.ErrConfig},
+		"no experts":                   {map[string]any{"nemotron_h_moe.expert_count": nil}, fault.ErrConfig},
+		"more experts than there are":  {map[string]any{"nemotron_h_moe.expert_count": uint32(6)}, fault.ErrWeights},
+		"no width of experts":          {map[string]any{"nemotron_h_moe.expert_feed_forward_length": nil}, fault.ErrConfig},
+		"no width of shared experts":   {map[string]any{"nemotron_h_moe.expert_shared_feed_forward_length": nil}, fault.ErrConfig},
+		"another latent width":         {map[string]any{"nemotron_h_moe.moe_latent_size": uint32(12)}, fault.ErrWeights},
+		"no latent width":              {map[string]any{"nemotron_h_moe.moe_latent_size": nil}, fault.ErrWeights},
+		"a latent width of 0":          {map[string]any{"nemotron_h_moe.moe_latent_size": uint32(0)}, fault.ErrConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := models.Open(tftest.RewriteGGUF(t, modelstest.Testdata("gguf/nemotron_h_moe/f32.gguf"), c.change), models.Options{})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			} else if err == nil && len(m.Warnings) > 0 {
+				t.Errorf("warnings %q, want none", m.Warnings)
+			}
+		})
+	}
+}
+
 // TestGGUFMamba2 changes the sizes of Mamba-2.
 func TestGGUFMamba2(t *testing.T) {
 	for name, c := range map[string]struct {

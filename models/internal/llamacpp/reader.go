@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -191,10 +192,10 @@ func (r *Reader) countExperts(count string) {
 }
 
 // SigmoidExperts reads a mixture of DeepSeek's kind: experts are weighed by sigmoids that are scaled, in groups of which some are
-// picked first, beside experts that every row takes. llama.cpp takes a softmax where the file says nothing.
-func (r *Reader) SigmoidExperts() {
+// picked first, beside experts that every row takes. silent is how llama.cpp weighs them where the file does not say it.
+func (r *Reader) SigmoidExperts(silent int64) {
 	r.countExperts("n_routed_experts")
-	if n := r.IntegerOf("expert_gating_func"); n != Sigmoid {
+	if n := cmp.Or(r.IntegerOf("expert_gating_func"), silent); n != Sigmoid {
 		r.Refuse("expert_gating_func", n, "want %d", Sigmoid)
 	}
 	r.Fields["routed_scaling_factor"], r.Fields["norm_topk_prob"] = 1.0, r.Flag("expert_weights_norm", false)
