@@ -5,6 +5,8 @@ import subprocess
 import sys
 
 folders = "text/testdata/"
+reader = "models/testdata/images/gemma4"
+picture = reader + "/a.png"
 texts = ["hello world", "the cat reads", "Paris."]
 sound = folders + "transcribe/sound0.wav"
 
@@ -32,5 +34,7 @@ json.dump({
     "prompt": "The quick brown",
     "completion": run("generate", folders + "generate", "The quick brown", "-max-tokens", "8").strip(),
     "chat": run("generate", "-chat", folders + "generate", "-max-tokens", "8", text="Hi\n").strip(),
-    "models": ["generate", "embed", "rerank", "classify", "tokens", "translate", "transcribe", "image"],
+    "picture": picture,
+    "seen": run("generate", "-chat", "-image", picture, "-max-tokens", "8", "-temperature", "0", reader, text="Look.\n").strip(),
+    "models": ["generate", "embed", "rerank", "classify", "tokens", "translate", "transcribe", "image", "gemma4"],
 }, sys.stdout)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the clients here against a server of text/testdata's models, from the repository's root:
+# Runs the clients here against a server of text/testdata's models, and of one that reads images, from the repository's root:
 # test_clients.sh PYTHON LITELLM_PYTHON. LITELLM_PYTHON may be "", which leaves LiteLLM out, and without npm the
 # client for JavaScript and the page in a browser are left out. Pictures of the page go to the folder PICTURES, if
 # it is set.
@@ -10,7 +10,7 @@ address=http://127.0.0.1:$port
 work=$(mktemp -d)
 go build -o "$work/avoformer" ./cmd/avoformer
 python3 serve/scripts/expected.py "$work/avoformer" >"$work/expected.json"
-"$work/avoformer" serve -addr "127.0.0.1:$port" text/testdata/{generate,embed,rerank,classify,tokens,translate,transcribe,image} 2>"$work/log" &
+"$work/avoformer" serve -addr "127.0.0.1:$port" -images gemma4=yes text/testdata/{generate,embed,rerank,classify,tokens,translate,transcribe,image} models/testdata/images/gemma4 2>"$work/log" &
 server=$!
 trap 'kill $server; wait $server || true; rm -r "$work"' EXIT
 for _ in {1..100}; do
