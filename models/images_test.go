@@ -29,27 +29,30 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s with images: %v, want an ErrOption", folder, err)
 		}
 	}
-	for name, change := range map[string]func(config map[string]any){
-		"no tower": func(c map[string]any) { c["vision_config"] = nil },
-		"no token": func(c map[string]any) { c["image_token_id"] = nil },
-		"both ways": func(c map[string]any) {
+	for name, x := range map[string]struct {
+		change func(config map[string]any)
+		field  string
+	}{
+		"no tower": {func(c map[string]any) { c["vision_config"] = nil }, "vision_config"},
+		"no token": {func(c map[string]any) { c["image_token_id"] = nil }, "image_token_id"},
+		"both ways": {func(c map[string]any) {
 			c["text_config"].(map[string]any)["use_bidirectional_attention"] = "vision"
-		},
-		"head": func(c map[string]any) { c["vision_config"].(map[string]any)["head_dim"] = 6 },
-		"rope": func(c map[string]any) {
+		}, "text_config.use_bidirectional_attention"},
+		"head": {func(c map[string]any) { c["vision_config"].(map[string]any)["head_dim"] = 6 }, "vision_config.head_dim"},
+		"rope": {func(c map[string]any) {
 			c["vision_config"].(map[string]any)["rope_parameters"] = map[string]any{"rope_type": "yarn"}
-		},
-		"patch": func(c map[string]any) { c["vision_config"].(map[string]any)["patch_size"] = 1 << 20 },
-		"pool":  func(c map[string]any) { c["vision_config"].(map[string]any)["pooling_kernel_size"] = 1 << 20 },
+		}, "vision_config.rope_parameters.rope_type"},
+		"patch": {func(c map[string]any) { c["vision_config"].(map[string]any)["patch_size"] = 1 << 20 }, "vision_config.patch_size"},
+		"pool":  {func(c map[string]any) { c["vision_config"].(map[string]any)["pooling_kernel_size"] = 1 << 20 }, "vision_config.pooling_kernel_size"},
 	} {
 		var config map[string]any
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(reading, "config.json")))(t), &config))
-		change(config)
+		x.change(config)
 		text := tftest.Must(json.Marshal(config))(t)
 		if _, err := models.New(text, transformer.Random(1), models.Options{Images: true}); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: %v, want an ErrConfig", name, err)
-		} else if of := new(fault.Error); name == "pool" && (!errors.As(err, &of) || of.Field != "vision_config.pooling_kernel_size") {
-			t.Errorf("%s: %v, want an error of this field", name, err)
+		} else if of := new(fault.Error); !errors.As(err, &of) || of.Field != x.field {
+			t.Errorf("%s: %v, of %q, want an error of %s", name, err, of.Field, x.field)
 		}
 	}
 }

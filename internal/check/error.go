@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -35,9 +36,17 @@ func Between(name string, has, least, most float64) error {
 	case has >= least && has <= most:
 		return nil
 	case most >= math.MaxInt32 && !(has > most):
-		return Option(name, has, "want at least %g", least)
+		return Option(name, number(has), "want at least %s", number(least))
 	}
-	return Option(name, has, "want %g to %g", least, most)
+	return Option(name, number(has), "want %s to %s", number(least), number(most))
+}
+
+// number writes whole numbers without an exponent, as long as float64 holds them exactly.
+func number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) <= 1<<53 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return fmt.Sprintf("%g", x)
 }
 
 // InFile is err, of a kind that its own kinds do not tell if need be, as an error about a file.

@@ -14,7 +14,7 @@ func TestBetween(t *testing.T) {
 		want      string
 	}{
 		{0, 1, ""}, {1, 1, ""}, {2, 1, "want 0 to 1"}, {-1, 1, "want 0 to 1"}, {-1, math.MaxInt32, "want at least 0"},
-		{math.NaN(), math.MaxInt32, "want at least 0"}, {1 << 32, math.MaxInt32, "want 0 to 2.147483647e+09"}, {math.Inf(1), math.MaxFloat32, "want 0 to 3.4"},
+		{math.NaN(), math.MaxInt32, "want at least 0"}, {1 << 32, math.MaxInt32, "4294967296: want 0 to 2147483647"}, {1.5, 1, "1.5: want 0 to 1"}, {math.Inf(1), math.MaxFloat32, "want 0 to 3.4"},
 	} {
 		err := Between("N", x.has, 0, x.most)
 		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
