@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// tileKernels are products by tiles, and what comes before them. Their vectors are those of AVX2, so that an emulator of tiles executes them
-// on any processor with that tier.
+// tileKernels are products by tiles, those of bfloat16 by vectors, and what comes before them. The vectors of products by tiles are those of
+// AVX2, so that an emulator of tiles executes them on any processor with that tier.
 var tileKernels = []Kernel{
 	{
 		File: "int8_tiles", Source: "tiles.go", Name: "int8Tiles",
@@ -50,6 +50,26 @@ var tileKernels = []Kernel{
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.BFloat16Tiles}},
+	},
+	{
+		File: "bfloat16_pairs", Source: "gemm_bfloat16.go", Name: "bfloat16Pairs",
+		Doc: []string{
+			"multiplies rows of bfloat16 numbers with a panel of nr columns, the tier's NR:",
+			"",
+			"\tc[i*ldc+j] = the sum over p < k of a[i*lda+p] * b[p/2*2*nr+2*j+p%2]",
+			"",
+			"k is a multiple of 8. The sum begins with 0, or with c[i*ldc+j] if add is not 0. Of each pair of steps the product of the odd one is added",
+			"first, then that of the even one. Each addition of a product rounds once to the nearest float32, ties to even. Denormal numbers, operands",
+			"and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. What lies ahead bytes further in b is fetched into the second-level",
+			"cache, and a quarter of that ahead into the first, if ahead is not 0.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "2", "3", "4", "5", "6", "9", "12", "13", "14", "15", "21", "29"), turn("k", 8, "8", "16", "24", "40"), turn("nr", 1, "nr"),
+			in("a", "m", "k", "lda").of(Uint16), Stride("lda"), in("b", "k", "nr", "").of(Uint16), hint("ahead", "0", "64", "k*nr"),
+			turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
+		},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512BF16}, Body: kernel.BFloat16Pairs}},
 	},
 	{
 		File: "bfloat16_rows", Source: "convert.go", Name: "bfloat16Rows",

@@ -28,9 +28,9 @@ const (
 	FormatQ5_1  = Format(weights.Q5_1)  // integers from 0 to 31 with a scale and a minimum of 16 bits for each 32 of a column
 	FormatQ5_K  = Format(weights.Q5_K)  // integers from 0 to 31, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
 	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, ±0, 0.5, 1, 1.5, 2, 3, 4 and 6, with a power of 2 for each 32 of a column
-	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX where the machine has them: rows of A become bfloat16 too, and sums are
-	// rounded as the instruction TDPBF16PS rounds them. Unlike with all other formats, results depend on the machine: without tiles they
-	// are those of FormatBF16.
+	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX or else by AVX512_BF16 where the machine has them: rows of A become bfloat16
+	// too, and sums are rounded as the instructions TDPBF16PS and VDPBF16PS round them. Unlike with all other formats, results depend on the
+	// machine: they differ between these two, and without both they are those of FormatBF16.
 	FormatBF16Fast = Format(weights.BF16Fast)
 	// FormatIQ4_NL has 16 numbers from -127 to 113, which are closer to each other around 0, with a scale of 16 bits for each 32 of a
 	// column.

@@ -46,7 +46,7 @@ func identify(fsys fs.FS, o *Options) *identity {
 		adapters, id.failed = modelfiles.Adapters(paths...)
 		id.files = append(id.files, adapters...)
 	}
-	id.format = o.format(hasTiles)
+	id.format = o.format(fastBy)
 	return &id
 }
 
@@ -69,22 +69,28 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 // leave the windows of a text as they are.
 var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
-// isFast reports whether weights are held in bf16_fast, the format whose results depend on whether the machine has tiles.
+// isFast reports whether weights are held in bf16_fast, the format whose results depend on what the machine multiplies it by.
 func (o *Options) isFast() bool {
 	m := &o.Model
 	return m.WeightFormat == kernels.FormatBF16Fast || m.PromptFormat == kernels.FormatBF16Fast ||
 		slices.ContainsFunc(m.WeightFormats, func(f models.NamedFormat) bool { return f.Format == kernels.FormatBF16Fast })
 }
 
-// hasTiles reports whether kernels use tiles, which asks the system for them.
-func hasTiles() bool {
-	used, _ := kernels.Features()
-	return slices.Contains(used, "amx")
+// fastBy names what kernels multiply weights in bf16_fast by: tiles, for which it asks the system, pairs of bfloat16 in vectors, or "" if
+// products are those of bf16.
+func fastBy() string {
+	switch used, _ := kernels.Features(); {
+	case slices.Contains(used, "amx"):
+		return "tiles"
+	case slices.Contains(used, "avx512bf16"):
+		return "pairs"
+	}
+	return ""
 }
 
-// format is that of the weights, with a checksum of the other options that change results, if there are any, and of whether products
-// of bf16_fast are computed by tiles.
-func (o *Options) format(tiles func() bool) string {
+// format is that of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies
+// weights in bf16_fast.
+func (o *Options) format(fastBy func() string) string {
 	m := &o.Model
 	var further []string
 	for _, g := range append(o.some(), given{"TokenizerAsWritten", "", o.TokenizerAsWritten}) {
@@ -98,8 +104,10 @@ func (o *Options) format(tiles func() bool) string {
 	for _, a := range m.Adapters {
 		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1)))
 	}
-	if o.isFast() && tiles() {
-		further = append(further, "tiles")
+	if o.isFast() {
+		if by := fastBy(); by != "" {
+			further = append(further, by)
+		}
 	}
 	format := m.WeightFormat.String()
 	if len(further) > 0 {

@@ -89,11 +89,11 @@ func TestFingerprintOfGenerator(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfTiles: results of bf16_fast depend on whether the machine has tiles, those of other formats do not, and only
+// TestFingerprintOfFast: results of bf16_fast depend on what the machine multiplies it by, those of other formats do not, and only
 // bf16_fast asks for tiles.
-func TestFingerprintOfTiles(t *testing.T) {
+func TestFingerprintOfFast(t *testing.T) {
 	asked := false
-	yes, no := func() bool { asked = true; return true }, func() bool { return false }
+	by := func(what string) func() string { return func() string { asked = true; return what } }
 	all := []models.NamedFormat{{Pattern: "*", Format: kernels.FormatBF16Fast}}
 	for name, c := range map[string]struct {
 		o    models.Options
@@ -105,8 +105,9 @@ func TestFingerprintOfTiles(t *testing.T) {
 	} {
 		asked = false
 		o := Options{Model: c.o}
-		if with, without := o.format(yes), o.format(no); (with != without) != c.fast || asked != c.fast {
-			t.Errorf("%s: %q with tiles, %q without; asked for them: %v", name, with, without, asked)
+		tiles, pairs, neither := o.format(by("tiles")), o.format(by("pairs")), o.format(by(""))
+		if (tiles != neither) != c.fast || (pairs != neither) != c.fast || (tiles != pairs) != c.fast || asked != c.fast {
+			t.Errorf("%s: %q by tiles, %q by pairs, %q by neither; asked: %v", name, tiles, pairs, neither, asked)
 		}
 	}
 }

@@ -49,7 +49,9 @@ var (
 	AVX512VNNI = Feature{Name: "AVX512VNNI", Suffix: "VNNI", Avo: []string{"AVX512VNNI"}}
 	// Counts of the bits of lanes.
 	AVX512VPOPCNTDQ = Feature{Name: "AVX512VPOPCNTDQ", Suffix: "VPOPCNTDQ", Avo: []string{"AVX512VPOPCNTDQ"}}
-	AVXVNNI         = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
+	// Products of pairs of bfloat16, which become float32.
+	AVX512BF16 = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
+	AVXVNNI    = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
 	// Tiles, and products of bytes and of bfloat16 in them: the processors that have the former have the latter too. A kernel configures the
 	// tiles itself, since their height is in the configuration.
 	AMX = Feature{

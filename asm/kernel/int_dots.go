@@ -10,15 +10,16 @@ import (
 // The ways to multiply integers. That of quads is any machine's that has the instruction.
 
 // Quads, Pairs, Words and Octets are the ways of Int8Panel; WordPairs, and WordDots by an instruction of their own, those of
-// WordPanel on x86; WordHalves is that of NEON.
+// WordPanel on x86; WordHalves is that of NEON. FloatPairs is the way of BFloat16Pairs.
 func Quads() intDot  { return &quads{} }
 func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
 func Octets() intDot { return &octets{} }
 
 func WordPairs() intDot  { return &pairs{words: true} }
-func WordDots() intDot   { return &pairs{words: true, dots: true} }
+func WordDots() intDot   { return &pairs{words: true, dot: (*x86.Machine).DotWords} }
 func WordHalves() intDot { return &wordHalves{} }
+func FloatPairs() intDot { return &pairs{words: true, dot: (*x86.Machine).DotBFloat16} }
 
 // quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
 type quads struct{ sums [][]vec.V }
@@ -62,10 +63,11 @@ func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	}
 }
 
-// pairs, on x86, adds up two products of words: VPMADDWD and an addition, or VPDPWSSD.
+// pairs, on x86, adds up two products of words: VPMADDWD and an addition, or one instruction, VPDPWSSD. VDPBF16PS does the same with words
+// that are bfloat16 and sums that are float32.
 type pairs struct {
 	words bool // B has words; else bytes, which become words
-	dots  bool // by an instruction of their own
+	dot   func(x *x86.Machine, acc, a, b vec.V)
 	sums  [][]vec.V
 }
 
@@ -97,8 +99,8 @@ func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 // multiply adds the products of pairs of words of a lane and of some vectors to sums. The lane may be lost.
 func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	for v := range b {
-		if d.dots {
-			x.DotWords(sums[v], lane, b[v])
+		if d.dot != nil {
+			d.dot(x, sums[v], lane, b[v])
 			continue
 		}
 		product := lane // the last one may overwrite it

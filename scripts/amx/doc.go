@@ -12,5 +12,9 @@
 // a line that says why. -count tells at the end how often each instruction ran, and -need fails if one of those
 // named did not.
 //
-// main.go has the flags, tracee.go follows the threads of a program, and emulate.go does what a stopped one waits for.
+// With -bf16 the program sees AVX512_BF16 instead of AMX, and VDPBF16PS is executed here. The processor, or its emulator, must have AVX-512
+// without that extension: what it has does not stop.
+//
+// main.go has the flags, tracee.go follows the threads of a program, emulate.go does what a stopped one waits for, and vectors.go does so
+// for VDPBF16PS.
 package main

@@ -34,13 +34,16 @@ func (p *program) illegal(tid int, t *thread) syscall.Signal {
 		return unix.SIGILL
 	}
 	if of := p.patched[r.Rip]; of != 0 {
-		t.answerQuery(of, &r)
+		p.answerQuery(t, of, &r)
 		unix.PtraceSetRegs(tid, &r)
 		return 0
 	}
 	code := make([]byte, codeAtOnce)
 	n, _ := unix.ProcessVMReadv(p.pid, []unix.Iovec{iovec(code)}, []unix.RemoteIovec{{Base: uintptr(r.Rip), Len: len(code)}}, 0)
 	code = code[:max(n, 0)]
+	if p.pairs {
+		return p.illegalVector(tid, &r, code)
+	}
 	for ran := 0; ; ran++ {
 		i, err := tile.Decode(code)
 		if err != nil {
@@ -59,7 +62,7 @@ func (p *program) illegal(tid int, t *thread) syscall.Signal {
 			fmt.Fprintf(os.Stderr, "amx: %v at %#x: %v\n", i.Op, r.Rip, f)
 			return tell(tid, f)
 		}
-		p.ran[i.Op]++
+		p.ran[i.Op.String()]++
 		r.Rip = next
 		code = code[i.Len:]
 	}
@@ -76,10 +79,12 @@ func (p *program) run(t *thread, i tile.Instruction, r *unix.PtraceRegs, next ui
 }
 
 // answerQuery executes CPUID or XGETBV.
-func (t *thread) answerQuery(of query, r *unix.PtraceRegs) {
+func (p *program) answerQuery(t *thread, of query, r *unix.PtraceRegs) {
 	if of == askXGETBV {
 		eax, edx := xgetbv()
-		if eax |= tileBits; uint32(r.Rcx) == 1 && !t.InUse() {
+		if p.pairs {
+			eax &^= tileBits
+		} else if eax |= tileBits; uint32(r.Rcx) == 1 && !t.InUse() {
 			eax &^= tileBits
 		}
 		r.Rax, r.Rdx = uint64(eax), uint64(edx)
@@ -89,6 +94,12 @@ func (t *thread) answerQuery(of query, r *unix.PtraceRegs) {
 	leaf, subleaf := uint32(r.Rax), uint32(r.Rcx)
 	a, b, c, d := cpuid(leaf, subleaf)
 	switch {
+	case p.pairs && leaf == 7 && subleaf == 0:
+		a = max(a, 1) // the greatest subleaf
+		d &^= bf16Bit | tileBit | int8Bit
+	case p.pairs && leaf == 7 && subleaf == 1:
+		a |= pairsBit
+	case p.pairs:
 	case leaf == 7 && subleaf == 0:
 		d |= bf16Bit | tileBit | int8Bit
 	case leaf == 0xd && subleaf == 0:

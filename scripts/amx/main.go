@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/scripts/amx/tile"
@@ -15,6 +14,7 @@ import (
 
 func main() {
 	refuse := flag.Bool("refuse", false, "tiles are not permitted to the program")
+	pairs := flag.Bool("bf16", false, "the program sees AVX512_BF16 instead of AMX; the processor has AVX-512 without it")
 	count := flag.Bool("count", false, "tell how often each instruction ran")
 	need := flag.String("need", "", "instructions, separated by commas, of which each must have run")
 	flag.Parse()
@@ -23,7 +23,7 @@ func main() {
 		os.Exit(2)
 	}
 	runtime.LockOSThread() // a tracer is a thread
-	p, err := start(flag.Args(), *refuse)
+	p, err := start(flag.Args(), *refuse, *pairs)
 	if err == nil {
 		err = p.follow()
 	}
@@ -33,12 +33,12 @@ func main() {
 	}
 	if *count {
 		for _, op := range tile.Ops() {
-			fmt.Fprintf(os.Stderr, "amx: %v ran %d times\n", op, p.ran[op])
+			fmt.Fprintf(os.Stderr, "amx: %v ran %d times\n", op, p.ran[op.String()])
 		}
+		fmt.Fprintf(os.Stderr, "amx: %s ran %d times\n", tile.PairsName, p.ran[tile.PairsName])
 	}
 	for name := range strings.SplitSeq(*need, ",") {
-		op := tile.Op(slices.IndexFunc(tile.Ops(), func(o tile.Op) bool { return o.String() == name }))
-		if name != "" && p.status == 0 && p.ran[op] == 0 {
+		if name != "" && p.status == 0 && p.ran[name] == 0 {
 			fmt.Fprintln(os.Stderr, "amx:", name, "never ran")
 			p.status = 1
 		}

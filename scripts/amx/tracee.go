@@ -22,12 +22,13 @@ import (
 type program struct {
 	pid     int
 	refuse  bool
+	pairs   bool // it sees AVX512_BF16 instead of AMX
 	threads map[int]*thread
-	// asked says that tiles were asked for, and permitted that they may be used. Until then each system call stops.
+	// asked says that tiles were asked for, or that there are none, and permitted that they may be used. Until then each system call stops.
 	asked, permitted bool
 	patched          map[uint64]query
-	ran              [tile.TDPBF16PS + 1]int
-	status           int // of the program, when it has ended
+	ran              map[string]int // how often, by the instruction's name
+	status           int            // of the program, when it has ended
 }
 
 // thread is a thread of the program.
@@ -47,14 +48,14 @@ const (
 )
 
 // start begins a program, which waits at its first instruction.
-func start(args []string, refuse bool) (*program, error) {
+func start(args []string, refuse, pairs bool) (*program, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &program{pid: cmd.Process.Pid, refuse: refuse, threads: map[int]*thread{}, patched: map[uint64]query{}}
+	p := &program{pid: cmd.Process.Pid, refuse: refuse, pairs: pairs, asked: pairs, threads: map[int]*thread{}, patched: map[uint64]query{}, ran: map[string]int{}}
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(p.pid, &status, unix.WALL, nil); err != nil {
 		return nil, err

@@ -5,7 +5,8 @@
 # that gain by a tier (tier-tests.sh).
 #
 # It fails if a test fails, if the tier did not run, if one of its kernels was
-# never called, or if a kernel that is wrong on purpose goes unnoticed.
+# never called, if VDPBF16PS was never executed, or if a kernel that is wrong on
+# purpose goes unnoticed.
 # Arguments are passed to the test binaries, for example -test.run=Softmax; the
 # check that every kernel was called is left out then, and with PART=callers.
 # PACKAGES names other packages than ./... .
@@ -38,6 +39,15 @@ while read -r tests packages; do
 		[ "$package" != internal/avx512probe ] ||
 			echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
 		echo "/src/$package $environment ./test -test.short -test.run=$tests -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
+		# The emulated CPU lacks AVX512_BF16, whose instruction another emulator executes.
+		case $package in
+		kernels) pairs='^TestBF16Fast$' ;;
+		kernels/internal/simd) pairs='^TestCatalog$/^bfloat16Pairs$' ;;
+		*) continue ;;
+		esac
+		[ $# = 0 ] || continue
+		GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o "$tree/amx" ./scripts/amx
+		echo "/src/$package $environment /amx -bf16 -need VDPBF16PS ./test -test.short -test.run=$pairs" >>"$tree/commands"
 	done
 done <<<"$lines"
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // Instructions that Go's assembler lacks become bytes, when their registers are allocated and what they need was checked.
@@ -24,7 +25,9 @@ func Encode(fn *ir.Function) {
 		var e encoded
 		switch {
 		case slices.Contains(i.ISA, avxVNNI):
-			e = dotOf(i)
+			e = vexDot(registersOf(i))
+		case slices.Contains(i.ISA, avx512BF16):
+			e = evexDot(registersOf(i))
 		case slices.ContainsFunc(i.ISA, func(f string) bool { return f == amxTile || f == amxInt8 || f == amxBF16 }):
 			e = tileOf(i)
 		default:
@@ -33,6 +36,14 @@ func Encode(fn *ir.Function) {
 		d := directives(e)
 		i.Opcode, i.Operands = d[0].name, []operand.Op{bytesOf{d, e.text()}}
 	}
+}
+
+// registersOf returns the numbers of the registers of an instruction with three, which are allocated.
+func registersOf(i *ir.Instruction) (numbers [3]int) {
+	for n, op := range i.Operands {
+		numbers[n] = number(op.(reg.Register))
+	}
+	return numbers
 }
 
 // directive is some bytes for Go's assembler.

@@ -3,7 +3,6 @@ package x86
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/reg"
 	"github.com/mmcloughlin/avo/x86"
 )
@@ -29,14 +28,6 @@ func (x *Machine) DotBytes(a, b, acc reg.Register) {
 
 // vexDot is VPDPBUSD on YMM registers in VEX encoding, by the numbers of a, b and the sum.
 type vexDot [3]int
-
-// dotOf returns the instruction, whose registers are allocated.
-func dotOf(i *ir.Instruction) (d vexDot) {
-	for n, op := range i.Operands {
-		d[n] = int(op.(reg.Physical).PhysicalIndex())
-	}
-	return d
-}
 
 // code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits,
 // and all of b's, are inverted.

@@ -21,6 +21,9 @@ func samples() (all []encoded) {
 	for r := range 16 {
 		all = append(all, vexDot{r, 0, 0}, vexDot{0, r, 0}, vexDot{0, 0, r}, vexDot{r, (r + 5) % 16, (r + 11) % 16})
 	}
+	for r := range 32 {
+		all = append(all, evexDot{r, 0, 0}, evexDot{0, r, 0}, evexDot{0, 0, r}, evexDot{r, (r + 11) % 32, (r + 21) % 32})
+	}
 	all = append(all, tileInstruction{opcode: tileRelease})
 	for r := range 16 {
 		other := (r + 9) % 16

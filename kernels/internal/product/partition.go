@@ -27,7 +27,7 @@ func (g *call) partition(t int) {
 	if g.copyA {
 		rows.price = priceCopied
 	}
-	if g.way == integers || g.way == tilesOf16 {
+	if g.way == integers || g.way == pairsOf16 {
 		rows.price = priceInt8
 	}
 	if ways[g.way].makes {

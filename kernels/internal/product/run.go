@@ -88,6 +88,6 @@ func (g *call) block(item, i, j, m, n int) {
 	case integersOfA:
 		b.int8Panels()
 	case bfloat16OfA:
-		b.bfloat16Tiles()
+		b.bfloat16Pairs()
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops over a B for tiles.
+// The loops over a B for tiles, and over one with pairs of bfloat16.
 
-// bfloat16Tiles computes a block with a B for tiles of bfloat16.
-func (b *block) bfloat16Tiles() {
+// bfloat16Pairs computes a block with a B in pairs of bfloat16.
+func (b *block) bfloat16Pairs() {
 	g, packed := b.g, b.b.packed
 	method := packed.Method(b.m)
 	rows := order.Evenly(b.m, method.Rows, method.Multiple)

@@ -21,7 +21,7 @@ const (
 	packedHere
 
 	integers
-	tilesOf16
+	pairsOf16
 	rowByPanels
 	halves
 	widened
@@ -63,9 +63,9 @@ var ways = [...]struct {
 		name: "integers", runs: integersOfA,
 		why: "the format's products are of integers, which rows of A become too",
 	},
-	tilesOf16: {
-		name: "tiles of bfloat16", runs: bfloat16OfA,
-		why: "panels are as the tiles' unit reads them, and rows of A become bfloat16 too",
+	pairsOf16: {
+		name: "pairs of bfloat16", runs: bfloat16OfA,
+		why: "panels have pairs of steps, which one instruction multiplies and adds up, and rows of A become bfloat16 too",
 	},
 	rowByPanels: {
 		name: "row by panels", runs: rowOfPanels,
@@ -109,8 +109,8 @@ func wayOfPacked(a left, b right) way {
 	switch {
 	case format.Kind != weights.NoInt8:
 		return integers
-	case format.TilesOf16:
-		return tilesOf16
+	case format.PairsOf16:
+		return pairsOf16
 	case a.m == 1 && format.HasGemv():
 		return rowByPanels
 	case a.m <= tune.Used.Gemm.HalvesTiles*format.MR && format.HasPanel():
@@ -144,7 +144,7 @@ const (
 	partsOfRow               // gemv.go: one row of A and rows of B in place, in parts of k
 	rowOfPanels              // gemv.go: one row of A and panels of a packed B
 	integersOfA              // integers.go: rows of A as integers, and panels of B packed as integers
-	bfloat16OfA              // tiles.go: rows of A as bfloat16, and panels of B for tiles
+	bfloat16OfA              // tiles.go: rows of A as bfloat16, and panels of B with pairs of steps
 )
 
 // inPlace reports whether panels are read where the caller has B.

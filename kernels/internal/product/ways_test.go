@@ -32,7 +32,7 @@ func TestWays(t *testing.T) {
 		inPlace:      {left{m: 4, k: 4096, ld: 4096}, right{n: 4096, ld: 4096}},
 		packedHere:   {left{m: 512, k: 4096, ld: 4096}, right{n: 4096, ld: 4096}},
 		integers:     {left{m: 128, k: 768, ld: 768}, right{n: 768, format: packed(weights.Q4_K)}},
-		tilesOf16:    {left{m: 1, k: 768, ld: 768}, right{n: 768, format: &weights.Record{Format: weights.BF16Fast, TilesOf16: true}}},
+		pairsOf16:    {left{m: 1, k: 768, ld: 768}, right{n: 768, format: &weights.Record{Format: weights.BF16Fast, PairsOf16: true}}},
 		rowByPanels:  {left{m: 1, k: 768, ld: 768}, right{n: 768, format: packed(weights.BF16)}},
 		halves:       {left{m: 4, k: 768, ld: 768}, right{n: 768, format: packed(weights.F16)}},
 		widened:      {left{m: 512, k: 768, ld: 768}, right{n: 768, format: packed(weights.F16)}},
@@ -92,7 +92,7 @@ func TestWaysNameTheirFigures(t *testing.T) {
 		return names
 	}
 	names := map[string]way{"rowByRows": rowByRows, "dots": dots, "near": near, "inPlace": inPlace, "packedHere": packedHere,
-		"integers": integers, "tilesOf16": tilesOf16, "rowByPanels": rowByPanels, "halves": halves, "widened": widened, "packedBefore": packedBefore}
+		"integers": integers, "pairsOf16": pairsOf16, "rowByPanels": rowByPanels, "halves": halves, "widened": widened, "packedBefore": packedBefore}
 	var order []way
 	check := func(name ast.Expr, condition ast.Expr) {
 		w := names[fmt.Sprint(name)]

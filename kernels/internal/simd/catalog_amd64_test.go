@@ -81,6 +81,7 @@ var functions = [numKernels][]any{
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesAVX2AMX, int8TilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesAVX2AMX, bfloat16TilesGeneric},
+	KernelBFloat16Pairs:       {bfloat16PairsAVX512BF16, bfloat16PairsGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsAVX512, bfloat16RowsAVX2, bfloat16RowsGeneric},
 	KernelBlocks8:             {blocks8AVX512VNNI, blocks8AVX512, blocks8AVX2VNNIF16C, blocks8AVX2F16C, blocks8Generic},
 	KernelBlocks4:             {blocks4AVX512VNNI, blocks4AVX512, blocks4AVX2VNNIF16C, blocks4AVX2F16C, blocks4Generic},

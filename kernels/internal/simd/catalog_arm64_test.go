@@ -81,6 +81,7 @@ var functions = [numKernels][]any{
 	KernelInt8Dots:            {int8DotsNEONDotProd, int8DotsNEON, int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesGeneric},
+	KernelBFloat16Pairs:       {bfloat16PairsGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsGeneric},
 	KernelBlocks8:             {blocks8NEONDotProd, blocks8NEON, blocks8Generic},
 	KernelBlocks4:             {blocks4NEONDotProd, blocks4NEON, blocks4Generic},

@@ -81,6 +81,7 @@ var functions = [numKernels][]any{
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesGeneric},
+	KernelBFloat16Pairs:       {bfloat16PairsGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsGeneric},
 	KernelBlocks8:             {blocks8Generic},
 	KernelBlocks4:             {blocks4Generic},

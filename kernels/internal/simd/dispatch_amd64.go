@@ -1259,6 +1259,21 @@ func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint1
 	}
 }
 
+// BFloat16Pairs runs the implementation of bfloat16Pairs for the tier.
+func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, nr, nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBFloat16Pairs][isa&isaMask] {
+	case 0:
+		bfloat16PairsAVX512BF16(m, k, nr, a, lda, b, ahead, add, c, ldc)
+	default:
+		bfloat16PairsGeneric(m, k, nr, a, lda, b, ahead, add, c, ldc)
+	}
+}
+
 // BFloat16Rows runs the implementation of bfloat16Rows for the tier.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	if race.Enabled {

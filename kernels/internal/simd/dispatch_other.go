@@ -379,6 +379,11 @@ func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint1
 	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 }
 
+// BFloat16Pairs runs the implementation of bfloat16Pairs for the tier.
+func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int) {
+	bfloat16PairsGeneric(m, k, nr, a, lda, b, ahead, add, c, ldc)
+}
+
 // BFloat16Rows runs the implementation of bfloat16Rows for the tier.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)

@@ -19,10 +19,11 @@ const (
 	DotProd                              // arm64: dot products of int8
 	I8MM                                 // arm64: products of int8 matrices
 	AVX512VPOPCNTDQ                      // amd64: counts of bits
+	AVX512BF16                           // amd64: products of pairs of bfloat16
 	AMX                                  // amd64: tiles, and products of int8 and bfloat16 in them
 )
 
-var featureNames = [...]string{"avx512vnni", "f16c", "avxvnni", "dotprod", "i8mm", "avx512vpopcntdq", "amx"}
+var featureNames = [...]string{"avx512vnni", "f16c", "avxvnni", "dotprod", "i8mm", "avx512vpopcntdq", "avx512bf16", "amx"}
 
 // names lists the features of the set.
 func (f Features) names() (names []string) {

@@ -291,6 +291,9 @@ var implementations = [numKernels][]Implementation{
 	KernelBFloat16Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelBFloat16Pairs: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelBFloat16Rows: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},

@@ -32,7 +32,7 @@ func machineFeatures() (f Features) {
 		yes     bool
 		feature Features
 	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ},
-		{x.HasAMXTile && x.HasAMXInt8 && x.HasAMXBF16 && x.HasAVX2 && savesTiles(), AMX}} {
+		{x.HasAVX512BF16, AVX512BF16}, {x.HasAMXTile && x.HasAMXInt8 && x.HasAMXBF16 && x.HasAVX2 && savesTiles(), AMX}} {
 		if has.yes {
 			f |= has.feature
 		}

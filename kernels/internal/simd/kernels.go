@@ -79,6 +79,7 @@ const (
 	KernelInt8Dots
 	KernelInt8Tiles
 	KernelBFloat16Tiles
+	KernelBFloat16Pairs
 	KernelBFloat16Rows
 	KernelBlocks8
 	KernelBlocks4
@@ -174,6 +175,7 @@ var kernelNames = [numKernels]string{
 	"int8Dots",
 	"int8Tiles",
 	"bfloat16Tiles",
+	"bfloat16Pairs",
 	"bfloat16Rows",
 	"blocks8",
 	"blocks4",

@@ -259,6 +259,7 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelBlocks4NL:          blocks8Contents,
 	KernelBlocks4NLK:         blocks8Contents,
 	KernelBFloat16Tiles:      bfloat16Contents,
+	KernelBFloat16Pairs:      pairContents,
 	KernelGemmPanelFloat16:   halfContents,
 	KernelGemmPanelBFloat16:  halfContents,
 	KernelGemvPanelsFloat16:  halfContents,
@@ -286,6 +287,17 @@ func bfloat16Contents(o *checkasm.Operand, _ shape) {
 		}
 		if r.IntN(20000) == 0 {
 			data[i] = []uint16{0x7f80, 0xff80, 0x7fc0}[r.IntN(3)]
+		}
+	}
+}
+
+// pairContents is bfloat16Contents, with sums around the smallest normal number where there are few steps.
+func pairContents(o *checkasm.Operand, s shape) {
+	bfloat16Contents(o, s)
+	if data, ok := o.Data.([]uint16); ok && s["k"] == 8 {
+		r := random(o.Name + " small")
+		for i, bits := range data {
+			data[i] = bits&0x807f | uint16(56+r.IntN(12))<<7
 		}
 	}
 }

@@ -2001,6 +2001,24 @@ func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, 
 //go:noescape
 func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int)
 
+// bfloat16PairsAVX512BF16 multiplies rows of bfloat16 numbers with a panel of nr columns, the tier's NR:
+//
+//	c[i*ldc+j] = the sum over p < k of a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
+//
+// k is a multiple of 8. The sum begins with 0, or with c[i*ldc+j] if add is not 0. Of each pair of steps the product of the odd one is added
+// first, then that of the even one. Each addition of a product rounds once to the nearest float32, ties to even. Denormal numbers, operands
+// and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. What lies ahead bytes further in b is fetched into the second-level
+// cache, and a quarter of that ahead into the first, if ahead is not 0.
+//
+//	a m x k uint16, rows lda apart
+//	b k x nr uint16
+//	c m x nr, rows ldc apart, read and written
+//
+// k >= 8, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16PairsAVX512BF16(m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int)
+
 // bfloat16RowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
 // to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// Products by tiles, in pure Go; see asm/kernel/tiles.go.
+// Products by tiles, and of bfloat16 by vectors, in pure Go; see asm/kernel/tiles.go and gemm_bfloat16.go.
 
 func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, _ []int32, c []float32, ldc int) {
 	for i := range m {
@@ -43,6 +43,23 @@ func bfloat16TilesGeneric(m, k, nr, panels int, a []uint16, lda int, b []uint16,
 				}
 				c[i*ldc+q*nr+j] = sum
 			}
+		}
+	}
+}
+
+func bfloat16PairsGeneric(m, k, nr int, a []uint16, lda int, b []uint16, _, add int, c []float32, ldc int) {
+	for i := range m {
+		for j := range nr {
+			sum := float32(0)
+			if add != 0 {
+				sum = flush(c[i*ldc+j])
+			}
+			for p := range k {
+				step := p ^ 1 // the odd one of a pair comes first
+				x, y := half.BFloat16(a[i*lda+step]), half.BFloat16(b[step/2*2*nr+2*j+step%2])
+				sum = flush(order.FMA(flush(x), flush(y), sum))
+			}
+			c[i*ldc+j] = sum
 		}
 	}
 }

@@ -13,7 +13,7 @@ type Method struct {
 	Rows     int // rows of A are converted in groups of about as many,
 	Multiple int // a multiple of this
 	Piece    int // bytes of a panel that are multiplied with them at a time
-	Panels   int // panels of a call, of all of k; 0 if a call has a piece of one panel
+	Panels   int // panels that are multiplied with the rows one after the other, by a kernel of tiles in one call; 0 if it is one panel
 }
 
 // Method returns the way for m rows of A.
@@ -21,8 +21,10 @@ func (b *Matrix) Method(m int) Method {
 	f, size := b.Record, &tune.Used.Gemm
 	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Multiple: f.MR, Piece: size.Int8Panel}
 	switch {
-	case f.TilesOf16:
-		return b.tileMethod(simd.KernelBFloat16Tiles, 2*b.K)
+	case f.kernel == simd.KernelBFloat16Tiles:
+		return b.tileMethod(f.kernel, 2*b.K)
+	case f.kernel == simd.KernelBFloat16Pairs:
+		method.Panels = max(size.TileColumns/f.NR, 1)
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
 		return b.tileMethod(simd.KernelInt8Tiles, b.K)
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:

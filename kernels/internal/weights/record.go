@@ -84,12 +84,12 @@ type Record struct {
 	column func(dst []float32, panel []byte, j int)
 	// Kind is how integers lie, in formats that are multiplied as such; see int8.go.
 	Kind Kind
-	// kernel multiplies rows of any number, in formats that are multiplied as integers; tiles says that the machine
-	// has tiles that do so too. See Method.
+	// kernel multiplies rows of any number, in formats that are multiplied as integers or by pairs of bfloat16; tiles says that the machine
+	// has tiles that multiply integers too. See Method.
 	kernel simd.Kernel
 	tiles  bool
-	// TilesOf16 says that products are by tiles of bfloat16, for which panels have pairs of steps side by side; see bfloat16_tiles.go.
-	TilesOf16 bool
+	// PairsOf16 says that products are of rows of bfloat16, by kernel, for which panels have pairs of steps side by side; see bfloat16_fast.go.
+	PairsOf16 bool
 	// blocks is the layout of formats in blocks; see blocks.go.
 	blocks blockLayout
 }

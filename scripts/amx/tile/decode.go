@@ -1,7 +1,8 @@
 // Package tile computes what the instructions of Intel's AMX do: a decoder of their encodings, and a machine with the tiles of
 // one thread. The runner in the folder above lends it to programs on processors that have no tiles.
 //
-// decode.go reads instructions, machine.go has tiles, their configuration, loads and stores, and dot.go the products.
+// decode.go reads instructions, machine.go has tiles, their configuration, loads and stores, and dot.go the products. pairs.go has
+// VDPBF16PS, which multiplies bfloat16 as products of tiles do, in vectors.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18, and volume 2, the pages
 // of the instructions.

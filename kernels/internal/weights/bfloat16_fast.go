@@ -9,23 +9,30 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products of bfloat16 by tiles. Two steps of a column lie side by side in a panel, and rows of A become bfloat16 in the call.
-// An element of C has the bits that simd.BFloat16Tiles states, for any number of rows and threads, but only tiles sum up like that.
+// Products of bfloat16 by instructions for them: tiles, or pairs in vectors. Two steps of a column lie side by side in a panel, and rows of A
+// become bfloat16 in the call. An element of C has the bits that simd.BFloat16Tiles or simd.BFloat16Pairs states, for any number of rows and
+// threads. These two sum up differently.
 
-// tileSteps is how many steps of k a tile of bfloat16 holds. Rows of A and panels are filled up to a multiple of them with zeros.
-const tileSteps = tileDepth / 2
+// pairSteps is how many steps of k a tile of bfloat16 holds. Rows of A and panels are filled up to a multiple of them with zeros.
+const pairSteps = tileDepth / 2
 
-// fastFormat completes the record of BF16Fast. Where there are no tiles, or the system refuses them, it is that of BF16.
+// fastFormat completes the record of BF16Fast. Where the machine has no such instruction, or the system refuses tiles and there are no
+// pairs, it is that of BF16.
 func fastFormat(r *Record) {
 	isa, nr := r.ISA, r.NR
-	if !simd.KernelBFloat16Tiles.InAssembly(isa) || !simd.KernelBFloat16Tiles.Permitted(isa) {
+	switch {
+	case simd.KernelBFloat16Tiles.InAssembly(isa) && simd.KernelBFloat16Tiles.Permitted(isa):
+		r.kernel, r.MR = simd.KernelBFloat16Tiles, tileRows
+	case simd.KernelBFloat16Pairs.InAssembly(isa):
+		r.kernel = simd.KernelBFloat16Pairs
+	default:
 		halfFormat(r, half.ToBFloat16s, half.BFloat16, simd.BFloat16Vec)
 		return
 	}
-	r.TilesOf16, r.MR, r.Steps, r.bytes = true, tileRows, tileSteps, 2*tileSteps*nr
+	r.PairsOf16, r.Steps, r.bytes = true, pairSteps, 2*pairSteps*nr
 	r.pack = func(panel []byte, _, columns []float32, n, k int) {
 		rows := roundedColumns.Get().(*RoundedRows)
-		rows.round(isa, columns, k, n, k, filledTiles(k))
+		rows.round(isa, columns, k, n, k, filledPairs(k))
 		pack.Transpose(isa, mem.Floats(panel), rows.pairs, n, rows.ld/2, nr, rows.ld/2)
 		roundedColumns.Put(rows)
 	}
@@ -39,8 +46,8 @@ func fastFormat(r *Record) {
 // roundedColumns are columns of B before they are in pairs.
 var roundedColumns = sync.Pool{New: func() any { return new(RoundedRows) }}
 
-// filledTiles is k, rounded up to whole tiles.
-func filledTiles(k int) int { return (k + tileSteps - 1) / tileSteps * tileSteps }
+// filledPairs is k, rounded up to a multiple of pairSteps.
+func filledPairs(k int) int { return (k + pairSteps - 1) / pairSteps * pairSteps }
 
 // RoundedRows are rows of A as bfloat16, and their products with panels.
 type RoundedRows struct {
@@ -50,11 +57,11 @@ type RoundedRows struct {
 
 // round rounds m rows of k elements, which will be ld apart.
 func (r *RoundedRows) round(isa simd.ISA, a []float32, lda, m, k, ld int) {
-	filled := filledTiles(k)
+	filled := filledPairs(k)
 	r.ld, r.pairs = ld, mem.Grow(r.pairs, m*ld/2)
 	halves := mem.Halves(mem.Bytes(r.pairs))
 	most := simd.KernelBFloat16Rows.On(isa).Elements
-	rows, cols := max(1, most/k), max(1, most/tileSteps)*tileSteps // of a call
+	rows, cols := max(1, most/k), max(1, most/pairSteps)*pairSteps // of a call
 	for i := 0; i < m; i += rows {
 		for p := 0; p < k; p += cols {
 			simd.BFloat16Rows(isa, halves[i*ld+p:], a[i*lda+p:], min(rows, m-i), min(cols, k-p), min(cols, filled-p), ld, lda)

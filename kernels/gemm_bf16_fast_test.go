@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -68,12 +69,12 @@ func (x *fastProduct) compute(t Threads, b *PackedB) []float32 {
 	return c
 }
 
-// reference sums up as the manual of TDPBF16PS has it, in numbers of 300 bits that are rounded where the instruction rounds.
-func (x *fastProduct) reference() []float32 {
+// reference returns the product whose sums are those of one of sumOfTiles and sumOfPairs.
+func (x *fastProduct) reference(sum func(x *fastProduct, i, j int) float32) []float32 {
 	c := slices.Clone(x.c)
 	for i := range x.m {
 		for j := range x.n {
-			y := float32(x.alpha * x.sum(i, j))
+			y := float32(x.alpha * sum(x, i, j))
 			if x.beta != 0 {
 				y += float32(x.beta * c[i*x.n+j])
 			}
@@ -93,25 +94,45 @@ func (x *fastProduct) reference() []float32 {
 	return c
 }
 
-// sum returns the sum of the products of row i and column j.
-func (x *fastProduct) sum(i, j int) float32 {
-	exact := func() *big.Float { return new(big.Float).SetPrec(300) }
-	rounded := func(f *big.Float) float32 {
-		y, _ := f.Float32()
-		return normal(y)
-	}
+// The sums of products of row i and column j, as the manual has TDPBF16PS and VDPBF16PS, in numbers of 300 bits that are rounded where the
+// instructions round.
+
+func exact() *big.Float { return new(big.Float).SetPrec(300) }
+
+func rounded(f *big.Float) float32 {
+	y, _ := f.Float32()
+	return normal(y)
+}
+
+// plusProduct adds the product of step p to a sum.
+func (x *fastProduct) plusProduct(sum float32, i, j, p int) float32 {
 	number := func(v float32) *big.Float {
 		return exact().SetFloat64(float64(normal(half.BFloat16(half.ToBFloat16(v)))))
 	}
+	product := exact().Mul(number(x.a[i*x.k+p]), number(x.b[j*x.k+p]))
+	return rounded(product.Add(product, exact().SetFloat64(float64(sum))))
+}
+
+func (x *fastProduct) sumOfTiles(i, j int) float32 {
 	sum := float32(0)
 	for from := 0; from < x.k; from += 32 {
 		var both [2]float32
 		for p := from; p < min(from+32, x.k); p++ {
-			product := exact().Mul(number(x.a[i*x.k+p]), number(x.b[j*x.k+p]))
-			both[p%2] = rounded(product.Add(product, exact().SetFloat64(float64(both[p%2]))))
+			both[p%2] = x.plusProduct(both[p%2], i, j, p)
 		}
 		step := rounded(exact().Add(exact().SetFloat64(float64(both[0])), exact().SetFloat64(float64(both[1]))))
 		sum = rounded(exact().Add(exact().SetFloat64(float64(sum)), exact().SetFloat64(float64(step))))
+	}
+	return sum
+}
+
+func (x *fastProduct) sumOfPairs(i, j int) float32 {
+	sum := float32(0)
+	for p := 0; p < x.k; p += 2 {
+		if p+1 < x.k {
+			sum = x.plusProduct(sum, i, j, p+1)
+		}
+		sum = x.plusProduct(sum, i, j, p)
 	}
 	return sum
 }
@@ -124,20 +145,30 @@ func normal(x float32) float32 {
 	return x
 }
 
-// TestBF16Fast wants the sums of tiles where the machine has them, and the bits of FormatBF16 elsewhere, for any number of threads, sizes of
-// blocks and tiles. Columns are the rounded ones.
+// TestBF16Fast wants the sums of tiles where the machine has them, those of pairs where it has these, and the bits of FormatBF16 elsewhere,
+// for any number of threads, sizes of blocks and tiles. Columns are the rounded ones.
 func TestBF16Fast(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		tiles := weights.Of(weights.BF16Fast, simd.Active()).TilesOf16
-		if simd.KernelBFloat16Tiles.InAssembly(simd.Active()) && simd.KernelBFloat16Tiles.Permitted(simd.Active()) != tiles {
-			t.Error("there are tiles, which products do not use")
+		isa := simd.Active()
+		var sum func(x *fastProduct, i, j int) float32
+		switch {
+		case simd.KernelBFloat16Tiles.InAssembly(isa) && simd.KernelBFloat16Tiles.Permitted(isa):
+			sum = (*fastProduct).sumOfTiles
+		case simd.KernelBFloat16Pairs.InAssembly(isa):
+			sum = (*fastProduct).sumOfPairs
+		}
+		if has := sum != nil; has != weights.Of(weights.BF16Fast, isa).PairsOf16 {
+			t.Errorf("the machine multiplies bfloat16: %v, products do not agree", has)
 		}
 		for _, c := range fastCases {
+			if testenv.Emulated() && c.m > 16 {
+				continue
+			}
 			x := c.data()
 			b, ordinary := x.pack(FormatBF16Fast), x.pack(FormatBF16)
 			want := x.compute(1, ordinary)
-			if tiles {
-				want = x.reference()
+			if sum != nil {
+				want = x.reference(sum)
 			}
 			check := func(how string, got []float32) {
 				t.Helper()
@@ -152,7 +183,7 @@ func TestBF16Fast(t *testing.T) {
 				check(fmt.Sprint(threads, " threads"), x.compute(threads, b))
 			}
 			size := tune.Used.Gemm
-			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.TileColumns = 7, 1
+			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.TileColumns, tune.Used.Gemm.Int8Panel = 7, 1, 1
 			check("in small blocks", x.compute(1, b))
 			tune.Used.Gemm = size
 			got, rounded := make([]float32, x.k), make([]float32, x.k)

@@ -1,0 +1,48 @@
+package tile
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// VDPBF16PS of AVX512_BF16, which multiplies pairs of bfloat16 in vectors and needs no tiles.
+
+// Pairs is the instruction on vectors of 64 bytes, by the numbers of its registers. It adds the products of A and B to C.
+type Pairs struct{ C, A, B int }
+
+// PairsName is its name, and PairsLen its bytes.
+const (
+	PairsName = "VDPBF16PS"
+	PairsLen  = 6
+)
+
+// Vectors are the registers of a thread.
+type Vectors [32][64]byte
+
+// DecodePairs reads the instruction at the beginning of code: EVEX.512.F3.0F38.W0 52 /r. Of its forms it knows the one on registers, without
+// a mask.
+func DecodePairs(code []byte) (p Pairs, ok bool) {
+	if len(code) < PairsLen || code[0] != 0x62 || code[1]&0xf != 2 || code[2]&0x87 != 6 || code[3]&^8 != 0x40 || code[4] != 0x52 || code[5] < 0xc0 {
+		return p, false
+	}
+	bit := func(b byte, n, of int) int { return int(^b>>n&1) << of }
+	modrm := int(code[5])
+	p.C = modrm>>3&7 | bit(code[1], 7, 3) | bit(code[1], 4, 4)
+	p.A = int(^code[2]>>3&15) | bit(code[3], 3, 4)
+	p.B = modrm&7 | bit(code[1], 5, 3) | bit(code[1], 6, 4)
+	return p, true
+}
+
+// Run executes the instruction: each sum takes the product of the upper halves, and then that of the lower halves. Each addition of a product
+// rounds once, to the nearest even. Denormal operands and results count as zero, whatever MXCSR says.
+func (p Pairs) Run(v *Vectors) {
+	a, b := v[p.A], v[p.B] // C may be one of them
+	for at := 0; at < len(a); at += 4 {
+		c := v[p.C][at:][:4]
+		sum := flush(math.Float32frombits(binary.LittleEndian.Uint32(c)))
+		for _, half := range []int{at + 2, at} {
+			sum = flush(fma(bf16(a[half:]), bf16(b[half:]), sum))
+		}
+		binary.LittleEndian.PutUint32(c, math.Float32bits(sum))
+	}
+}
