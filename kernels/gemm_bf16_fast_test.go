@@ -183,6 +183,8 @@ func TestBF16Fast(t *testing.T) {
 				check(fmt.Sprint(threads, " threads"), x.compute(threads, b))
 			}
 			size := tune.Used.Gemm
+			tune.Used.Gemm.Int8Panel = 1
+			check("in short pieces", x.compute(1, b))
 			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.TileColumns, tune.Used.Gemm.Int8Panel = 7, 1, 1
 			check("in small blocks", x.compute(1, b))
 			tune.Used.Gemm = size
