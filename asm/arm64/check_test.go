@@ -260,7 +260,7 @@ func TestGo127(t *testing.T) {
 		t.Skip("AVOFORMER_SECOND_GO names no toolchain")
 	}
 	code := func(go127 bool) string {
-		args := []string{"tool", "asm", "-S", "-p", "x", "-o", os.DevNull, "-I", includeDir(t, toolchain), "code_arm64.s"}
+		args := []string{"tool", "asm", "-S", "-p", "x", "-o", filepath.Join(t.TempDir(), "code.o"), "-I", includeDir(t, toolchain), "code_arm64.s"}
 		listing := goRun(t, toolchain, fileOfEverything(go127), args...)
 		// The lines that begin with a tab and an offset hold the code in hex.
 		return strings.Join(regexp.MustCompile(`(?m)^\t0x[0-9a-f]{4}( [0-9a-f]{2})+`).FindAllString(listing, -1), "\n")
