@@ -215,6 +215,13 @@ func ExampleNewEmbedding() {
 	// true
 }
 
+func ExampleActivate() {
+	x := []float32{-1, 0, 2}
+	transformer.Activate(1, kernels.ActReLU, x)
+	fmt.Println(x)
+	// Output: [0 0 2]
+}
+
 func ExampleNewFeedForward() {
 	f, err := transformer.NewFeedForward(
 		transformer.FeedForwardConfig{Dim: 2, Hidden: 3, Activation: kernels.ActReLU},

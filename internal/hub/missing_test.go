@@ -29,15 +29,15 @@ func TestStat(t *testing.T) {
 		t.Error(err)
 	}
 	for path, want := range map[string]string{
-		"all-MiniLM-L6-v2":                   "the cache has sentence-transformers/all-MiniLM-L6-v2, other/all-MiniLM-L12-v2, as hf://sentence-transformers/all-MiniLM-L6-v2 in the command and by hub.Pull in Go",
-		"models/all-minilm-l6-v3":            "the cache has sentence-transformers/all-MiniLM-L6-v2,",
-		"MiniLM-L12":                         "the cache has other/all-MiniLM-L12-v2, as",
-		"Qwen3-0.6B-Q8_0.gguf":               "the cache has Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf, as hf://Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf",
-		"pulled":                             "avoformer pull org/name, as hf://org/name in the command, and by hub.Pull in Go",
-		"intfloat/e5-small":                  "avoformer pull intfloat/e5-small, as hf://intfloat/e5-small in",
+		"all-MiniLM-L6-v2":                   "the cache has sentence-transformers/all-MiniLM-L6-v2, other/all-MiniLM-L12-v2: the command takes hf://sentence-transformers/all-MiniLM-L6-v2, and hub.Pull in Go returns the folder",
+		"models/all-minilm-l6-v3":            "the cache has sentence-transformers/all-MiniLM-L6-v2: ",
+		"MiniLM-L12":                         "the cache has other/all-MiniLM-L12-v2: ",
+		"Qwen3-0.6B-Q8_0.gguf":               "the cache has Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf: the command takes hf://Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf",
+		"pulled":                             "avoformer pull org/name or hub.Pull in Go, or give the command hf://org/name",
+		"intfloat/e5-small":                  "avoformer pull intfloat/e5-small or hub.Pull in Go, or give the command hf://intfloat/e5-small",
 		"./x":                                "avoformer pull org/name",
 		"":                                   "avoformer pull org/name",
-		"hf://sentence-transformers/all-Mpi": "in Go, hub.Pull brings the model",
+		"hf://sentence-transformers/all-Mpi": "in Go, hub.Pull downloads the model",
 	} {
 		_, err := hub.Stat(path)
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path+": no") {
