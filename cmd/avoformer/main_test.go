@@ -180,7 +180,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"generate", testdata + "generate", "x", "-cache", "q8_0"}, "", exitUsage, "q8_0"},
 		{[]string{"generate", testdata + "generate", "x", "-schema", "no.json"}, "", exitUsage, "no.json"},
 		{[]string{"generate", testdata + "generate", "x", "-grammar", "testdata/answer.json"}, "", exitUsage, "grammar: syntax error"},
-		{[]string{"bench", testdata + "embed", "-cache", "int8"}, "", exitFailed, "no decoder"},
+		{[]string{"bench", testdata + "embed", "-cache", "int8"}, "", exitFailed, "is not a decoder"},
 		{[]string{"rerank", testdata + "rerank", "q", "-top", "-1"}, "", exitUsage, "-top"},
 		{[]string{"classify", testdata + "tokens", "-words", "all"}, "", exitUsage, "all"},
 		{[]string{"embed", dir + "/none"}, "", exitFailed, "none"},
