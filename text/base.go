@@ -1,4 +1,4 @@
-// What every pipeline has.
+// The fields and methods that every pipeline has.
 
 package text
 
@@ -58,7 +58,7 @@ func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model
 // it; 0: no limit.
 func (f *base) MaxTokens() int { return f.limit }
 
-// Fingerprint returns a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
+// Fingerprint returns a short string for everything except the input that results depend on: MODEL-FORMAT-NUMERICS, such as
 // 3b6a27bcceb6a42d62a3-int8-5: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
 // the weights, followed by a checksum of everything else that changes results; and the version of the numerics.
 // Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
@@ -216,7 +216,7 @@ func openFitting(fsys fs.FS, r record, o Options) (*base, error) {
 	return f, r.check(f.model)
 }
 
-// settleTokenizer takes the limit of a text out of the tokenizer, which neither pads nor cuts from now on.
+// settleTokenizer takes the limit of a text out of the tokenizer. The tokenizer no longer pads or cuts after that.
 func (f *base) settleTokenizer() {
 	for _, w := range f.tokenizer.Warnings() {
 		f.warning(w)
@@ -244,7 +244,7 @@ func (f *base) checkFormats() error {
 	return nil
 }
 
-// warning hands a warning to the caller who asked for them.
+// warning hands a warning to the function that the caller gave for warnings.
 func (f *base) warning(w string) {
 	if warn := f.options.Model.Warn; warn != nil {
 		warn(w)

@@ -1,4 +1,4 @@
-// Chats: messages to a prompt, and the answer to it.
+// Chats: messages become a prompt, and the model answers it.
 
 package text
 
@@ -16,8 +16,8 @@ import (
 // apply_chat_template do. The zero value takes the folder's template and ends the prompt
 // where the assistant's answer begins.
 type PromptOptions struct {
-	// Tools are those that the model may call, and Documents what it may quote: nil, or
-	// anything whose JSON is an array of objects.
+	// Tools are the tools that the model may call, and Documents the texts that it may quote: nil,
+	// or anything whose JSON is an array of objects.
 	Tools, Documents any
 	// Template is the name of one of the folder's templates, or the Jinja of another;
 	// "" is the folder's one, or of several the one named tool_use if there are Tools,
@@ -36,9 +36,9 @@ type PromptOptions struct {
 	Format *answer.Format
 }
 
-// Chat yields the assistant's answer to the messages, which the folder's
-// template turns into a prompt, piece by piece; the last one says why it ended, and what was counted. With tools and other
-// options, see [Generator.Answer]; [Collect] joins the pieces.
+// Chat turns the messages into a prompt with the folder's template and yields the assistant's
+// answer piece by piece. The last piece says why the answer ended, and has its counts. For tools and other options
+// see [Generator.Answer]. [Collect] joins the pieces.
 func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[Piece, error] {
 	prompt, err := g.Prompt(messages, PromptOptions{})
 	if err != nil {
@@ -47,10 +47,10 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 	return g.whole(ctx, prompt, plainTokens, opts)
 }
 
-// Prompt is what a template makes of messages: a []Message, or anything else whose JSON
-// is an array of objects, such as a json.RawMessage, the keys of which keep their order.
-// [Generator.ContinuePrompt] takes it. Errors are fault.ErrTemplate, fault.ErrInput for messages and
-// fault.ErrOption for options that cannot be.
+// Prompt returns the prompt that the template makes of messages: a []Message, or anything
+// else whose JSON is an array of objects, such as a json.RawMessage, whose keys keep their order.
+// [Generator.ContinuePrompt] takes the prompt. Errors match fault.ErrTemplate, fault.ErrInput for messages, or
+// fault.ErrOption for options that are not possible.
 //
 // As in transformers, fields of a message that are null are left out; reasoning_content, thinking and reasoning are
 // names for one thing, which templates find as reasoning_content and thinking; and tools and documents are None in
@@ -96,9 +96,9 @@ func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) 
 	return answer.NewParser(g.AnswerFormat(opts), o)
 }
 
-// Answer yields the assistant's answer to messages, as Prompt takes them, in pieces that
-// tell its text from its reasoning and from calls of the tools. The last one, answer.End, says why it ended and what was
-// counted.
+// Answer yields the assistant's answer to messages, as Prompt takes them, as events that
+// separate its text, its reasoning and its calls of tools. The last event, answer.End, says why the answer ended and has
+// its counts.
 func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOptions, opts GenerateOptions) iter.Seq2[answer.Event, error] {
 	return func(yield func(answer.Event, error) bool) {
 		prompt, err := g.Prompt(messages, popts)
@@ -141,8 +141,8 @@ type Message struct {
 	Content string
 	// Reasoning is what an assistant thought before its answer, "reasoning_content".
 	Reasoning string
-	// ToolCalls are the calls of an assistant, "tool_calls". Without content beside
-	// them, content is null.
+	// ToolCalls are the calls of an assistant, "tool_calls". If the message has calls and no
+	// content, content is null.
 	ToolCalls []answer.Call
 	// ToolCallID is the ID of the call that a tool's message answers, "tool_call_id".
 	ToolCallID string

@@ -84,7 +84,7 @@ func TestAnswerTokens(t *testing.T) {
 	}
 }
 
-// TestAnswer generates what Chat does where there are no calls.
+// TestAnswer verifies that Answer generates the same text as Chat if there are no calls.
 func TestAnswer(t *testing.T) {
 	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {

@@ -52,7 +52,7 @@ func (d *decoder) Stats() generation.Stats {
 	return d.lanes.Stats()
 }
 
-// source is what a text is generated from beside the tokens of its prompt.
+// source has what a text is generated from in addition to the tokens of its prompt.
 type source struct {
 	memory *models.Memory // of an encoder; nil: none
 	soft   []models.Soft  // in place of tokens
@@ -126,8 +126,8 @@ func (d *decoder) rules(o *GenerateOptions, source []int) *generation.Rules {
 	return r
 }
 
-// room is how many tokens may follow a prompt: wanted, or without that what the settings
-// say, and no more than the context has room for.
+// room returns how many tokens may follow a prompt: the wanted number, or else the number of
+// the settings, and at most as many as fit into the context.
 func (f *decoder) room(prompt, wanted int) (int, error) {
 	s := f.settings
 	switch {
@@ -207,7 +207,7 @@ func (d *decoder) openLanes(draft models.LanguageModel) error {
 	return nil
 }
 
-// openDraft opens the model that the options name, nil if they name none.
+// openDraft opens the draft model that the options name. It returns nil if they do not name one.
 func (f *base) openDraft() (models.LanguageModel, error) {
 	if f.options.Draft == "" {
 		return nil, nil

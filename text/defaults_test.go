@@ -93,7 +93,7 @@ func TestOneLabel(t *testing.T) {
 	}
 }
 
-// TestNormalizeZeros: what has no length stays as it is.
+// TestNormalizeZeros: a vector of length zero stays as it is.
 func TestNormalizeZeros(t *testing.T) {
 	for _, v := range [][]float32{{}, {0, 0}, {3, -4}} {
 		want := slices.Clone(v)

@@ -6,7 +6,7 @@
 //
 // Options are given where a pipeline is opened, and to each call; the zero value is the usual choice. A call takes its
 // context first, then its inputs, then its options, and returns [Results]: an output for each input, and the [Counts] of what
-// was computed. Inputs are [Input]s where a pair of texts or tokens may stand for a text, else texts; what is generated is
+// was computed. Inputs are [Input]s if a pair of texts or tokens may take the place of a text, else texts. Generated text is
 // a stream of [Piece]s, which [Collect] joins. Pipelines of images take files, and return only outputs.
 //
 // A pipeline does what transformers or sentence-transformers do with that
@@ -32,6 +32,6 @@
 // A text that fails makes only its own call fail.
 //
 // Results have the same bits for any number of threads, and for any other texts in a batch, which
-// may come from concurrent calls, unless PromptFormat of [models.Options] is given. Exact of [models.Options] refuses
+// may come from concurrent calls, unless PromptFormat of [models.Options] is given; Exact of [models.Options] refuses
 // that. Chats are an exception: how much of a prompt is in the cache changes results by rounding.
 package text

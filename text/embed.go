@@ -20,7 +20,7 @@ import (
 )
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
-// lengths that modules.json and the files beside it say. A folder without modules.json, or with one for
+// lengths that modules.json and the files next to it say. A folder without modules.json, or with one for
 // another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless Pooling of
 // [Options] says how. A folder of a classifier without one is an error.
 type Embedder struct {
@@ -88,8 +88,8 @@ func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	return e, nil
 }
 
-// bareEmbedder is what sentence-transformers makes of a folder without modules.json. It refuses
-// what was trained for something else: the vectors would have no meaning, without a word.
+// bareEmbedder opens a folder without modules.json as sentence-transformers does. It refuses a
+// model that was trained for something else: its vectors would have no meaning, and no error would say so.
 func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 	m := f.model
 	if err := noVectors(m); err != nil {
@@ -136,8 +136,8 @@ func (e *Embedder) Prompt(name string) (string, error) {
 	return prompt, err
 }
 
-// Tokens returns the number of tokens that Embed computes with for texts: the folder's default prompt is included, and what is
-// cut off is not. A text that Embed refuses is the same error.
+// Tokens returns the number of tokens that Embed computes for texts. It includes the folder's default prompt and leaves out
+// tokens that are cut off. A text that Embed refuses gives the same error here.
 func (e *Embedder) Tokens(texts []string) (n int, err error) {
 	splitter := e.splitter(e.limit, e.encoding())
 	for i, t := range texts {
@@ -155,7 +155,7 @@ func (e *Embedder) Tokens(texts []string) (n int, err error) {
 // Scale is the length of an Embedder's vectors.
 type Scale int
 
-// What a call may ask for.
+// The kinds of vectors that a call may ask for.
 const (
 	ScaleFolder Scale = iota // as the folder's modules make them
 	ScaleUnit                // 1
@@ -166,7 +166,7 @@ const (
 type EmbedOptions struct {
 	InputOptions
 	// Prompt is the name of the prompt that goes before texts. "" is the folder's default prompt, if it has one. "query" and
-	// "document", for questions and for what is searched, need not be among the folder's prompts; they also stand for the
+	// "document", for questions and for the texts that are searched, need not be among the folder's prompts; they also select the
 	// lengths of such texts.
 	Prompt string
 	// Dim cuts vectors to their first elements, as Options.Dim does; 0: as opened. They keep the length that
@@ -257,7 +257,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 	return out, n, nil
 }
 
-// limitOf returns the most tokens of a text for which a prompt has a limit, 0 for none.
+// limitOf returns the largest number of tokens of a text with a prompt, 0 if the prompt has no limit.
 func (e *Embedder) limitOf(limit int) int {
 	if limit = least(limit, e.options.MaxLength); limit == 0 {
 		return e.limit

@@ -219,7 +219,7 @@ func TestPromptNames(t *testing.T) {
 	}
 }
 
-// TestInputProgress: a call tells each text that is done, in order, and nothing after it has returned.
+// TestInputProgress: a call reports each finished text, in order, and reports nothing after it has returned.
 func TestInputProgress(t *testing.T) {
 	t.Parallel()
 	e, err := OpenEmbedder("testdata/embed", Options{BatchTokens: 32, Long: LongSplit, MaxLength: 8})

@@ -21,7 +21,7 @@ import (
 // that are not 0.
 type SparseVector = models.SparseVector
 
-// moreVectors says which vectors an Embedder makes beside one for each text.
+// moreVectors says which vectors an Embedder makes in addition to one for each text.
 type moreVectors struct {
 	sparse  models.SparseHead     // nil: none
 	vectors *models.TokenEmbedder // nil: none
@@ -30,7 +30,7 @@ type moreVectors struct {
 	skip    map[int]bool          // tokens without vectors
 }
 
-// mark is what goes before a text: a token, -1 for none, and text.
+// mark goes before a text: a token, or -1 if there is no token, and text.
 type mark struct {
 	token int
 	text  string
@@ -250,7 +250,7 @@ func withToken(e *tokenizer.Encoding, id int) *tokenizer.Encoding {
 	}
 }
 
-// lengthened is e with tokens at its end until it has a length; the others see them or not.
+// lengthened is e with tokens added at its end until it has a length; the other tokens see them or not.
 func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Encoding {
 	n := &tokenizer.Encoding{IDs: slices.Clone(e.IDs), TypeIDs: slices.Clone(e.TypeIDs), Special: slices.Clone(e.Special), Attention: slices.Clone(e.Attention), Cut: e.Cut}
 	for len(n.IDs) < length {
@@ -279,7 +279,7 @@ func MaxSim(query, document [][]float32) float32 {
 	return float32(sum)
 }
 
-// Interact is MaxSim as the model's folder has it: divided by the number of the query's vectors where it says so.
+// Interact is MaxSim as the model's folder defines it: divided by the number of the query's vectors if the folder says so.
 func (e *Embedder) Interact(query, document [][]float32) float32 {
 	score := MaxSim(query, document)
 	if e.vectors != nil && e.vectors.MeanScore && len(query) > 0 {

@@ -210,7 +210,7 @@ func TestEmbedConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// TestEmbedFiles changes what sentence-transformers keeps beside a model.
+// TestEmbedFiles changes the files that sentence-transformers keeps next to a model.
 func TestEmbedFiles(t *testing.T) {
 	ctx := context.Background()
 	long := strings.Repeat("the committee translates the long letter ", 30)

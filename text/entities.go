@@ -149,7 +149,7 @@ func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []
 		scores := slices.Clone(logits[i*n : (i+1)*n])
 		softmax(scores)
 		s := scored{scores: scores, start: o.Start, end: o.End}
-		// As transformers tells: by the mark of a token that continues a word.
+		// transformers decides in the same way: by the mark of a token that continues a word.
 		s.inside = utf8.RuneCountInString(e.Tokens[i]) != utf8.RuneCountInString(text[o.Start:o.End])
 		if c.unknown(e.IDs[i]) {
 			s.inside = false

@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestOptionsApply: a pipeline refuses what does not apply to it, and options that contradict each other,
+// TestOptionsApply: a pipeline refuses options that do not apply to it, and options that contradict each other,
 // before it looks at the folder.
 func TestOptionsApply(t *testing.T) {
 	for _, x := range []struct {

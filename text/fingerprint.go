@@ -1,4 +1,4 @@
-// One short string for everything that results depend on beside the input.
+// One short string for everything except the input that results depend on.
 
 package text
 

@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// spoilt returns a folder of testdata of which a tensor has other values.
+// spoilt returns a copy of a folder of testdata in which one tensor has other values.
 func spoilt(t *testing.T, folder, tensor string, change func(values []byte, kind string)) fs.FS {
 	t.Helper()
 	root, out := os.DirFS(filepath.Join("testdata", folder)), fstest.MapFS{}

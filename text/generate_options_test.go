@@ -20,8 +20,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestNamedAdapter: texts get what the model with their adapter in its weights makes of the prompt, those without one what the
-// model alone does, at the same time.
+// TestNamedAdapter: texts with and without an adapter are generated at the same time. Each text with an adapter is that of a
+// model with the adapter in its weights, each text without one that of the model.
 func TestNamedAdapter(t *testing.T) {
 	const dir = "testdata/generate"
 	modules := map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.gate_proj": {48, 32}, "model.layers.1.mlp.down_proj": {32, 48}}
@@ -168,7 +168,7 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
-// TestDraft: a draft model changes no text; one with other tokens, none at all, and other pipelines are refused.
+// TestDraft: a draft model changes no text. A draft with other tokens, a missing one, and drafts for other pipelines are refused.
 func TestDraft(t *testing.T) {
 	const dir = "testdata/generate"
 	plain, err := OpenGenerator(dir, Options{})

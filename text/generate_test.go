@@ -162,7 +162,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestTranslateTogether: texts of calls at a time share the decoder's steps, and each becomes what it does alone.
+// TestTranslateTogether: texts of simultaneous calls share the decoder's steps, and each result is that of a call of its own.
 func TestTranslateTogether(t *testing.T) {
 	tr, err := OpenTranslator("testdata/translate", Options{})
 	if err != nil {

@@ -46,8 +46,8 @@ func (t *Transcriber) spell(ctx context.Context, samples []float32, opts Transcr
 	}
 }
 
-// hear is what is heard in samples, in the smallest parts. It hands the parts so far to each after each window but the last, unless that
-// is nil, and ends when each returns false.
+// hear returns the speech heard in samples, in the smallest parts. After each window except the last, it hands the parts so far to each,
+// unless each is nil, and ends when each returns false.
 func (t *Transcriber) hear(ctx context.Context, samples []float32, opts TranscribeOptions, each func(so []speech.Segment) bool) ([]speech.Segment, error) {
 	for name, given := range map[string]bool{"Language": opts.Language != "", "Translate": opts.Translate, "Beams": opts.Beams > 1, "MaxTokens": opts.MaxTokens > 0} {
 		if given {
@@ -79,7 +79,7 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 	return heard.All(), nil
 }
 
-// An ear listens to a window, at the same time as to others, and returns what adds to what is heard, window by window.
+// An ear listens to several windows at the same time and returns, window by window, a function that adds to the text heard.
 type ear func(ws *models.Workspace, w speech.Window) (then func(ws *models.Workspace) error, err error)
 
 // newEar returns the ear for a number of samples.

@@ -1,4 +1,4 @@
-// Inputs of a call: texts, pairs or tokens, what is done with long ones, and what is counted.
+// Inputs of a call: texts, pairs or tokens, how long ones are handled, and the counts.
 
 package text
 
@@ -55,14 +55,14 @@ func Pairs(pairs ...[2]string) []Input {
 	return in
 }
 
-// Results is what a call returns: an output for each input, in their order, and what was counted. It is empty beside an
-// error.
+// Results is what a call returns: an output for each input, in the order of the inputs, and the counts. It is empty if the
+// call returns an error.
 type Results[T any] struct {
 	Outputs []T
 	Counts
 }
 
-// results returns the outputs of a call, nothing beside an error.
+// results returns the outputs of a call, or no outputs if there is an error.
 func results[T any](outputs []T, counts Counts, err error) (Results[T], error) {
 	if err != nil {
 		return Results[T]{}, err
@@ -72,7 +72,7 @@ func results[T any](outputs []T, counts Counts, err error) (Results[T], error) {
 
 // InputOptions says how a call takes its inputs. The zero value is as the pipeline was opened.
 type InputOptions struct {
-	// Long says what is done with inputs of too many tokens. LongSplit is possible only if the pipeline was opened with it.
+	// Long says how inputs of too many tokens are handled. LongSplit is possible only if the pipeline was opened with it.
 	Long Long
 	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
 	TruncateLeft bool
@@ -104,7 +104,7 @@ func (c Counts) Sum() (tokens int) {
 	return tokens
 }
 
-// CutInputs returns the number of inputs of which something was cut off.
+// CutInputs returns the number of inputs that were cut.
 func (c Counts) CutInputs() (n int) {
 	for _, cut := range c.Cut {
 		if cut {
@@ -114,7 +114,7 @@ func (c Counts) CutInputs() (n int) {
 	return n
 }
 
-// CutAt returns the number of tokens at which inputs were cut, the largest if they were cut at several; 0 if none was.
+// CutAt returns the number of tokens at which inputs were cut, the largest if there are several, and 0 if no input was cut.
 func (c Counts) CutAt() (tokens int) {
 	for i, cut := range c.Cut {
 		if cut {

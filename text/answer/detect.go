@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rules find the format of calls from a template: the first rule of which the template has all texts.
+// rules find the format of calls from a template: the first rule whose texts are all in the template decides.
 var rules = []struct {
 	calls Calls
 	texts []string
@@ -38,7 +38,7 @@ var tokenRules = []struct {
 var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}, {channel + "thought", "<channel|>"}}
 
 // answers find the tags around the text after reasoning between <think> and </think> from a template, as rules do. The template of
-// Hunyuan need not have them; the second rule is for KAT-V1 and others that cut them out of earlier answers.
+// Hunyuan need not have them; the second rule is for KAT-V1 and other models whose templates cut them out of earlier answers.
 var answers = []struct {
 	open, end string
 	texts     []string

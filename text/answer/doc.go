@@ -1,5 +1,5 @@
-// Package answer takes apart what a chat model writes: the answer itself, what it thought
-// before, and the tools that it calls.
+// Package answer splits the text that a chat model writes into the answer itself, the reasoning
+// before it, and the calls of tools.
 //
 // A [Parser] gets the text as it is generated, in pieces of any size, and gives [Event]s as
 // soon as they are certain. It holds back no more than what may be the beginning of a marker
@@ -17,8 +17,8 @@
 //	}
 //
 // A [Format] says how a model writes calls and reasoning, and [Detect] finds it from a chat
-// template. What is not a well-formed call, with JSON to the letter of RFC 8259, is text of the
-// answer, unchanged. White space around calls and reasoning belongs to neither them nor the
+// template. Text that is not a well-formed call, with strict JSON (RFC 8259), stays unchanged as
+// text of the answer. White space around calls and reasoning belongs neither to them nor to the
 // answer: templates write it again.
 //
 // The markers of some models are special tokens. The text must have them: decode without

@@ -28,7 +28,7 @@ const (
 	// CallBroken is that what began is not a call. Its text is all of it, and belongs to the
 	// answer.
 	CallBroken
-	// End is the end of the answer, the last event of one that is generated. A [Parser] gives none.
+	// End is the end of the answer: the last event when an answer is generated. A [Parser] does not give it.
 	End
 )
 
@@ -52,7 +52,7 @@ type Event struct {
 	Usage  Usage
 }
 
-// Usage is what was counted of a text that is generated.
+// Usage has the counts of a generated text.
 type Usage struct {
 	Prompt int           // tokens of the prompt
 	Shared int           // of them: those that were not computed again, since a text before began with them
@@ -61,7 +61,7 @@ type Usage struct {
 	Rest   time.Duration // from then to the end
 }
 
-// Rate returns the number of tokens a second after the first one; 0 if there is none.
+// Rate returns the number of tokens per second after the first token; 0 if there are no such tokens.
 func (u Usage) Rate() float64 {
 	if u.Tokens < 2 || u.Rest <= 0 {
 		return 0

@@ -44,7 +44,7 @@ func ExampleParser() {
 	// call ends {"city": "Paris"}
 }
 
-// What is not a call is text.
+// Anything that is not a call is text.
 func ExampleParse() {
 	for _, text := range []string{`[TOOL_CALLS]weather[ARGS]{"city": "Paris"}`, `[TOOL_CALLS] are what I make.`} {
 		a, err := answer.Parse(answer.Format{Calls: answer.Mistral}, answer.Options{Tools: tools, NewID: func() string { return "D681PevKs" }}, text)

@@ -40,7 +40,7 @@ const (
 	Piped Calls = "piped"
 	// DeepSeek is <｜tool▁calls▁begin｜>, for each call <｜tool▁call▁begin｜>, "function",
 	// <｜tool▁sep｜>, NAME and the arguments as a block of Markdown, or NAME, <｜tool▁sep｜> and the
-	// arguments alone, then <｜tool▁call▁end｜>; and <｜tool▁calls▁end｜>: R1, its distilled models,
+	// only the arguments, then <｜tool▁call▁end｜>; and <｜tool▁calls▁end｜>: R1, its distilled models,
 	// V3 and V3.1.
 	DeepSeek Calls = "deepseek"
 	// Nemotron is <TOOLCALL>, an object or a list of them, and </TOOLCALL>: Nemotron Nano 2.

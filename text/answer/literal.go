@@ -123,7 +123,7 @@ func (l *literals) end() string {
 	return "]"
 }
 
-// is returns what is between a name and its value.
+// is returns the text between a name and its value.
 func (l *literals) is() string {
 	if len(l.stack) == 1 {
 		return l.syntax.is
@@ -141,7 +141,7 @@ func (l *literals) newName(name string) bool {
 	return !known
 }
 
-// name passes a name and what is between it and its value, or the quote before a name.
+// name passes a name and the text between it and its value, or the quote before a name.
 func (l *literals) name(r *reader, dst []byte) (all []byte, ok bool) {
 	if l.quote = r.quote(l.syntax); l.quote != "" {
 		l.key, l.next = len(dst), inKey
@@ -191,7 +191,7 @@ func (r *reader) quote(s *syntax) string {
 	return ""
 }
 
-// quoted reads a string up to its quote or to an escape, or what is there of it.
+// quoted reads a string up to its closing quote or to an escape, or as far as the text goes.
 func (p *Parser) quoted() bool {
 	c := &p.call
 	l := &c.literals

@@ -13,16 +13,16 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// Options says what there is to find.
+// Options says what a Parser looks for.
 type Options struct {
-	// Tools are those that the model was told of, as in the prompt: anything whose JSON is
-	// an array of functions as OpenAI's API has them. Without any, there are no calls.
+	// Tools are the tools in the prompt: anything whose JSON is an array of functions as
+	// OpenAI's API has them. Without tools, there are no calls.
 	Tools any
 	// Prompt is what the answer answers, or its end. One that ends with the marker of
 	// reasoning, or with the tag of the text after it, has begun it.
 	Prompt string
-	// WholeCalls holds calls back until they are whole: their events come together, and none
-	// is CallBroken.
+	// WholeCalls holds calls back until they are complete: their events come together, and
+	// there is no CallBroken.
 	WholeCalls bool
 	// NewID makes the IDs of calls. By default they are random: 9 letters and digits for
 	// Mistral, whose templates want that, or "call_" and 24 of them.
@@ -98,8 +98,8 @@ func readTools(tools any) (map[string]schema, error) {
 	return found, nil
 }
 
-// Add takes the next piece of the text and gives what is certain by it. The events are
-// valid until the next call.
+// Add takes the next piece of the text and returns the events that are certain after it. The
+// events are valid until the next call.
 func (p *Parser) Add(piece string) []Event {
 	p.events = p.events[:0]
 	p.in += piece
@@ -107,7 +107,7 @@ func (p *Parser) Add(piece string) []Event {
 	return p.events
 }
 
-// End returns what was held back. The text has no more pieces.
+// End returns the events that were held back. The text has no more pieces.
 func (p *Parser) End() []Event {
 	p.events = p.events[:0]
 	p.ended = true
@@ -122,7 +122,7 @@ func (p *Parser) run() {
 	p.settle()
 }
 
-// step takes what it can from in. It returns false where more text must come.
+// step takes as much as it can from in. It returns false if it needs more text.
 func (p *Parser) step() bool {
 	switch p.state {
 	case inText:

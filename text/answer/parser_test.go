@@ -323,7 +323,7 @@ func TestSoon(t *testing.T) {
 	}
 }
 
-// TestScanner compares with encoding/json what is JSON, with bytes changed at random.
+// TestScanner compares the scanner with encoding/json on JSON whose bytes are changed at random.
 func TestScanner(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const bytes = "{}[]:,\"\\ \n\x01-+.0123eEutrfalsn5x"
@@ -385,7 +385,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestNoTools looks for no calls where there are no tools.
+// TestNoTools verifies that a parser without tools finds no calls.
 func TestNoTools(t *testing.T) {
 	for _, none := range []any{nil, []any{}, json.RawMessage("null")} {
 		for _, x := range cases {
@@ -439,7 +439,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// long has, of each format, texts that never become a call: a beginning, and what is repeated after it.
+// long has, for each format, texts that never become a call: a beginning, and the text that is repeated after it.
 var long = map[Calls][][2]string{
 	None:    {{"", "<tool_call>"}},
 	Hermes:  {{"", "<tool_call>"}, {"", "<tool_call>["}, {"", `<tool_call>{"name":"f","arguments":`}, {`<tool_call>{"name":"f","arguments":{"s":"`, `\n`}, {`<tool_call>{"name":"f","arguments":{"any":[`, "1,"}},

@@ -9,10 +9,10 @@ const spaces = " \t\r\n"
 
 func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 
-// maxSpace is the most white space around a marker that belongs to it.
+// maxSpace is the largest amount of white space around a marker that belongs to the marker.
 const maxSpace = 64
 
-// find returns where the first of the markers is, and which it is; "" if there is none.
+// find returns the position of the first of the markers, and the marker; "" if the text has none of them.
 func find(s string, markers []string) (at int, marker string) {
 	for at := range len(s) {
 		for _, m := range markers {

@@ -1,4 +1,4 @@
-// What a parser keeps: its state, the call that it reads, and the events for its caller.
+// The state of a parser, the call that it reads, and the events for its caller.
 
 package answer
 
@@ -50,7 +50,7 @@ const (
 type start struct {
 	state state
 	name  string // of the tool; "" if the object has it
-	// What the arguments are made of, unless they are an object: parameters between tags, or literals.
+	// The arguments consist of these unless they are an object: parameters between tags, or literals.
 	tags   *tags
 	syntax *syntax
 }
@@ -243,7 +243,7 @@ func (p *Parser) endCall() {
 	p.called = true
 }
 
-// fail turns what was read into text, because it is not a call.
+// fail turns the text read so far into text of the answer, because it is not a call.
 func (p *Parser) fail() bool {
 	c := &p.call
 	source := string(c.source)

@@ -11,7 +11,7 @@ import (
 
 // ReadWAV returns the samples of a WAV file, between -1 and 1 at 16 kHz: sound of other rates goes through [Resample];
 // channels are averaged. It takes PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64, A-law and mu-law, also as
-// WAVE_FORMAT_EXTENSIBLE and in RF64 and BW64 files, and what was written to a pipe, whose length the file does not
+// WAVE_FORMAT_EXTENSIBLE and in RF64 and BW64 files, and sound that was written to a pipe, whose length the file does not
 // know. Samples that are not finite numbers are an error. The memory follows the length of the sound, up to 64 times the
 // file's of 8 bits at 1 kHz: package text/sound bounds it.
 //

@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// ask answers a question. Each call of the tool gets its result, with which the model goes on.
+// ask answers a question. The model gets the result of each call of the tool and continues with it.
 func ask(ctx context.Context, g *text.Generator, question string, out io.Writer) error {
 	messages := []text.Message{{Role: "user", Content: question}}
 	for range 4 { // turns at most

@@ -59,7 +59,7 @@ func (f callForm) call(c answer.Call) any {
 	return call
 }
 
-// fill gives the content to calls that have none.
+// fill gives the content to calls that do not have any.
 func (f callForm) fill(c conversation) {
 	for _, m := range c {
 		_, calls := m.fields["tool_calls"]

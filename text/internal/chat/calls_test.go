@@ -180,7 +180,7 @@ func written(c *Templates, m Message, f answer.Format) (text, prompt string, err
 		at++
 	}
 	if at < len(prompt) {
-		// The prompt begins reasoning of which the message has none.
+		// The prompt begins reasoning, and the message has no reasoning.
 		at = strings.LastIndexAny(whole[:at], ">\n]") + 1
 	}
 	text = whole[at:]

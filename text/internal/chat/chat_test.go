@@ -80,7 +80,7 @@ func TestChats(t *testing.T) {
 	}
 }
 
-// TestPromptErrors names what is wrong.
+// TestPromptErrors verifies that errors name what is wrong.
 func TestPromptErrors(t *testing.T) {
 	c := New(tokenizer.Config{Templates: map[string]string{"rag": "{{ documents }}", "other": "{% if %}"}})
 	user := []Message{{Role: "user", Content: "Hi"}}

@@ -58,8 +58,8 @@ func (m *object) normal() *object {
 	return out
 }
 
-// openEnd marks where a message is to be continued. It ends with a space to tell whether
-// the template takes white space away there.
+// openEnd marks where the model continues a message. It ends with a space, which shows whether
+// the template removes white space there.
 const openEnd = "CONTINUE_FINAL_MESSAGE_TAG "
 
 // continued is the text of a last message that is left open.

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text/internal/jinja"
 )
 
-// chatTemplate is a template with what may be wrong with it: a template beyond what is
-// known must not keep a folder from being opened.
+// chatTemplate is a template, or the error of parsing it: a folder opens even if its template
+// uses something that this package does not know.
 type chatTemplate struct {
 	source string
 	parsed *jinja.Template

@@ -1,4 +1,4 @@
-// Package chat makes prompts of a chat's messages by the templates of a folder.
+// Package chat makes prompts from a chat's messages with the templates of a folder.
 package chat
 
 import (
@@ -72,7 +72,7 @@ func (c *Templates) template(o *Options) (*chatTemplate, error) {
 }
 
 // Format is how a model writes calls and reasoning in answers to prompts with these options, as text.Generator's AnswerFormat
-// says. hasToken tells the tokens of its vocabulary.
+// says. hasToken reports whether the vocabulary has a token.
 func (c *Templates) Format(o Options, hasToken func(string) bool) answer.Format {
 	if o.Format != nil {
 		return *o.Format

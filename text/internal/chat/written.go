@@ -20,7 +20,7 @@ const (
 	openResult, closeResult = "<tool_response>\n", "\n</tool_response>"
 )
 
-// toolText tells a model of tools, and how to call them.
+// toolText describes the tools to a model, and how to call them.
 func toolText(tools []*object) (string, error) {
 	var b strings.Builder
 	b.WriteString("You can call these tools:\n\n")

@@ -36,7 +36,7 @@ func FS(dir string) (fs.FS, error) {
 	return os.DirFS(dir), nil
 }
 
-// GGUF is a GGUF file in place of a folder: there is nothing beside it.
+// GGUF is a GGUF file in place of a folder: no other files belong to it.
 type GGUF struct{ Path string }
 
 // Open finds no file.

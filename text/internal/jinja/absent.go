@@ -2,12 +2,11 @@
 
 package jinja
 
-// absent is the filters and tests of a template that are unknown. Jinja lets
-// them stand where a condition may keep them from being reached, directly in an
-// if statement or a conditional expression: there they are an error of rendering.
-// Elsewhere, a block with a scope of its own inside an if statement included, they
-// are an error of the template. Which of the two it is shows behind the place:
-// "x|f if c".
+// absent has the unknown filters and tests of a template. Jinja allows them directly
+// in an if statement or a conditional expression, where a condition may keep them
+// from being reached: there they are an error of rendering. Elsewhere they are an
+// error of the template, also in a block with its own scope inside an if statement.
+// The text after the filter decides which of the two it is: "x|f if c".
 type absent struct {
 	found  []error // of which it is not known yet
 	failed error   // the first that is an error of the template

@@ -1,15 +1,15 @@
 // Package jinja renders the chat templates of model folders: the language of
 // Jinja 3.1 as transformers sets it up (trim_blocks, lstrip_blocks, a sandbox
 // without side effects, tojson, raise_exception, strftime_now, loop controls
-// and generation blocks). What it renders is what Python renders, to the byte;
-// what it does not know is an error: inheritance, includes, recursive loops,
+// and generation blocks). The output is that of Python, to the byte. Features that
+// the package does not have are errors: inheritance, includes, recursive loops,
 // and the filters and methods that no chat template is known to use.
 //
 // The files, in the order of the work: lexer.go cuts a template into tokens,
 // parser.go, parse_*.go and absent.go make a tree of them, stmt.go, loop.go, expr.go
 // and subscript.go walk it, value.go, integers.go and generator.go have Python's
-// values, and operators.go, methods.go, *filters.go and tests.go what is done with
-// them.
+// values, and operators.go, methods.go, *filters.go and tests.go have their
+// operations.
 package jinja
 
 import (

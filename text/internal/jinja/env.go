@@ -1,4 +1,4 @@
-// What a rendering works on: the tree, scopes, arguments, and the tables of what templates may call.
+// The data of a rendering: the tree, scopes, arguments, and the tables of functions that templates may call.
 
 package jinja
 

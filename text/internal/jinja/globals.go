@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Now is what strftime_now tells; a test stops it.
+// Now is the clock of strftime_now; a test stops it.
 var Now = time.Now
 
 func init() {

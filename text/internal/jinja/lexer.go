@@ -131,8 +131,8 @@ func (l *lexer) stripBefore(text, open string, mark byte) string {
 	return text
 }
 
-// end consumes a closing delimiter if one stands here, and what whitespace
-// control takes after it.
+// end consumes a closing delimiter if there is one here, and the white space after
+// it that whitespace control removes.
 func (l *lexer) end(closing string, trim bool) bool {
 	rest := l.src[l.pos:]
 	switch {

@@ -22,7 +22,7 @@ var beyond = map[string]string{
 
 func init() { beyond["Markup"] = beyond["str"] + "escape striptags unescape " }
 
-// method returns the method name of v, or nil where Python has none either.
+// method returns the method name of v, or nil if Python does not have it either.
 func method(v any, name string) (any, error) {
 	var f func(a *args) (any, error)
 	switch v := v.(type) {
@@ -325,7 +325,7 @@ func partition(find func(s, t string) int, missing int) stringMethod {
 	}
 }
 
-// markupMethod returns a method of str for marked text: what is made of parts of the text is marked too.
+// markupMethod returns a method of str for marked text: results made of parts of the text are marked too.
 func markupMethod(name string, m stringMethod) stringMethod {
 	return func(s string, a *args) (any, error) {
 		if at, ok := escapes[name]; ok {

@@ -2,7 +2,7 @@
 
 package jinja
 
-// arguments parses what is in a call's parentheses.
+// arguments parses the arguments in a call's parentheses.
 func (p *parser) arguments(a *arguments) error {
 	for first := true; !p.accept(")"); first = false {
 		if !first {

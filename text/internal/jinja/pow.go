@@ -7,7 +7,7 @@ import (
 	"math/big"
 )
 
-// Precision of what is computed before rounding, in bits, and the terms of series that it needs.
+// The precision of the values before rounding, in bits, and the terms of the series that it needs.
 const (
 	powBits  = 160
 	logTerms = 36 // of powers of at most 0.172 squared

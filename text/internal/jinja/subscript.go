@@ -24,7 +24,7 @@ func (x *itemExpr) eval(e *env) (any, error) {
 	return item(v, key)
 }
 
-// item is v[key]: undefined where there is none.
+// item is v[key]: undefined if v does not have the key.
 func item(v, key any) (any, error) {
 	switch v := v.(type) {
 	case undefined:

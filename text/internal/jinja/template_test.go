@@ -52,7 +52,7 @@ func TestTemplates(t *testing.T) {
 	for _, x := range r.Templates {
 		t.Run(x.Name, func(t *testing.T) {
 			template, err := Parse(x.Template)
-			// What jinja2 finds when it compiles a template is found when it is parsed.
+			// Errors that jinja2 finds when it compiles a template are found when it is parsed.
 			compiles := !compileError.MatchString(x.Cases[0].Error)
 			if compiles != (err == nil) || err != nil && !errors.Is(err, ErrSyntax) {
 				t.Fatalf("error %v, want one like %q", err, x.Cases[0].Error)

@@ -1,5 +1,5 @@
-// Python's values: nil, bool, int64, *big.Int, float64 and string are Go's own,
-// the others stand here. None of them changes once made, namespaces aside.
+// Python's values: nil, bool, int64, *big.Int, float64 and string are Go's own types.
+// This file has the other types. Except for namespaces, values never change.
 
 package jinja
 

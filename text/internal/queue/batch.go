@@ -49,8 +49,8 @@ func (q *Queue) takeBatch(r *Replica) *batch {
 
 // fill takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is
 // due first, and then of other calls of its kind, the older of two. A window is due at its end: its length after the
-// tokens that had been computed when its call came, so that short ones go before long ones that came at about the same
-// time, and none waits long. A page gives its longest windows first.
+// tokens that had been computed when its call came. Short windows therefore go before long ones that came at about the
+// same time, and no window waits long. A page gives its longest windows first.
 func (q *Queue) fill(room, waiting int) []window {
 	q.turn++
 	var taken []window

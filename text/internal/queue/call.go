@@ -44,7 +44,7 @@ type Call struct {
 // fail any more. Results are valid during the call of result only.
 type Computation func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error
 
-// Begun is when the first batch with windows of a call that has ended began; zero if there was none.
+// Begun returns, for a call that has ended, when the first batch with windows of it began; zero if there was no such batch.
 func (c *Call) Begun() time.Time { return c.begun }
 
 // over reports whether nobody waits for results any more.

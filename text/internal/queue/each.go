@@ -61,7 +61,7 @@ func (j *item) settle() {
 	}
 }
 
-// end lets no further item of the call begin, and tells the caller once none is computed.
+// end keeps further items of the call from beginning, and tells the caller when no item is being computed.
 func (c *items) end(q *Queue) {
 	if i := slices.Index(q.items, c); i >= 0 {
 		q.items = slices.Delete(q.items, i, i+1)

@@ -133,7 +133,7 @@ func TestEachFails(t *testing.T) {
 	}
 }
 
-// TestEachCancelled cancels a call: no item begins any more, and the call returns when none runs.
+// TestEachCancelled cancels a call: no further item begins, and the call returns when no item runs.
 func TestEachCancelled(t *testing.T) {
 	q := &Queue{Replicas: []*Replica{{Threads: 1}}}
 	ctx, cancel := context.WithCancelCause(t.Context())

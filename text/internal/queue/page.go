@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text/internal/windows"
 )
 
-// page is some texts of a call, and then what they became.
+// page has some texts of a call, and later their windows.
 type page struct {
 	queue   *Queue
 	replica *Replica

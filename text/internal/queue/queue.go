@@ -1,13 +1,13 @@
 // Package queue shares a pipeline's threads and batches between its calls.
 //
-// A text goes this way. [Queue.Do] puts its [Call] among those that have not ended (work.go). A goroutine takes the next texts of
+// A text takes these steps. [Queue.Do] puts its [Call] among the calls that have not ended (work.go). A goroutine takes the next texts of
 // the call as a page, and makes windows of tokens of them, which then wait in the call (page.go). A goroutine takes windows of
 // all calls of a kind as a batch, computes them, and hands each result to its text; a text that has all of them goes to the
 // call's Finish (batch.go). With its last text, or with an error, the call ends, and Do returns (queue.go).
-// [Queue.Each] has inputs computed that are neither tokenised nor put into batches, such as images (each.go), on replicas too (replica.go).
+// [Queue.Each] computes inputs that are neither tokenised nor put into batches, such as images (each.go), also on replicas (replica.go).
 //
-// Texts are tokenised no further ahead of the computation than keeps it busy. A call whose context is cancelled
-// returns at once. A text that fails, fails its own call only.
+// Texts are tokenised only as far ahead as keeps the computation busy. A call whose context is cancelled
+// returns at once. A text that fails makes only its own call fail.
 package queue
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// gate is a queue with a computation that waits for leave before each batch, and records what was in it.
+// gate is a queue whose computation waits for permission before each batch and records the contents of the batch.
 type gate struct {
 	*Queue
 	splitter windows.Splitter
@@ -208,8 +208,8 @@ func TestQueueShares(t *testing.T) {
 	}
 }
 
-// TestQueueCancel cancels a call of which one batch is being computed: it returns, its windows are
-// computed no more, and another call's are.
+// TestQueueCancel cancels a call while one of its batches is being computed: the call returns, its other
+// windows are never computed, and those of another call are.
 func TestQueueCancel(t *testing.T) {
 	g := newGate(t, 1, 100)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -304,7 +304,7 @@ func TestQueueThreads(t *testing.T) {
 	}
 }
 
-// TestQueueAhead bounds the tokens that wait, and what is tokenised for a call that is cancelled.
+// TestQueueAhead bounds the tokens that wait, and the texts that are tokenised for a call that is cancelled.
 func TestQueueAhead(t *testing.T) {
 	g := newGate(t, 2, 100)
 	ctx, cancel := context.WithCancel(context.Background())
