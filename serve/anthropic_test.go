@@ -107,7 +107,7 @@ func assembled(t *testing.T, body string) (r anthropicReply) {
 	return r
 }
 
-// messagesBoth asks for messages whole and in pieces, which have to be the same.
+// messagesBoth asks for messages as a whole and in pieces. Both must be the same.
 func messagesBoth(t *testing.T, url, fields string) anthropicReply {
 	t.Helper()
 	var replies []anthropicReply

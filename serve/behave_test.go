@@ -144,7 +144,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestManyModelsAtOnce: models that do not fit together take turns, whoever asks.
+// TestManyModelsAtOnce: models that do not fit into memory together take turns, whichever client asks.
 func TestManyModelsAtOnce(t *testing.T) {
 	names := []string{"embed", "embed-prompt", "embed-roberta"}
 	all := started(t, Options{Lazy: true}, names...)

@@ -55,7 +55,7 @@ type chatAnswer struct {
 	}
 }
 
-// events returns the data of server-sent events, the last of which has to be [DONE].
+// events returns the data of server-sent events. The last one must be [DONE].
 func events(t *testing.T, body string) (all []string) {
 	t.Helper()
 	for _, event := range strings.Split(body, "\n\n") {

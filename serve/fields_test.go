@@ -77,7 +77,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// TestErrorNames: errors name the field that was sent, and what is wanted, without names of Go.
+// TestErrorNames: errors name the field that was sent and the value that is expected, without names of Go.
 func TestErrorNames(t *testing.T) {
 	h := withAll(t, Options{})
 	chat := func(fields string) string {
@@ -164,7 +164,7 @@ func answered(t testing.TB, url, body string) string {
 	return string(must(t, all))
 }
 
-// TestPrompts: requests ask for prompts by name or by the words of other servers; one that asks for none is told of them.
+// TestPrompts: requests ask for prompts by name or by the words of other servers. An answer to a request without a prompt lists them.
 func TestPrompts(t *testing.T) {
 	var log bytes.Buffer
 	h := started(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, "embed", "embed-roberta")

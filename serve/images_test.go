@@ -108,7 +108,7 @@ func TestImages(t *testing.T) {
 	imageErrors(t, h.URL, encoded)
 }
 
-// imageErrors sends what is not an image, and an image that claims more pixels than there is memory for.
+// imageErrors sends data that is not an image, and an image that claims more pixels than fit into memory.
 func imageErrors(t *testing.T, url, encoded string) {
 	t.Helper()
 	huge := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")

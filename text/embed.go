@@ -257,7 +257,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 	return out, n, nil
 }
 
-// limitOf returns the largest number of tokens of a text with a prompt, 0 if the prompt has no limit.
+// limitOf returns the largest number of tokens of a text. limit is that of its prompt, 0 if the prompt has no limit.
 func (e *Embedder) limitOf(limit int) int {
 	if limit = least(limit, e.options.MaxLength); limit == 0 {
 		return e.limit

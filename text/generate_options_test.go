@@ -168,7 +168,7 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
-// TestDraft: a draft model changes no text. A draft with other tokens, a missing one, and drafts for other pipelines are refused.
+// TestDraft: a draft model changes no text. Drafts that do not fit or do not exist are refused, and other pipelines refuse all drafts.
 func TestDraft(t *testing.T) {
 	const dir = "testdata/generate"
 	plain, err := OpenGenerator(dir, Options{})

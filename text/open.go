@@ -44,13 +44,13 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// Info is what is known of a kind, nothing of one that is not among [Kinds].
+// Info has the properties of a kind. It is empty for a kind that is not in [Kinds].
 func (k Kind) Info() KindInfo {
 	r, _ := recordOf(k)
 	return r.KindInfo
 }
 
-// KindsFor returns the kinds of the pipelines that a model has what they need for.
+// KindsFor returns the kinds of the pipelines that a model can serve.
 func KindsFor(m *models.Model) []Kind {
 	var kinds []Kind
 	for _, r := range records() {
@@ -70,7 +70,7 @@ func OpenKind(kind Kind, dir string, o Options) (Pipeline, error) {
 	return openIn(dir, o, r.open)
 }
 
-// FootprintOf returns the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
+// FootprintOf returns the memory that the model in a folder would take in a pipeline of a kind. It reads only the headers of its files.
 func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	r, err := recordOf(kind)
 	if err != nil {

@@ -1,4 +1,4 @@
-// What a caller may choose when a pipeline is opened.
+// The options of opening a pipeline.
 
 package text
 
@@ -46,7 +46,7 @@ type Options struct {
 	// MaxLength is the most tokens of a text, special tokens included. 0: what the folder says, which is also the most
 	// that MaxLength may be.
 	MaxLength int
-	// Long says what is done with texts of more tokens. LongDefault cuts off their ends, except in a QuestionAnswerer,
+	// Long says how texts of more tokens are handled. LongDefault cuts off their ends, except in a QuestionAnswerer,
 	// which splits them.
 	Long Long
 	// Stride is the number of tokens that a window of LongSplit has in common with the one before it.
@@ -72,14 +72,14 @@ type Options struct {
 	// "": that passages answer a web search.
 	Instruction string
 
-	// CacheMemory is the most bytes of keys and values: those of all texts that are generated at a time, and those that
-	// are kept for texts that begin alike. Texts wait until there is room for them. 0: texts that are being generated get
-	// what they need, and finished ones are kept within 1 GiB.
+	// CacheMemory is the most bytes of keys and values: those of all texts that are being generated, and those that
+	// are kept for later texts that begin alike. Texts wait until there is room for them. 0: texts that are being generated
+	// get as much as they need, and those of finished texts are kept within 1 GiB.
 	CacheMemory int64
 	// Draft is the folder of a small language model with the same tokens, which proposes the next ones. A [Generator]
 	// computes several of them in one pass and keeps those that it would have chosen: texts are the same, and come
-	// faster where the draft is often right. It is asked as long as that saves time, and not for texts with a Hook or
-	// a Grammar. The formats of its weights and its cache are those of Model. "": none.
+	// faster if the draft is often right. The draft is used as long as it saves time, but not for texts with a Hook or
+	// a Grammar. The formats of its weights and its cache are those of Model. "": no draft.
 	Draft string
 
 	// MaxPixels is the most pixels of an image. Decoding takes about 7 bytes for each, however small the file is. 0: 50

@@ -1,4 +1,4 @@
-// What POST /v1/messages answers.
+// The answers of POST /v1/messages.
 
 package anthropic
 
@@ -38,7 +38,7 @@ type piece struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// usage is numbers of tokens. The input is what was computed: what was known from a text before is a part of its own.
+// usage has numbers of tokens. The input counts computed tokens; tokens that were known from an earlier text have a field of their own.
 type usage struct {
 	Input      int `json:"input_tokens"`
 	CacheWrite int `json:"cache_creation_input_tokens"`
@@ -54,7 +54,7 @@ func newReply(model string) reply {
 	return reply{ID: "msg_" + strings.ToLower(rand.Text()), Type: "message", Role: "assistant", Model: model, Content: []piece{}}
 }
 
-// newPiece returns a block of an answer. One that has begun has neither text nor arguments yet.
+// newPiece returns a content block of an answer. A block that has only begun has neither text nor arguments yet.
 func newPiece(b *chat.Block) piece {
 	s := b.Text()
 	switch b.Kind {

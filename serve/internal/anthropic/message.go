@@ -163,7 +163,7 @@ func (s *source) file() ([]byte, error) {
 	return base64.StdEncoding.DecodeString(s.Data)
 }
 
-// result returns the text of a tool's result. Templates have no place for it that it is an error, so the text says so.
+// result returns the text of a tool's result. If the result is an error, the text says it, since templates have no place for that.
 func (b *block) result() (string, error) {
 	var content blocks
 	if len(b.Content) > 0 && string(b.Content) != "null" {
@@ -181,7 +181,7 @@ func (b *block) result() (string, error) {
 	return said, nil
 }
 
-// addAssistant adds a message of the assistant. What it thought in secret is left out.
+// addAssistant adds a message of the assistant, without redacted thinking.
 func (t *turns) addAssistant(m message) error {
 	if n := len(t.list); n == 0 || t.list[n-1].Role != "assistant" {
 		t.list = append(t.list, text.Message{Role: "assistant"})

@@ -1,4 +1,4 @@
-// What is asked of POST /v1/messages.
+// The requests of POST /v1/messages.
 
 package anthropic
 
@@ -68,8 +68,8 @@ type toolChoice struct {
 	OneCall bool   `json:"disable_parallel_tool_use"`
 }
 
-// thinking is whether the model is to think before it answers. How much it thinks is its own affair: the budget is
-// checked, and nothing else.
+// thinking says whether the model thinks before it answers. The model decides how much it thinks: the budget is
+// checked and has no other effect.
 type thinking struct {
 	Type    string          `json:"type"`
 	Budget  *int            `json:"budget_tokens"`
@@ -81,7 +81,7 @@ type format struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// edits are what the server is to leave out of messages.
+// edits are the parts that the server leaves out of messages.
 type edits struct {
 	Edits []struct {
 		Type string `json:"type"`
@@ -110,7 +110,7 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK}}, MaxTokens: in.MaxTokens, Stop: in.Stop}, nil
 }
 
-// conversation is what is to be answered.
+// conversation returns the conversation that the assistant answers.
 func (in *prompt) conversation() (*chat.Conversation, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (in *prompt) conversation() (*chat.Conversation, error) {
 	return q, in.constrain(q)
 }
 
-// check refuses what is not supported.
+// check refuses fields that are not supported.
 func (in *prompt) check() error {
 	if len(in.Servers) > 0 {
 		return engine.Errorf(engine.Invalid, "are not supported here").At("mcp_servers")

@@ -26,7 +26,7 @@ type event struct {
 	Usage   *usage `json:"usage,omitempty"`
 }
 
-// delta is what is added to a block.
+// delta is an addition to a content block.
 type delta struct {
 	Type     string  `json:"type"`
 	Text     *string `json:"text,omitempty"`

@@ -83,7 +83,7 @@ func (c *check) verify(text string) (err error) {
 	return nil
 }
 
-// first returns the innermost of what is wrong, in one line.
+// first returns the innermost error, in one line.
 func first(err error) string {
 	e, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {

@@ -1,4 +1,4 @@
-// What answers have to follow, and what is checked of them afterwards.
+// The formats that answers must follow, and the checks of finished answers.
 
 package chat
 
@@ -41,8 +41,8 @@ func schemaError(where string, err error) error {
 	return &engine.Error{Kind: engine.Invalid, Message: where + strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
 }
 
-// warn notes what is not held of a schema, and returns what checks it; nil if nothing needs to be checked, or the
-// schema cannot be.
+// warn notes the keywords of a schema that generation does not enforce, and returns a check of them. It returns nil if nothing
+// needs a check, or if the schema cannot be checked.
 func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *check {
 	needed := false
 	for _, u := range unheld {

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// Conversation is what an assistant is to answer.
+// Conversation is a conversation that an assistant answers.
 type Conversation struct {
 	Messages  []text.Message
 	Tools     []Tool
@@ -69,7 +69,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Jobs is n answers to the conversation; what a job's options are to have is told by options, which is called for each.
+// Jobs returns the jobs of n answers to the conversation. It calls options for each job, to set the job's options.
 func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text.GenerateOptions) ([]Job, error) {
 	messages, images, err := plainMessages(q.Messages)
 	if err != nil {

@@ -55,7 +55,7 @@ func Run(ctx context.Context, g *engine.Generator, jobs []Job) iter.Seq2[Event, 
 	}
 }
 
-// runAll runs each job on a goroutine of its own, all of which have ended when it returns.
+// runAll runs each job on its own goroutine. All of them have ended when it returns.
 func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(Event, error) bool) {
 	type result struct {
 		event Event

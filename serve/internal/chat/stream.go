@@ -1,4 +1,4 @@
-// Answers that come in pieces, and what is counted of prompts.
+// Answers that come in pieces, and the counts of prompts.
 
 package chat
 

@@ -46,7 +46,7 @@ type Request struct {
 	Documents []document `json:"documents"`
 	TopN      *int       `json:"top_n"`
 	Return    bool       `json:"return_documents"`
-	// What would change the scores and is not supported.
+	// These fields would change the scores and are not supported.
 	Fields          json.RawMessage `json:"rank_fields"`
 	Chunks          *int            `json:"max_chunks_per_doc"`
 	DocumentTokens  *int            `json:"max_tokens_per_doc"`

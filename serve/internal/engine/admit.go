@@ -53,8 +53,8 @@ func (g *gate) leave() {
 	}
 }
 
-// reserve takes room for texts until done is called. A request of more texts than there is ever room for comes in
-// when it is alone.
+// reserve takes room for texts until done is called. A request of more texts than the whole room is admitted when
+// no other request is inside.
 func (e *Engine) reserve(n int) (done func(), err error) {
 	g := &e.gate
 	g.mu.Lock()
@@ -86,7 +86,7 @@ func (g *gate) release(n int) {
 	}
 }
 
-// overloaded returns the refusal, with the time that what is inside will take.
+// overloaded returns the refusal, with the time that the admitted requests will take.
 func (g *gate) overloaded() *Error {
 	g.refused++
 	after := time.Second

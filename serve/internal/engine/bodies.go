@@ -12,8 +12,8 @@ type Body struct {
 // Body begins a body of no bytes.
 func (e *Engine) Body() *Body { return &Body{g: &e.gate} }
 
-// Grow takes room for n bytes that came, or refuses them at once. A body that is larger than all room comes in when it
-// is alone.
+// Grow takes room for n bytes that came, or refuses them at once. A body that is larger than the whole room is admitted
+// when there is no other body.
 func (b *Body) Grow(n int64) error {
 	g := b.g
 	g.mu.Lock()

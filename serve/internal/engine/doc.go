@@ -12,15 +12,15 @@
 //	}
 //
 // The server has let the request in when a handler runs, and has checked its key: handlers only use c.Context(),
-// which ends with the client, the deadline or the server, for everything. What a handler returns becomes the body
-// that the route's Error makes of an [Error]; make one with [Errorf], and At for the field. [AsError] gives any
-// error its [Kind], as the server does with what handlers return. For answers that come in pieces use c.Events() for
-// server-sent events and c.Lines() for JSON lines; their Send flushes and gives up on readers who do not read. Once
-// something is sent, an error has to be sent as the protocol does, and nil returned. wire.AppendFloats and
+// which ends with the client, the deadline or the server, for everything. The server turns the error that a handler
+// returns into an [Error], and the route's Error makes a body of it. Make one with [Errorf], and At for the field;
+// [AsError] gives any error its [Kind]. For answers that come in pieces use c.Events() for
+// server-sent events and c.Lines() for JSON lines; their Send flushes and gives up on clients that do not read. Once
+// a handler has sent something, it must send an error as the protocol does, and return nil. wire.AppendFloats and
 // wire.AppendBase64 write vectors, c.Write sends bytes.
 //
 // Model names: "" is the first model of the kind that an operation needs; [Engine.Default], [Engine.Find] and
-// [Engine.Models] tell which there are. [Engine.Embed], [Engine.Similarity], [Engine.Rank], [Engine.Classify],
+// [Engine.Models] return the models. [Engine.Embed], [Engine.Similarity], [Engine.Rank], [Engine.Classify],
 // [Engine.Entities], [Engine.Transcribe], [Engine.TranscribeTimed] and [Engine.Translate] take care of limits, models and records.
 // [Engine.Generator] holds a generator for a request: call its Prompt and Pieces, and Release at the end.
 //

@@ -103,7 +103,7 @@ func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, k
 	return n.Outputs, u, nil
 }
 
-// check refuses what no pipeline is to be asked.
+// check refuses inputs that no pipeline takes.
 func (e *Engine) check(inputs []text.Input) error {
 	if len(inputs) == 0 {
 		return Errorf(Empty, "no texts are given")

@@ -1,4 +1,4 @@
-// The engine: models and what is asked of them.
+// The engine: models and the requests for them.
 
 package engine
 
@@ -28,7 +28,7 @@ type Config struct {
 	Log            *slog.Logger              // nil: none
 }
 
-// Engine holds models and answers what is asked of them.
+// Engine holds models and answers requests for them.
 type Engine struct {
 	config Config
 	log    *slog.Logger
@@ -147,7 +147,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 	}
 }
 
-// Closed reports whether requests are refused since the engine is to end.
+// Closed reports whether the engine refuses requests because it is closing.
 func (e *Engine) Closed() bool {
 	e.gate.mu.Lock()
 	defer e.gate.mu.Unlock()

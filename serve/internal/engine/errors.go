@@ -1,4 +1,4 @@
-// What can go wrong, by kinds that protocols render in their own ways.
+// The kinds of errors. Each protocol renders them in its own way.
 
 package engine
 

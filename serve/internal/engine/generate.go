@@ -107,7 +107,7 @@ type Transcription struct {
 	Words    bool           // each segment is a word
 }
 
-// TranscribeTimed is Transcribe with times, where the model tells them.
+// TranscribeTimed is Transcribe with times, if the model writes them.
 func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (t Transcription, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
 		if !p.HasTimes() {

@@ -152,7 +152,7 @@ func (e *Engine) add(spec Model) error {
 	return nil
 }
 
-// Models are what is served, in the order in which they were given.
+// Models returns the models that are served, in the order in which they were given.
 func (e *Engine) Models() []ModelInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +174,7 @@ func (e *Engine) Find(name string) (ModelInfo, bool) {
 	return m.info(), true
 }
 
-// Default returns the first model of one of the kinds, for protocols whose requests name none.
+// Default returns the first model of one of the kinds, for protocols whose requests do not name a model.
 func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 	for _, m := range e.models {
 		if slices.Contains(kinds, m.Kind) {
@@ -265,8 +265,8 @@ func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Durat
 	return nil
 }
 
-// makeRoom closes models that nobody has used for the longest time until m has room. If there is none, it
-// returns when to ask again at the latest.
+// makeRoom closes the least recently used models until m has room. If there is no room, it
+// returns the latest time to ask again.
 func (e *Engine) makeRoom(m *model) (again time.Duration) {
 	if e.config.Memory == 0 {
 		return 0
@@ -305,7 +305,7 @@ func (e *Engine) announce() {
 	e.changed = make(chan struct{})
 }
 
-// load begins to open a model, and waits for it. The opening goes on if ctx ends before.
+// load begins to open a model, and waits for it. If ctx ends first, the opening continues.
 func (e *Engine) load(ctx context.Context, m *model) error {
 	done := make(chan struct{})
 	m.opening = done

@@ -24,8 +24,8 @@ var (
 	otherWords    = []string{"classification", "clustering", "text-matching", "separation", "semantic_similarity", "sts"}
 )
 
-// prompt returns the name of the prompt that a request asks for, "" for the model's default. A request that asks for none of
-// those that the model has is warned.
+// prompt returns the name of the prompt that a request asks for, "" for the model's default. A request that does not ask for
+// any of the model's prompts gets a warning.
 func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	field, word := "input_type", a.InputType
 	if word == "" {
@@ -78,7 +78,7 @@ func given(p *text.Embedder) []string {
 	return slices.DeleteFunc(p.Prompts(), func(name string) bool { return ofName(p, name) == "" })
 }
 
-// ofName returns the text of a prompt, "" for none.
+// ofName returns the text of a prompt, "" if there is no such prompt.
 func ofName(p *text.Embedder, name string) string {
 	prompt, err := p.Prompt(name)
 	if err != nil {

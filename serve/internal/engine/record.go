@@ -1,4 +1,4 @@
-// What is known of a request, for logs, metrics and traces.
+// Records of requests, for logs, metrics and traces.
 
 package engine
 
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Record is what is known of one request. It is complete when Observer.End gets it.
+// Record describes one request. It is complete when Observer.End gets it.
 type Record struct {
 	ID       string // the request's
 	Method   string
@@ -42,7 +42,7 @@ type Record struct {
 
 // Observer sees requests begin and end, on the goroutines that answer them.
 type Observer interface {
-	// Begin may add to the request's context, which is that of what is done for it.
+	// Begin may add to the request's context. All work for the request has that context.
 	Begin(r *http.Request, rec *Record) context.Context
 	End(ctx context.Context, r *Record)
 }
@@ -71,8 +71,8 @@ func (r *Record) start() time.Time {
 	return now
 }
 
-// Warn tells the client, in a header of the answer, and the log something that is not an error. It comes too late once the answer has
-// begun.
+// Warn adds a warning, which is not an error, to a header of the answer and to the log. The client does not get it if the answer has
+// already begun.
 func (r *Record) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }

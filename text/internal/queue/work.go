@@ -1,4 +1,4 @@
-// Goroutines that do what there is to do.
+// The goroutines that do the work of calls.
 
 package queue
 
@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Do does a call's work, beside that of other calls.
+// Do does a call's work, at the same time as that of other calls.
 func (q *Queue) Do(ctx context.Context, c *Call) error {
 	if err := ctx.Err(); err != nil || c.Size == 0 {
 		return err
@@ -33,10 +33,10 @@ func (q *Queue) Do(ctx context.Context, c *Call) error {
 	return c.err
 }
 
-// Each has compute called for each of n items, with a workspace and its threads: side by side, each on one thread, where there are
-// as many items as threads, and on more where there are fewer; items of several calls share the threads. It returns
-// when none is computed any more: with the error of the first item that failed and its number, or with that of ctx,
-// after which no item begins. A panic of compute becomes that of the caller.
+// Each calls compute for each of n items, with a workspace and its threads. If there are as many items as threads, items are
+// computed side by side, each on one thread; if there are fewer, each has more threads. Items of several calls share the threads.
+// Each returns when no item is being computed: with the error of the first item that failed and its number, or with the error
+// of ctx, after which no item begins. Each passes a panic of compute to its caller.
 func (q *Queue) Each(ctx context.Context, n int, compute func(ws *models.Workspace, i int) error) (at int, err error) {
 	if err := context.Cause(ctx); err != nil || n == 0 {
 		return 0, err
@@ -80,7 +80,7 @@ func (q *Queue) dispatch() {
 	}
 }
 
-// work does a job on a replica, and then others until there are none.
+// work does a job on a replica, and then further jobs until there are none.
 func (q *Queue) work(r *Replica, j job) {
 	defer r.bind()()
 	var ws *models.Workspace

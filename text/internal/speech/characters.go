@@ -124,7 +124,7 @@ type heardCharacters struct {
 	last string // what the last one says
 }
 
-// Begin is what is heard before the first hidden state.
+// Begin returns the state before the first hidden state.
 func (c *Characters) Begin() Heard { return &heardCharacters{Characters: c} }
 
 // Add adds what the next hidden state says.
@@ -160,8 +160,8 @@ func (c *Characters) Write(all []Segment) string {
 	return text
 }
 
-// Complete returns the characters of words that end before the last space, whose text is the same whatever comes next. With cleanUp
-// there are none, since Write then changes words by what follows them.
+// Complete returns the characters of words that end before the last space. Their text is the same whatever comes next. With cleanUp
+// there are no such characters, since Write then changes words depending on what follows them.
 func (c *Characters) Complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0 && !c.cleanUp; i-- {
 		if all[i].Text == c.space {

@@ -1,4 +1,4 @@
-// Package speech has what is particular to models of speech: how samples become their input, the characters that models of CTC
+// Package speech has the parts that only models of speech need: how samples become their input, the characters that models of CTC
 // hear, and the timestamps that Whisper writes.
 package speech
 
@@ -30,7 +30,7 @@ type Folder struct {
 	Warn func(string)
 }
 
-// Spectrograms is what is read of WhisperFeatureExtractor.
+// Spectrograms has the fields of WhisperFeatureExtractor that are read.
 type Spectrograms struct {
 	Class   string `json:"feature_extractor_type"`
 	Seconds int    `json:"chunk_length"`
@@ -40,7 +40,7 @@ type Spectrograms struct {
 	FFT     int    `json:"n_fft"`
 }
 
-// waves is what is read of Wav2Vec2FeatureExtractor.
+// waves has the fields of Wav2Vec2FeatureExtractor that are read.
 type waves struct {
 	Class     string                `json:"feature_extractor_type"`
 	Rate      int                   `json:"sampling_rate"`
@@ -48,7 +48,7 @@ type waves struct {
 	Normalize pyjson.Optional[bool] `json:"do_normalize"` // null is false
 }
 
-// normalized is what is read of ParakeetFeatureExtractor.
+// normalized has the fields of ParakeetFeatureExtractor that are read.
 type normalized struct {
 	Class       string  `json:"feature_extractor_type"`
 	Rate        int     `json:"sampling_rate"`

@@ -62,12 +62,12 @@ type HeardPieces struct {
 	wrote  bool // the last token is the end of all
 }
 
-// Begin is what is heard before the first hidden state.
+// Begin returns the state before the first hidden state.
 func (p *Pieces) Begin() Heard {
 	return &HeardPieces{Pieces: p, stream: p.tokenizer.Stream(true)}
 }
 
-// Add adds the most likely token of the next hidden state, of which equal ones in a row are one.
+// Add adds the most likely token of the next hidden state. Equal tokens in a row count as one.
 func (h *HeardPieces) Add(token int) {
 	again := h.rows > 0 && token == h.last
 	h.rows, h.last = h.rows+1, token

@@ -6,17 +6,17 @@ type Script interface {
 	Features(samples []float32) ([]float32, int, error)
 	// Windows cuts samples into windows.
 	Windows(samples []float32) []Window
-	// Begin is what is heard before the first hidden state.
+	// Begin returns the state before the first hidden state.
 	Begin() Heard
-	// Write is the text of what is heard.
+	// Write returns the text of the speech heard.
 	Write(all []Segment) string
 	// Complete is the part of it whose text is the same whatever comes next: whole words.
 	Complete(all []Segment) []Segment
-	// Words joins what is heard to words.
+	// Words joins the speech heard to words.
 	Words(all []Segment) []Segment
 }
 
-// Heard is what is heard so far.
+// Heard is the speech heard so far.
 type Heard interface {
 	// Add adds the most likely token of the next hidden state.
 	Add(token int)

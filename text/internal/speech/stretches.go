@@ -92,5 +92,5 @@ func (w Waves) Features(stretch []float32) ([]float32, int, error) {
 // that repeats itself ends. It returns at least 1.
 func (w Waves) Tokens(samples int) int { return max(samples*13/(2*models.SampleRate)-1, 1) }
 
-// Space returns a space, because the first word of a text has none before it.
+// Space returns a space, because there is no space before the first word of a text.
 func (w Waves) Space() string { return " " }

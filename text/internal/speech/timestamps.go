@@ -1,4 +1,4 @@
-// What was said when.
+// Segments of speech and their times.
 
 package speech
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// A Segment is a part of what was said, in seconds from the beginning of the samples.
+// A Segment is a part of the speech, with its times in seconds from the beginning of the samples.
 type Segment struct {
 	Start, End float64
 	Text       string

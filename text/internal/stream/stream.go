@@ -47,10 +47,10 @@ func (s *Stream) Add(token int) (text string, stopped bool) {
 	return text[:n], false
 }
 
-// Stopped returns the stop string that ended the text, "" if none did.
+// Stopped returns the stop string that ended the text, or "" if no stop string did.
 func (s *Stream) Stopped() string { return s.stopped }
 
-// Rest is what was held back when there are no more tokens, up to a stop string.
+// Rest returns the text that was held back when there are no more tokens, up to a stop string.
 func (s *Stream) Rest() string {
 	text, _ := s.next(s.decoded.Flush())
 	return text

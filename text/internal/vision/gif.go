@@ -11,8 +11,8 @@ import (
 
 var errGIF = errors.New("malformed")
 
-// gifFrame finds the first image of a GIF file: where the flags are that tell of a transparent
-// colour, 0 if there are none, and which colour that is.
+// gifFrame finds the first image of a GIF file. It returns the position of the flags that say whether
+// a colour is transparent, 0 if there are no flags, and that colour.
 func gifFrame(data []byte) (flags, transparent int, err error) {
 	if len(data) < 13 {
 		return 0, 0, errGIF

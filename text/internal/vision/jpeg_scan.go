@@ -41,7 +41,7 @@ func (b *bits) code(t *huffman) (uint8, error) {
 	return 0, jpegError("a code that no table has")
 }
 
-// signed returns a number of n bits, the lower half of which are negative.
+// signed returns a number of n bits: the lower half of such numbers stand for negative ones.
 func (b *bits) signed(n int) int32 {
 	if n == 0 {
 		return 0

@@ -53,8 +53,8 @@ var (
 	xmpOrientation = regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`)
 )
 
-// exifOrientation is what the first directory of Exif data says, -1 if nothing. As for
-// Pillow, what is not a single short or long number is there, but means nothing.
+// exifOrientation is the orientation in the first directory of Exif data, -1 if there is none. As in
+// Pillow, a value that is not a single short or long number is present but has no meaning.
 func exifOrientation(data []byte) int {
 	data = bytes.TrimPrefix(data, exifHeader)
 	if len(data) < 8 {

@@ -1,4 +1,4 @@
-// What preprocessor_config.json lists.
+// The steps that preprocessor_config.json lists.
 
 package vision
 

@@ -193,7 +193,7 @@ func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	return out, nil
 }
 
-// cropCenter sets dst, [h, w, 3], to the middle of src, [fromH, fromW, 3]. What lies outside stays.
+// cropCenter sets dst, [h, w, 3], to the middle of src, [fromH, fromW, 3]. Elements outside src stay as they are.
 func cropCenter[T any](dst []T, w, h int, src []T, fromW, fromH int) {
 	top, left := floorHalf(fromH-h), floorHalf(fromW-w)
 	for y := max(0, -top); y < min(h, fromH-top); y++ {

@@ -133,7 +133,7 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("%s: %d x %d pixels that differ by %d, want %d x %d", name, got.W, got.H, difference(got.Pix, want.Pix), want.W, want.H)
 		}
 	}
-	// Exif data that ends anywhere, or points anywhere, says nothing or what it said.
+	// Exif data that is cut anywhere, or points anywhere, gives no orientation or the same one.
 	data, err := os.ReadFile("testdata/oriented-6.jpg")
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +153,8 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// TestFormats compares with what transformers loads of other kinds of files. What Go's library does not
-// know is an error.
+// TestFormats compares the pixels of further formats with those that transformers loads. Formats that Go's
+// library does not know are errors.
 func TestFormats(t *testing.T) {
 	files, err := filepath.Glob("testdata/format-*.want.png")
 	if err != nil || len(files) < 45 {

@@ -40,7 +40,7 @@ type wavReader struct {
 	add      func(x float64) error
 }
 
-// bytes reads n bytes. What ends before is an error.
+// bytes reads n bytes. It returns an error if the file ends earlier.
 func (w *wavReader) bytes(n int) ([]byte, error) {
 	b := make([]byte, n)
 	read, err := io.ReadFull(w.in, b)
