@@ -35,8 +35,8 @@ func untilInside(t *testing.T, h *httptest.Server, n int64) {
 	until(t, func() bool { return h.Config.Handler.(*Server).engine.Stats().Bytes >= n })
 }
 
-// TestMaxBodies: while the bodies under way have all bytes that there may be, another gets 429; one that is larger
-// than all of them comes in when it is alone.
+// TestMaxBodies: while the bodies being read take all bytes of the limit, another body gets 429. A body larger than
+// the limit is admitted when there is no other body.
 func TestMaxBodies(t *testing.T) {
 	h := started(t, Options{MaxBodies: 10_000}, "embed")
 	begin, rest := `{"model":"embed","input":"hello world"`, strings.Repeat(" ", 8_000)

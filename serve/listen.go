@@ -54,8 +54,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	defer stop()
 	d := Drained{Requests: s.engine.Stats().Requests}
 	before := s.engine.Stats().Ended
-	// http.Server.Shutdown drops requests whose headers it reads from then on, without an answer: so nobody comes any
-	// more, and those who have come are let through the door before that.
+	// http.Server.Shutdown drops, without an answer, requests whose headers it reads later. Therefore the listener closes first,
+	// and connections that it has accepted get doorTime to send the header of their request.
 	l.Close()
 	<-ended
 	hs.SetKeepAlivesEnabled(false)
@@ -94,7 +94,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.all[conn] = true
 }
 
-// wait waits until there are none, or for some time.
+// wait waits until there are no such connections, but no longer than most.
 func (c *connections) wait(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		c.mu.Lock()
@@ -118,7 +118,7 @@ func LoadCertificate(certificate, key string) (*Certificate, error) {
 	return c, c.Reload()
 }
 
-// Reload reads the files again. After an error the certificate stays what it was.
+// Reload reads the files again. If it returns an error, the earlier certificate stays in use.
 func (c *Certificate) Reload() error {
 	read, err := tls.LoadX509KeyPair(c.certificate, c.key)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // Observer sees requests begin and end, on the goroutines that answer them; package serve/tracing has one that makes
 // spans of them.
 type Observer interface {
-	// Begin is called before a request is let in, with the pattern of its route, "" for none. What is done for it has
-	// the context that is returned: the request's, or one made of it.
+	// Begin is called before a request is let in, with the pattern of its route, "" if no route matches. The work for the
+	// request has the context that Begin returns: the request's, or one derived from it.
 	Begin(r *http.Request, route string) context.Context
 	// End is called once the request has been answered, with that context.
 	End(ctx context.Context, o Outcome)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPage: the page comes without a key, allows what is in it and nothing else, and refers to nothing of other sites.
+// TestPage: the page needs no key, its policy allows only its own content, and it refers to nothing on other sites.
 func TestPage(t *testing.T) {
 	h := started(t, Options{Keys: []string{"k"}}, "embed")
 	status, answer, header := ask(t, "GET", h.URL+"/", "")

@@ -89,7 +89,7 @@ func responseOf(t *testing.T, body string) (r responseAnswer) {
 
 var randomID = regexp.MustCompile(`"(resp|msg|fc|call|rs)_\w+"`)
 
-// responsesBoth asks for a response whole and in pieces, which have to be the same except for ids.
+// responsesBoth asks for a response as a whole and in pieces. Both must be the same except for ids.
 func responsesBoth(t *testing.T, url, fields string) responseAnswer {
 	t.Helper()
 	status, answer, _ := ask(t, "POST", url+"/v1/responses", `{"model": "generate", `+fields+`}`)
@@ -147,8 +147,8 @@ func TestResponses(t *testing.T) {
 
 const responseTools = `"tools": [{"type": "function", "name": "see", "strict": true, "parameters": {"type": "object", "properties": {"a": {"enum": ["Rom"]}}, "required": ["a"], "additionalProperties": false}}]`
 
-// TestResponsesGoOn: calls, results and the next turn by previous_response_id are the prompt that the whole conversation
-// is by the protocol of chats.
+// TestResponsesGoOn: calls, results and the next turn, sent with previous_response_id, give the same prompt as the whole
+// conversation in the protocol of chats.
 func TestResponsesGoOn(t *testing.T) {
 	t.Parallel()
 	h := roomy(t)

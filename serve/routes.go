@@ -1,4 +1,4 @@
-// What the server answers.
+// The routes of the server.
 
 package serve
 

@@ -26,12 +26,12 @@ type Model struct {
 	Options text.Options
 }
 
-// NameOf returns the name by which a model is served that is given none: org/name of a model in the hub's cache, else the name
-// of its folder, or of its GGUF file.
+// NameOf returns the name under which a model is served if the caller does not give one: org/name of a model in the hub's cache,
+// else the name of its folder, or of its GGUF file.
 func NameOf(dir string) string { return engine.NameOf(dir) }
 
-// AliasesOf are further names by which a model is served that is given none, unless another model has them: of a model in
-// the hub's cache the last part of its name, and the name of its GGUF file.
+// AliasesOf returns further names of a model for which the caller does not give a name: the last part of the name of a model in
+// the hub's cache, and the name of its GGUF file. The model has such a name unless another model has it.
 func AliasesOf(dir string) []string { return engine.AliasesOf(dir) }
 
 // Options says how a server works. The zero value is good for a start.
@@ -150,7 +150,7 @@ func (s *Server) Ready() bool { return s.engine.Ready() }
 // Wait waits until the models are open, and says which could not be opened.
 func (s *Server) Wait(ctx context.Context) error { return s.engine.Wait(ctx) }
 
-// Models returns the names of what is served.
+// Models returns the names of the models that are served.
 func (s *Server) Models() []string {
 	var names []string
 	for _, m := range s.engine.Models() {

@@ -322,7 +322,7 @@ func memoryInUse() float64 {
 	return float64(m.HeapAlloc+m.StackInuse) / (1 << 20)
 }
 
-// resident returns the process's memory in MiB, where the system tells.
+// resident returns the process's memory in MiB, if the system reports it.
 func resident() float64 {
 	data, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := bytes.Cut(data, []byte("\nVmRSS:"))

@@ -24,7 +24,7 @@ func opened[P any](t testing.TB, folder string) P {
 	return p.(P)
 }
 
-// posted returns the answer to a request, which has to be 200.
+// posted returns the answer to a request. The status must be 200.
 func posted[T any](t testing.TB, url string, body any) T {
 	t.Helper()
 	data, err := json.Marshal(body)

@@ -1,11 +1,11 @@
-// Package tracing makes OpenTelemetry spans of what a server of package serve answers. It is a module of its own, so
-// that programs without traces have none of OpenTelemetry's packages.
+// Package tracing makes OpenTelemetry spans of the requests to a server of package serve. It is a separate module, so
+// that programs without traces do not need OpenTelemetry's packages.
 //
 //	s, err := serve.New(models, serve.Options{Observer: tracing.New(tracing.Options{})})
 //
-// A request has a span by the conventions for HTTP servers, below the one that its traceparent header names; in it are
-// "queue" and "compute" for texts that are embedded, ranked or labelled, and "prompt" and "generate" for those that
-// are generated, up to and from the first piece.
+// A request has a span that follows the conventions for HTTP servers. Its parent is the span that the traceparent header names.
+// Its children are "queue" and "compute" for texts that are embedded, ranked or labelled, and "prompt" and "generate" for
+// generated texts: up to the first piece, and from it.
 package tracing
 
 import (
@@ -54,7 +54,7 @@ func New(o Options) serve.Observer {
 	return &observer{o.Provider.Tracer(name, trace.WithSchemaURL(semconv.SchemaURL)), o.Propagator, o.Skip}
 }
 
-// skipped is the span of requests that have none of their own.
+// skipped is the span of requests that do not get one of their own.
 type skipped struct{}
 
 // Begin begins the span of a request.
@@ -92,7 +92,7 @@ func (o *observer) Begin(r *http.Request, route string) context.Context {
 	return ctx
 }
 
-// End ends it, and makes those of what was done for it.
+// End ends the span of the request, and makes the spans of the work for it.
 func (o *observer) End(ctx context.Context, out serve.Outcome) {
 	if ctx.Value(skipped{}) != nil {
 		return

@@ -76,7 +76,7 @@ func attributes(s sdk.ReadOnlySpan) map[attribute.Key]any {
 	return m
 }
 
-// TestSpans: a request is a span of its caller's trace, and what was done for it lies in it, one after the other.
+// TestSpans: a request is a span of its caller's trace. The spans of its work lie within it, one after the other.
 func TestSpans(t *testing.T) {
 	h, spans := traced(t, "embed", "generate")
 	for _, x := range []struct {
@@ -114,7 +114,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestErrors: what is not a route, what is refused and what nobody wants traced.
+// TestErrors: spans of requests without a route and of refused requests; /health has no span.
 func TestErrors(t *testing.T) {
 	h, spans := traced(t, "embed")
 	for _, x := range []struct {

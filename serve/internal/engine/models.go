@@ -60,8 +60,8 @@ type model struct {
 	fingerprint string
 }
 
-// NameOf returns the name of a model that is given none: org/name of a model in the hub's cache, else that of its folder, or
-// of its GGUF file.
+// NameOf returns the name of a model for which the caller does not give one: org/name of a model in the hub's cache, else the name
+// of its folder, or of its GGUF file.
 func NameOf(dir string) string {
 	dir = absolute(dir)
 	if name := hub.NameOf(dir); name != "" {
@@ -70,8 +70,8 @@ func NameOf(dir string) string {
 	return fileName(dir)
 }
 
-// AliasesOf are further names of a model that is given none, which it has unless another model has them: of a model in
-// the hub's cache the last part of its name, and the name of its GGUF file.
+// AliasesOf returns further names of a model for which the caller does not give a name: the last part of the name of a model in
+// the hub's cache, and the name of its GGUF file. The model has such a name unless another model has it.
 func AliasesOf(dir string) (names []string) {
 	dir = absolute(dir)
 	name := hub.NameOf(dir)

@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// features answers with a vector for each text. InferenceClient sends the parameters beside the inputs, others where
-// those of other tasks are.
+// features answers with a vector for each text. InferenceClient sends the parameters next to the inputs, other clients send
+// them where the parameters of other tasks are.
 func (p protocol) features(c *wire.Call, model string, body []byte) error {
 	var in struct {
 		tei.EmbedRequest
@@ -126,7 +126,7 @@ type entity struct {
 	End   int     `json:"end"`
 }
 
-// outside is the label of what is not an entity.
+// outside is the label of tokens outside entities.
 const outside = "O"
 
 // entities answers with the entities of a text, or a list of them for each of several.

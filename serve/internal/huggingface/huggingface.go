@@ -25,7 +25,7 @@ func Routes(e *engine.Engine) []wire.Route {
 	}
 }
 
-// task is what is asked of a model: inputs that are read, the parameters as they came.
+// task is a request to a model: the parsed inputs, and the parameters as they came.
 type task struct {
 	Inputs     wire.Inputs     `json:"inputs"`
 	Parameters json.RawMessage `json:"parameters"`

@@ -52,7 +52,7 @@ func isFile(body []byte) bool {
 	return len(body) > 0 && body[0] != '{'
 }
 
-// images answers what is asked of a model of images: about the file that the body is, or files in JSON.
+// images answers a request to a model of images. The body is one file, or JSON with several files.
 func (p protocol) images(c *wire.Call, m engine.ModelInfo, body []byte) error {
 	in := imageTask{Inputs: encoded{[][]byte{body}, true}}
 	var how labelParameters

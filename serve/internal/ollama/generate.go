@@ -75,7 +75,7 @@ type reply struct {
 	*ended
 }
 
-// ended is what the last piece tells. Durations are in nanoseconds.
+// ended has the fields that only the last piece has. Durations are in nanoseconds.
 type ended struct {
 	Reason         string `json:"done_reason"`
 	Total          int64  `json:"total_duration"`

@@ -1,4 +1,4 @@
-// GET /api/tags, /api/ps and POST /api/show: what is served.
+// GET /api/tags, /api/ps and POST /api/show: the models that are served.
 
 package ollama
 

@@ -45,7 +45,7 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-// named returns the model of a name, which may have Ollama's tag for what is current.
+// named returns the model of a name, which may end with Ollama's tag for the current version.
 func (p protocol) named(model string) (string, error) {
 	if model == "" {
 		return "", engine.Errorf(engine.Invalid, "model is missing").At("model")

@@ -1,4 +1,4 @@
-// POST /v1/chat/completions: what is asked.
+// POST /v1/chat/completions: the requests.
 
 package openai
 
@@ -26,7 +26,7 @@ type chatRequest struct {
 	Parallel   *bool           `json:"parallel_tool_calls"`
 	Modalities []string        `json:"modalities"`
 
-	// What vLLM and llama.cpp have for templates.
+	// The fields that vLLM and llama.cpp have for templates.
 	Variables  map[string]any  `json:"chat_template_kwargs"`
 	Documents  json.RawMessage `json:"documents"`
 	Generation *bool           `json:"add_generation_prompt"`
@@ -70,7 +70,7 @@ func (in *chatRequest) sampling() (s chat.Sampling, err error) {
 	return s, nil
 }
 
-// conversation is what is to be answered.
+// conversation returns the conversation that the assistant answers.
 func (in *chatRequest) conversation() (*chat.Conversation, error) {
 	for _, x := range []struct {
 		name, instead string

@@ -1,4 +1,4 @@
-// POST /v1/chat/completions: what is answered.
+// POST /v1/chat/completions: the answers.
 
 package openai
 

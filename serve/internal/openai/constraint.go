@@ -1,4 +1,4 @@
-// What an answer has to follow, by the fields of several servers.
+// The format that an answer must follow, from the fields of several servers.
 
 package openai
 
@@ -46,7 +46,7 @@ type structured struct {
 	Grammar string          `json:"grammar"`
 }
 
-// format is what the answer has to follow, nil for any text, with the field that says so.
+// format returns the format that the answer must follow, nil for any text, and the field that asks for it.
 func (in *constraint) format() (f *chat.Format, field string, err error) {
 	type source struct {
 		field string

@@ -13,7 +13,7 @@ import (
 
 // Options says what differs from server to server.
 type Options struct {
-	// TokenIDs lets clients send token ids, which have to be those of the model's own vocabulary.
+	// TokenIDs lets clients send token ids, which must be those of the model's own vocabulary.
 	TokenIDs bool
 }
 

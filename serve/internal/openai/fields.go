@@ -1,4 +1,4 @@
-// What requests for chats and for completions have in common: OpenAI's fields, and those that local servers have added.
+// The fields that requests for chats and for completions share: OpenAI's fields, and those that local servers have added.
 
 package openai
 
@@ -99,7 +99,7 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	return s, err
 }
 
-// bias is what is added to the logits of tokens.
+// bias has the numbers that are added to the logits of tokens.
 func (in *common) bias() (map[int]float64, error) {
 	out := make(map[int]float64, len(in.LogitBias))
 	for name, b := range in.LogitBias {

@@ -1,4 +1,4 @@
-// What answers to requests for chats and for completions have in common.
+// The parts that answers to requests for chats and for completions share.
 
 package openai
 

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// unlikely stands for the logarithm of 0, which JSON has not, as in OpenAI's answers.
+// unlikely stands for the logarithm of 0, which JSON cannot express, as in OpenAI's answers.
 const unlikely = -9999
 
 func finite(x float32) float64 {
@@ -75,7 +75,7 @@ func (l *textLogProbs) add(t *tokenizer.Tokenizer, tokens []generation.Choice) {
 	}
 }
 
-// take is what has come since it was last called.
+// take returns the entries that have come since its last call.
 func (l *textLogProbs) take() textLogProbs {
 	piece := *l
 	*l = textLogProbs{length: l.length}

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// segment is a part of what was said, as verbose_json has it. What OpenAI's has beyond this is of its own search for the text.
+// segment is a part of the speech, as in verbose_json. The further fields of OpenAI's segments belong to its own search for the text.
 type segment struct {
 	ID    int     `json:"id"`
 	Start float64 `json:"start"`

@@ -1,4 +1,4 @@
-// Whether and how much a model thinks before it answers, by the fields of several servers.
+// Whether and how much a model thinks before it answers, from the fields of several servers.
 
 package openai
 
@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// thinking is what a template is told of how a model answers, and whether what it thought is part of the answer.
+// thinking has the fields of requests that tell a template how the model should answer, and Include: whether its reasoning is
+// part of the answer.
 type thinking struct {
 	Effort    *string         `json:"reasoning_effort"`
 	Verbosity *string         `json:"verbosity"`
@@ -18,7 +19,7 @@ type thinking struct {
 	Include   *bool           `json:"include_reasoning"` // vLLM's
 }
 
-// variables are those of the template with what is asked for.
+// variables returns the variables of the template, with those that the request asks for.
 func (in *thinking) variables(variables map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for name, value := range variables {
@@ -48,7 +49,7 @@ func (in *thinking) variables(variables map[string]any) (map[string]any, error) 
 	return out, nil
 }
 
-// enabled is whether the model is to think, nil if nothing says so.
+// enabled says whether the model thinks, nil if the request does not say it.
 func (in *thinking) enabled() (*bool, error) {
 	on := in.Enable
 	if wire.IsNull(in.Thinking) {

@@ -21,7 +21,7 @@ import (
 // sampleRate is that of the sound which transcribers take, in samples a second.
 const sampleRate = 16000
 
-// form returns the fields of a multipart form, each of which may be there several times.
+// form returns the fields of a multipart form. A field may occur several times.
 func form(c *wire.Call) (map[string][]string, error) {
 	kind, parameters, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {

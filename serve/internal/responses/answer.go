@@ -1,4 +1,4 @@
-// What POST /v1/responses answers.
+// The answers of POST /v1/responses.
 
 package responses
 
@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// response is an answer with what was asked for it.
+// response is an answer, with the fields of its request.
 type response struct {
 	ID           string            `json:"id"`
 	Object       string            `json:"object"`
@@ -149,8 +149,8 @@ func partOf(b *chat.Block, said string) part {
 	return part{Type: "output_text", Text: said, Annotations: []struct{}{}, LogProbs: []struct{}{}}
 }
 
-// add adds what an event brings, and tells step of what happens to the last item; step may be nil. After the last event
-// the response is whole, and kept.
+// add adds the content of an event, and calls step for each change to the last item; step may be nil. After the last event
+// the response is complete, and is kept.
 func (w *writer) add(e chat.Event, step func(s chat.BlockStep, added string) error) error {
 	length := e.Finish == generation.FinishLength
 	err := w.made.Add(e, func(s chat.BlockStep, added string) error {

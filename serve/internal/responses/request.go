@@ -1,4 +1,4 @@
-// What is asked of POST /v1/responses.
+// The requests of POST /v1/responses.
 
 package responses
 
@@ -66,7 +66,7 @@ type format struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// reasoning is how much the model is to think. What it thinks is in the answer as it is, so that nothing is summed up.
+// reasoning says how much the model thinks. The answer has the reasoning itself, not a summary.
 type reasoning struct {
 	Effort          *string `json:"effort"`
 	Summary         *string `json:"summary"`
@@ -90,11 +90,11 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP}}, MaxTokens: in.MaxTokens}, nil
 }
 
-// included are the parts of answers that clients ask for, none of which an answer here has or lacks.
+// included are the parts of answers that clients ask for. They change nothing in the answers of this server.
 var included = []string{"reasoning.encrypted_content", "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
 	"computer_call_output.output.image_url", "code_interpreter_call.outputs"}
 
-// check refuses what is not supported.
+// check refuses fields that are not supported.
 func (in *request) check() error {
 	for _, x := range []struct {
 		name string
@@ -112,8 +112,8 @@ func (in *request) check() error {
 	return nil
 }
 
-// conversation is what is to be answered: what came before, then the input, with the instructions in front. kept is the
-// same without instructions.
+// conversation returns the conversation that the assistant answers: the instructions, the earlier messages, then the input.
+// kept is the same without instructions.
 func (in *request) conversation(s *store) (q *chat.Conversation, kept []text.Message, err error) {
 	if err := in.check(); err != nil {
 		return nil, nil, err

@@ -20,7 +20,7 @@ type store struct {
 	byID  map[string]*list.Element
 }
 
-// kept is a response. Whoever has got one may read it: nothing of it changes.
+// kept is a response that never changes. Any goroutine may read it.
 type kept struct {
 	id       string
 	messages []text.Message // of the whole conversation, without instructions

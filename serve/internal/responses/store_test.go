@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestStore: what is kept is bounded in bytes, and what has been unused for the longest time goes first.
+// TestStore: the kept responses are bounded in bytes, and the least recently used one goes first.
 func TestStore(t *testing.T) {
 	one := func(id int, n int) *kept {
 		return &kept{id: fmt.Sprint(id), messages: []text.Message{{Role: "user", Content: strings.Repeat("a", n)}}, body: make([]byte, 10)}

@@ -91,7 +91,7 @@ type rankRequest struct {
 	long
 }
 
-// other returns a field that belongs to the protocol which the request is not in, "" if there is none.
+// other returns a field that belongs to the other protocol, not to that of the request; "" if there is no such field.
 func (in *rankRequest) other() string {
 	given := []struct {
 		name  string

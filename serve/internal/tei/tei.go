@@ -97,7 +97,7 @@ func (l long) options() (o text.InputOptions, err error) {
 	return o, nil
 }
 
-// measured tells, in text-embeddings-inference's headers, what an answer cost.
+// measured sets the headers in which text-embeddings-inference reports the cost of an answer.
 func measured(c *wire.Call) {
 	h := c.Header()
 	h.Set("X-Compute-Type", "cpu")

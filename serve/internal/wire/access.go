@@ -60,7 +60,8 @@ type CORS struct {
 	guard   http.CrossOriginProtection
 }
 
-// NewCORS lets pages of origins ask, such as "https://example.com"; "*" is all, and none lets no other site's.
+// NewCORS allows requests from pages of origins such as "https://example.com". "*" allows all origins; an empty list allows no
+// page of another site.
 func NewCORS(origins []string) (*CORS, error) {
 	c := &CORS{origins: origins}
 	for _, o := range origins {
@@ -74,7 +75,7 @@ func NewCORS(origins []string) (*CORS, error) {
 	return c, nil
 }
 
-// check refuses what a page of another site sends that may not, and tells browsers of those that may.
+// check refuses requests from pages of sites that are not allowed, and sends browsers the headers for those that are.
 func (c *CORS) check(call *Call) error {
 	origin := call.R.Header.Get("Origin")
 	if c == nil || origin == "" {

@@ -30,7 +30,7 @@ type Call struct {
 	broken  bool // the body did not come
 }
 
-// Limits bound what one request may take, and what it may have.
+// Limits bound the time and the size of one request.
 type Limits struct {
 	Body         int64         // bytes
 	WarnUnknown  bool          // fields that a request does not know are warnings, not errors
@@ -99,7 +99,7 @@ func (c *Call) read(b *bytes.Buffer) error {
 // request is answered.
 func (c *Call) Grow(n int) error { return c.body.Grow(int64(n)) }
 
-// counted counts what is read of a body among all bodies.
+// counted adds the bytes read of a body to those of all bodies.
 type counted struct {
 	io.Reader
 	body *engine.Body
@@ -152,7 +152,7 @@ func gone(err error) error {
 	return &engine.Error{Kind: engine.Cancelled, Message: "the client does not take its answer", Err: err}
 }
 
-// writer notes what is sent.
+// writer records what the handler sends.
 type writer struct {
 	http.ResponseWriter
 	record *engine.Record
@@ -194,7 +194,7 @@ const (
 	longestWarning = 400 // bytes
 )
 
-// tell puts what is known of the request into the headers: the first of the record's warnings, the fingerprint, and texts that were cut.
+// tell sets the headers that describe the request: the first of the record's warnings, the fingerprint, and the number of texts that were cut.
 func (w *writer) tell() {
 	all := w.record.Warnings
 	for _, s := range all[:min(len(all), mostWarnings)] {

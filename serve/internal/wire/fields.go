@@ -233,7 +233,7 @@ func wanted(t reflect.Type) string {
 	return "another type"
 }
 
-// blamed returns the field of an object that a struct cannot take, "" if there is none.
+// blamed returns the field of an object that a struct cannot take, "" if there is no such field.
 func blamed(data []byte, into any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {

@@ -1,4 +1,4 @@
-// Refusals: answers with an error, and what is done with a body that was not read.
+// Refusals: answers with an error, and the rest of a body that was not read.
 
 package wire
 
@@ -20,7 +20,7 @@ const (
 	lingerTime = 10 * time.Second
 )
 
-// fail answers with an error, and reports whether the answer had begun, so that it has to be broken off.
+// fail answers with an error. It reports whether the answer had begun; the caller must then break off the answer.
 func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 	e := engine.AsError(err)
 	c.Record.Failure = e
@@ -56,7 +56,7 @@ func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 
 // discard reads the rest of the body of a request that was refused, and keeps none of it. Many clients read an answer
 // only once they have written their whole request; if the server closed the connection before that, they would see a
-// broken pipe instead of the answer. What is read is bounded by twice what a body may have, and by lingerTime.
+// broken pipe instead of the answer. discard reads at most twice the limit of a body, and for at most lingerTime.
 func (c *Call) discard() {
 	if !c.unread || !c.closes() {
 		return

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stream is an answer in pieces. Each piece is flushed. A reader who takes none for as long as
+// Stream is an answer in pieces. Each piece is flushed. A client that reads nothing for
 // Limits.WriteTimeout loses the connection.
 type Stream struct {
 	c              *Call
