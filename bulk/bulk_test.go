@@ -227,7 +227,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// noneLeft demands that a folder holds results alone.
+// noneLeft demands that a folder holds only results.
 func noneLeft(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{"*.part", "*.claim.*", "*/*.part", "*/*.claim.*"} {
@@ -258,7 +258,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestDead: every row is in the results or in the dead letters with a reason; a file that cannot be read fails alone.
+// TestDead: every row is in the results or in the dead letters with a reason; a file that cannot be read fails only itself.
 func TestDead(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("attention ", 300)

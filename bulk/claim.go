@@ -1,4 +1,4 @@
-// Claims: who works on a shard.
+// Claims: which process works on a shard.
 
 package bulk
 
@@ -65,7 +65,7 @@ func isToken(s string) bool {
 	return err == nil && len(b) == tokenBytes
 }
 
-// machine returns a name for this machine since it was started, that no other has; "" where there is none.
+// machine returns a unique name for this machine since it was started; "" if the system does not have one.
 func machine() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -74,7 +74,7 @@ func machine() string {
 	return strings.TrimSpace(string(id))
 }
 
-// take claims what path stands for. Without a claim and an error, somebody else has it.
+// take claims the shard of path. If it returns neither a claim nor an error, another process has the shard.
 func (c *claims) take(path string) (*claim, error) {
 	turn := 0
 	for { // the last generation counts
@@ -144,7 +144,7 @@ func unlocked(file string) bool {
 	return held && err == nil
 }
 
-// beats writes the claim again and again, so that others see that its process is there.
+// beats rewrites the claim again and again, so that other processes see that its process is running.
 func (c *claim) beats(every time.Duration) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()

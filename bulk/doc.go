@@ -1,4 +1,4 @@
-// Package bulk takes files of texts to files of vectors, scores or labels, each row exactly once.
+// Package bulk turns files of texts into files of vectors, scores or labels, each row exactly once.
 //
 //	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Options{})
 //	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
@@ -6,10 +6,10 @@
 //
 // # Shards
 //
-// Every input file is a shard. Its results are OUT/NAME.parquet (or .arrow, .npy, .jsonl), its rows
-// that have none OUT/NAME.dead.jsonl, and OUT/NAME.json is its manifest: the input with its digest, the
-// numbers of rows, the model's fingerprint and the options. The manifest gets its name last, so a shard is there whole or not at
-// all; a run passes over shards that are there. A shard that cannot be read has OUT/NAME.failed.json with the
+// Every input file is a shard. Its results are in OUT/NAME.parquet (or .arrow, .npy, .jsonl), its rows
+// without a result in OUT/NAME.dead.jsonl, and its manifest is OUT/NAME.json: the input with its digest, the
+// numbers of rows, the model's fingerprint and the options. The manifest gets its name last, so a shard is either complete or
+// missing; a run skips complete shards. A shard that cannot be read has OUT/NAME.failed.json with the
 // reason, and no results.
 //
 // # Many machines

@@ -1,4 +1,4 @@
-// Manifests, and the other small files beside results.
+// Manifests, and the other small files next to results.
 
 package bulk
 
@@ -60,7 +60,7 @@ func (c *Counts) add(d Counts) {
 	c.Tokens += d.Tokens
 }
 
-// ReadManifest reads a manifest. There may be none: fs.ErrNotExist.
+// ReadManifest reads a manifest. If there is no manifest, the error matches fs.ErrNotExist.
 func ReadManifest(path string) (*Manifest, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -99,7 +99,7 @@ type failure struct {
 	Reason string `json:"reason"`
 }
 
-// deadLetter is a line of OUT/NAME.dead.jsonl. What was read is a text, or in base64 where it is not
+// deadLetter is a line of OUT/NAME.dead.jsonl. It has the input as text, or in base64 if the input is not
 // text.
 type deadLetter struct {
 	Input  string  `json:"input"`

@@ -1,4 +1,4 @@
-// What a caller may choose.
+// The options of a run.
 
 package bulk
 
@@ -10,10 +10,10 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Options say what is read and written.
+// Options say which files a run reads and writes.
 type Options struct {
-	// Inputs are files, and folders of which all files count, with those of folders in them. Results have the names
-	// of files, or of their paths within the folder.
+	// Inputs are files and folders. A folder stands for all files in it and in its folders. Results have the names
+	// of the files, or their paths within the folder.
 	Inputs []string
 	Input  string   // format: "lines", "jsonl", "csv" or "parquet"; "" goes by the files' names
 	Text   string   // the field or column of texts; "" is "text"
@@ -32,10 +32,10 @@ type Options struct {
 	Pause    time.Duration
 	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
 	Stale time.Duration
-	// Progress, unless nil, is called with what is done so far, by one goroutine at a time.
+	// Progress, unless nil, is called with the progress so far, by one goroutine at a time.
 	Progress func(Progress)
-	// Warn, unless nil, is called with what is odd about an input but does not stop it, once for each input and kind,
-	// by one goroutine at a time.
+	// Warn, unless nil, is called with a problem of an input that does not stop the run, once for each input and kind of
+	// problem, by one goroutine at a time.
 	Warn func(warning string)
 
 	pass passing
@@ -58,7 +58,7 @@ var ends = map[string][]string{
 	"jsonl":   {".out.jsonl"},
 }
 
-// check fills in what is left out, and makes the folder of results.
+// check sets options that are left out to their defaults, and makes the folder of results.
 func (o *Options) check() error {
 	if ends[o.Format] == nil {
 		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)

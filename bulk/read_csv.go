@@ -139,7 +139,7 @@ func recordText(record []string) []byte {
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// csvError tells errors of the format from those of reading.
+// csvError distinguishes errors of the format from those of reading.
 func csvError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {

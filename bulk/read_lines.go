@@ -88,7 +88,7 @@ func (r *jsonReader) next() (row, error) {
 	return x, nil
 }
 
-// object takes the text and what is passed on from a line.
+// object takes the text from a line, and the fields that are passed on.
 func (r *jsonReader) object(line []byte, passed []any) (string, error) {
 	var object map[string]json.RawMessage
 	if err := pyjson.Unmarshal(line, &object); err != nil {

@@ -108,7 +108,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// columnOf returns the number of the leaf of a name, what it holds, and how its values become that.
+// columnOf returns the number of the leaf with a name, the kind of its values, and a function that converts them.
 func columnOf(schema *parquet.Schema, name string) (int, Kind, func(parquet.Value) any, error) {
 	fields := schema.Fields()
 	i := slices.IndexFunc(fields, func(f parquet.Field) bool { return f.Name() == name })

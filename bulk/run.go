@@ -1,4 +1,4 @@
-// All shards: which are there, who works on which, and what is told.
+// All shards: which are complete, which process works on which, and the report.
 
 package bulk
 
@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// A Report is what a run leaves. The counts are of all its shards that are there, whoever made them.
+// A Report is the state after a run. The counts include all complete shards, whichever process made them.
 type Report struct {
 	Shards int // of this run
 	Made   int // by this run
@@ -39,7 +39,7 @@ type Failure struct {
 type run struct {
 	options Options
 	task    Task
-	// What manifests must have in common.
+	// The fields that must be the same in all manifests.
 	label, fingerprint string
 	claims             *claims
 
@@ -98,7 +98,7 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	return r.report, nil
 }
 
-// work makes shards until none is left.
+// work makes shards until there are no more.
 func (r *run) work(ctx context.Context) {
 	for {
 		select {
@@ -123,7 +123,7 @@ func (r *run) work(ctx context.Context) {
 	}
 }
 
-// next claims a shard. Without one, wait says whether others are at work on some.
+// next claims a shard. If it does not return one, wait says whether other processes are working on some.
 func (r *run) next() (s *shard, held *claim, wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,7 +261,7 @@ func lasting(err error) bool {
 	return errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) || errors.Is(err, fs.ErrNotExist)
 }
 
-// warn says what is odd about an input.
+// warn reports a problem of an input.
 func (r *run) warn(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

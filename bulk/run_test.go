@@ -44,7 +44,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestFingerprint: a run continues results of its fingerprint alone, those of a run without one included.
+// TestFingerprint: a run continues only results with its fingerprint; a run without one continues only results without one.
 func TestFingerprint(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), []byte("a\n"))
@@ -126,8 +126,8 @@ func TestPassedTypes(t *testing.T) {
 	}
 }
 
-// TestSweep: whoever takes over a stale claim and finishes the file removes what the claim's holder left half
-// written, of this file alone.
+// TestSweep: a process that takes over a stale claim and finishes the file removes the half-written files that the
+// claim's holder left of this file, and no others.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n"))

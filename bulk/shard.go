@@ -279,7 +279,8 @@ func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 	return m, writeWhole(s.path(manifestEnd), s.claims.text.Token, m)
 }
 
-// sweep removes what others left half written of the shard. One of them that is still alive finds its claim taken over.
+// sweep removes half-written files of the shard that other processes left. A process that still runs finds that its claim was
+// taken over.
 func (s *shard) sweep() error {
 	dir, name := filepath.Split(s.path(""))
 	files, err := os.ReadDir(dir)

@@ -162,7 +162,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// BenchmarkClaims is how often a second shards are claimed, made and released of which there is nothing to compute.
+// BenchmarkClaims measures how many shards per second are claimed, made and released if there is nothing to compute.
 func BenchmarkClaims(b *testing.B) {
 	in := b.TempDir()
 	const files = 500

@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// batchOf returns a record batch of ids from first, and texts, of which "null" stands for none.
+// batchOf returns a record batch of ids from first, and texts; "null" stands for a null.
 func batchOf(schema *arrow.Schema, first int64, texts []string) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -101,7 +101,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWrong: what is not a stream, and columns that do not fit, are errors.
+// TestStreamWrong: data that is not a stream, and columns that do not fit, are errors.
 func TestStreamWrong(t *testing.T) {
 	task := embedding(t, bulk.Float32Vectors, text.Options{})
 	stream := func(names ...string) []byte {

@@ -1,4 +1,4 @@
-// What is done with texts: vectors, scores, labels.
+// The tasks: vectors, scores and labels of texts.
 
 package bulk
 
@@ -114,8 +114,8 @@ func results[T any](n text.Results[T], err error, values func(output T) []any) (
 	return out, nil
 }
 
-// Each computes texts, and where they fail together finds those that fail alone, which have an Err, as those that are
-// not UTF-8. An error is the context's, or one of all texts.
+// Each computes texts. If they fail together, it computes halves of them, down to single texts. A text that its own content
+// makes fail, or that is not UTF-8, has an Err. The error that Each returns is that of the context, or one that has other causes.
 func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 	out := make([]Result, len(texts))
 	var good []string

@@ -12,19 +12,19 @@ import (
 // Vectors is how vectors are written.
 type Vectors string
 
-// The ways. What a vector becomes depends on itself alone.
+// The ways. Each stored vector depends only on its own vector.
 const (
 	// Float32Vectors: as they are.
 	Float32Vectors Vectors = "float32"
-	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest, of ties the even; a column
-	// "scale" holds what they are to be multiplied with.
+	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest integer, ties to even; a column
+	// "scale" holds the factor by which a reader multiplies them.
 	Int8Vectors Vectors = "int8"
-	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as numpy.packbits
-	// has them; a column "scale" holds the mean magnitude, with which -1 and 1 are to be multiplied.
+	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as in
+	// numpy.packbits; a column "scale" holds the mean magnitude, by which a reader multiplies -1 and 1.
 	BinaryVectors Vectors = "binary"
 )
 
-// check returns an error if there is no such way.
+// check returns an error if v is not one of the ways.
 func (v Vectors) check() error {
 	switch v {
 	case Float32Vectors, Int8Vectors, BinaryVectors:

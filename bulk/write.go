@@ -11,10 +11,10 @@ import (
 	"os"
 )
 
-// writer writes rows, of which values has those of each column.
+// writer writes rows; values has those of each column.
 type writer interface {
 	write(rows [][]any) error
-	// close ends the file, but does not close what is under it.
+	// close ends the file, but does not close the underlying writer.
 	close() error
 }
 
@@ -88,7 +88,7 @@ func (o *output) drop() {
 // digest is that of the file once it is finished.
 func (o *output) digest() string { return fmt.Sprintf("%x", o.sum.Sum(nil)) }
 
-// Ends of the names of a shard's files, beside those of its results.
+// Ends of the names of a shard's files, except its results.
 const (
 	deadEnd     = ".dead.jsonl"
 	manifestEnd = ".json"

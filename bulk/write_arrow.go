@@ -47,7 +47,7 @@ func arrowSchema(columns []Column) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// appendArrow appends a value to what is built of a column.
+// appendArrow appends a value to the builder of a column.
 func appendArrow(to array.Builder, v any) {
 	switch v := v.(type) {
 	case string:

@@ -1,4 +1,4 @@
-// JSONL, and NumPy's .npy with JSONL beside it.
+// JSONL, and NumPy's .npy with JSONL next to it.
 
 package bulk
 
@@ -97,7 +97,7 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
-// numpyWriter writes the first column of vectors as an array [rows, length], and the other columns beside it.
+// numpyWriter writes the first column of vectors as an array [rows, length], and the other columns to a file next to it.
 type numpyWriter struct {
 	array  *output
 	others jsonWriter

@@ -15,7 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// What a row group holds at most: enough for readers to read it in one go, and little enough for a worker to hold several,
+// The limits of a row group: large enough for efficient reads, and small enough for a worker to hold several,
 // since a group is in memory until it is written.
 const (
 	groupBytes = 16 << 20

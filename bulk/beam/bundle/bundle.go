@@ -1,5 +1,5 @@
-// Package bundle is what the transforms of packages embed, rank and classify have in common: the model once a process,
-// and batches of a bundle's texts that the model's own threads compute while the bundle goes on.
+// Package bundle has the code that the transforms of packages embed, rank and classify share: it opens the model once per
+// process, and the model's own threads compute batches of a bundle's texts while the bundle continues.
 package bundle
 
 import (
@@ -27,9 +27,9 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[Dead]())
 }
 
-// Apply gives col, a PCollection<KV<key, text>> of texts that are string or []byte, to a kind of task, of which R is what
-// its Value makes: a PCollection<KV<key, R>>, and a PCollection<KV<key, Dead>> of the texts that have none. It panics where
-// the pipeline cannot be, as Beam's transforms do.
+// Apply applies a kind of task to col, a PCollection<KV<key, text>> whose texts are string or []byte. It returns a
+// PCollection<KV<key, R>>, R being the type of the kind's Value, and a PCollection<KV<key, Dead>> of the texts without a
+// result. It panics if the pipeline is not possible, as Beam's transforms do.
 func Apply[R any](s beam.Scope, kind, argument string, m Model, col beam.PCollection) (results, dead beam.PCollection) {
 	_, value := beam.ValidateKVType(col)
 	if t := value.Type(); t.Kind() != reflect.String && t != reflect.TypeFor[[]byte]() {

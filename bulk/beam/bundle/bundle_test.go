@@ -82,7 +82,7 @@ func (f *timedFn) ProcessElement(_ []byte, emit func(beam.EventTime, int64, []by
 // sinkFn takes elements to the sink of its name.
 type sinkFn struct{ Name string }
 
-// sinks are what pipelines have come to: values and windows by keys, of which none may come twice.
+// sinks have the results of pipelines: values and windows by key. No key may come twice.
 var sinks = struct {
 	sync.Mutex
 	values  map[string]map[int64]any

@@ -40,7 +40,7 @@ func (m Model) options() (text.Options, error) {
 	return o, err
 }
 
-// A Kind is what is done with texts.
+// A Kind is a kind of task, such as making vectors of texts.
 type Kind struct {
 	// Open opens a model for a task, whose argument is the prompt or the query.
 	Open func(dir, argument string, o text.Options) (bulk.Task, error)

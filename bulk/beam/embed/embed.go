@@ -43,8 +43,8 @@ var kind = bundle.Register("embed", bundle.Kind{
 	Value: func(r bulk.Result) any { return Vector{r.Values[0].([]float32), int32(r.Tokens), r.Cut} },
 })
 
-// Texts makes a PCollection<KV<key, Vector>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Vectors have the bits of text.Embedder
+// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key, Vector>>, and a
+// PCollection<KV<key, Dead>> of the texts without a vector. Vectors have the same bits as those of text.Embedder
 // on the same instruction set.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (vectors, dead beam.PCollection) {
 	return Prompted(s, m, "", col)

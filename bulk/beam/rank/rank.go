@@ -1,5 +1,5 @@
 // Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
-// opened, and what is counted.
+// opened, and which counters there are.
 package rank
 
 import (
@@ -38,8 +38,8 @@ var kind = bundle.Register("rank", bundle.Kind{
 	Value: func(r bulk.Result) any { return Score{r.Values[0].(float32), int32(r.Tokens), r.Cut} },
 })
 
-// Texts makes a PCollection<KV<key, Score>> of a PCollection<KV<key, text>>, text being string or []byte, and a
-// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker.
+// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key, Score>>, and a
+// PCollection<KV<key, Dead>> of the texts without a score. Scores are those of text.Reranker.
 func Texts(s beam.Scope, m Model, query string, col beam.PCollection) (scores, dead beam.PCollection) {
 	return bundle.Apply[Score](s, kind, query, m, col)
 }

@@ -1,12 +1,12 @@
-// Command vectors takes Parquet files of texts to Parquet files of vectors by Apache Beam: here on prism, Beam's own
-// runner, and by flags alone on Flink, Spark or Dataflow.
+// Command vectors turns Parquet files of texts into Parquet files of vectors with Apache Beam: here on prism, Beam's own
+// runner, and with different flags on Flink, Spark or Dataflow.
 //
 //	go run ./bulk/beam/examples/vectors -model all-MiniLM-L6-v2 -input 'corpus/*.parquet' -output vectors
 //
 // For an input NAME there is OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut, its rows in their order,
-// and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot be opened, is no Parquet or has no such column
-// is a dead letter as a whole, or from the damage on, its row -1. Other errors of reading or writing fail the bundle, which
-// the runner tries again. Results of one file are put in order in memory.
+// and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot be opened, is not Parquet or does not have the
+// column is one dead letter with row -1; so is the part of a file after damage. Other errors of reading or writing fail the
+// bundle, which the runner tries again. Results of one file are sorted in memory.
 package main
 
 import (
@@ -40,7 +40,7 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[deadAt]())
 }
 
-// Row is where a text stands.
+// Row is the position of a text.
 type Row struct {
 	File string
 	Row  int64 // from 0; -1 is the file as a whole
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// run runs the pipeline, and prints what was counted.
+// run runs the pipeline and prints its counters.
 func run(ctx context.Context, f flags) error {
 	if f.model.Dir == "" || f.input == "" || f.output == "" {
 		return errors.New("-model, -input and -output are needed")

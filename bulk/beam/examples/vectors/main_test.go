@@ -66,8 +66,8 @@ type vector struct {
 	Cut       bool      `parquet:"cut,optional"`
 }
 
-// shards writes texts to files of different lengths, of which a second folder has some, and gives their names in the
-// order of the texts. All of it has one invalid row, one null and one file of no rows; they are not in texts.
+// shards writes texts to files of different lengths, some of them in a second folder, and returns their names in the
+// order of the texts. The files also have one invalid row and one null, and one file has no rows; texts does not have these.
 func shards(t *testing.T, dir string, all []string) (names []string, sizes []int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -172,8 +172,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a damaged file, one without the column and one that may not be read are dead letters as a whole; the
-// others are made.
+// TestUnreadable: a damaged file, one without the column and one without permission to read are dead letters as a whole; the
+// other files get results.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	one := "one"
