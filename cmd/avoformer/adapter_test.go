@@ -18,7 +18,7 @@ func writeAdapter(t *testing.T, x float32) (dir string) {
 	return tftest.WriteAdapter(t, x, map[string][2]int{module("0"): {32, 32}, module("1"): {32, 32}})
 }
 
-// TestAdapter gives adapters whose sums are the same to the command, and others.
+// TestAdapter gives the command adapters whose sums are the same, and adapters whose sums differ.
 func TestAdapter(t *testing.T) {
 	dir := writeAdapter(t, 0.5)
 	vectors := func(args ...string) string {
@@ -55,7 +55,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterResumed continues with a run if the adapter is the same alone.
+// TestAdapterResumed continues a run only if the adapter is the same.
 func TestAdapterResumed(t *testing.T) {
 	adapter, other := writeAdapter(t, 0.5), writeAdapter(t, 0.25)
 	output := filepath.Join(t.TempDir(), "out.jsonl")
@@ -89,7 +89,7 @@ func TestAdapterResumed(t *testing.T) {
 	}
 }
 
-// TestNamedAdapterFlag: which model has an adapter that serve is to name, and which cannot be told.
+// TestNamedAdapterFlag: to which model an adapter that serve names belongs, and when that is ambiguous.
 func TestNamedAdapterFlag(t *testing.T) {
 	a := &app{ctx: t.Context(), err: new(bytes.Buffer)}
 	dir := writeAdapter(t, 1)

@@ -23,7 +23,7 @@ type drift struct {
 	sum, least float64
 }
 
-// add counts the vectors of texts, the first of which is line first.
+// add counts the vectors of texts; first is the line of the first text.
 func (d *drift) add(got, want [][]float32, first int) {
 	for i := range got {
 		c := cosine(got[i], want[i])

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCutTold: commands tell at their end how many texts were cut, and info tells the length that is used.
+// TestCutTold: commands print at their end how many texts were cut, and info prints the length that is used.
 func TestCutTold(t *testing.T) {
 	long := "cat\n" + strings.Repeat("the cat reads ", 60) + "\n"
 	for _, args := range [][]string{

@@ -113,7 +113,7 @@ func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 	return nil
 }
 
-// TestInterruptedPipe: nor is a file waited for that nobody has opened for writing.
+// TestInterruptedPipe: an interrupted command does not wait for a pipe that no process has opened for writing.
 func TestInterruptedPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {

@@ -20,9 +20,9 @@
 //
 // DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
-// With -weights the weights take fewer bits, and with -cache, in what generates text, the keys and values of the tokens
-// so far; -check, in embed, rerank and classify, measures what -weights costs on the given texts, and of vectors which
-// parts of the model cost most. -adapter adds a LoRA adapter to the weights.
+// With -weights the weights take fewer bits. With -cache, in commands that generate text, the keys and values of the tokens
+// so far take fewer bits. -check, in embed, rerank and classify, measures what -weights costs on the given texts and, for
+// vectors, which parts of the model cost most. -adapter adds a LoRA adapter to the weights.
 //
 // The exit status is 0; 1 after an error, with one line that says what is wrong; 2 after a
 // wrong call; and 130 if SIGINT or SIGTERM interrupted the command. If the reader of its

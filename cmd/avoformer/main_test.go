@@ -228,7 +228,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInfoOfNoModel: what cannot be opened as a model is an error, beside what there is to tell of it.
+// TestInfoOfNoModel: info of a folder that does not open as a model is an error, but prints what it can find out.
 func TestInfoOfNoModel(t *testing.T) {
 	empty, tokens, other, broken := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	copied := func(dir, name string, change func(string) string) {
@@ -351,7 +351,7 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestNPY reads what was written.
+// TestNPY reads the file that was written.
 func TestNPY(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.npy")
 	if code, _, stderr := call(t, "a\nb\nc\n", "embed", testdata+"embed", "-dim", "5", "-o", output); code != exitOK {

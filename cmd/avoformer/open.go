@@ -50,7 +50,7 @@ func (a *app) tellCut() {
 	}
 }
 
-// input is an open input. info describes its file, nil if there is none.
+// input is an open input. info describes its file; nil if the input is not a file.
 type input struct {
 	io.ReadCloser
 	info os.FileInfo

@@ -1,5 +1,5 @@
-// The documents for users are right: their commands run, their programs build and run, and what they name in
-// packages is there. Models of the hub are the tests' small ones under the same names.
+// The documents for users are right: their commands run, their programs build and run, and the names of packages that they
+// mention exist. The tests' small models have the names of the hub's models.
 
 package main
 
@@ -62,7 +62,7 @@ func pageBlocks(t *testing.T, page string) (string, []block) {
 	return string(data), blocks
 }
 
-// TestPagesRun runs the commands of pages with sh, where a small model stands for each that they name.
+// TestPagesRun runs the commands of pages with sh. A small model takes the place of each model that they name.
 func TestPagesRun(t *testing.T) {
 	if runtime.GOOS == "windows" || testenv.Emulated() {
 		t.Skip("needs sh, and starts a process for each command")

@@ -266,8 +266,8 @@ func (b *resumable) close() error {
 	return nil
 }
 
-// letGo closes OUT.part on systems that cannot rename or remove an open file. On all others the lock lasts until the
-// file has its name.
+// letGo closes OUT.part on systems that cannot rename or remove an open file. On all other systems the process keeps the
+// lock until the file has its name.
 func (b *resumable) letGo() {
 	if runtime.GOOS == "windows" {
 		b.file.Close()

@@ -136,7 +136,7 @@ func TestChangedModel(t *testing.T) {
 			if code, _, stderr := call(t, string(texts), "embed", model, "-o", output); code != exitFailed || !strings.Contains(stderr, ".part: the model was ") || !strings.Contains(stderr, "; -f starts over") {
 				t.Errorf("exit code %d, %q", code, stderr)
 			}
-			// What the model does not use may change, and it may be restored.
+			// Files that the model does not use may change, and changed files may be restored.
 			for path, data := range map[string][]byte{path: data, filepath.Join(model, "README.md"): nil} {
 				if err := os.WriteFile(path, data, 0o666); err != nil {
 					t.Fatal(err)
@@ -149,8 +149,8 @@ func TestChangedModel(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: while one writes an output, no other does, whatever its flags; once it is killed
-// another goes on.
+// TestTwoProcesses: while one process writes an output, no other process does, whatever its flags. Once the first is
+// killed, another one continues.
 func TestTwoProcesses(t *testing.T) {
 	switch runtime.GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
@@ -177,8 +177,8 @@ func TestTwoProcesses(t *testing.T) {
 	compareFiles(t, output, whole)
 }
 
-// TestManyAtOnce: of runs with one output, started at the same time again and again, one at a time
-// writes: what is there in the end is one run's.
+// TestManyAtOnce: of many runs with one output, started at the same time, only one writes at a time: the output
+// at the end is that of one run.
 func TestManyAtOnce(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := [2][]byte{someLines(t, chunkLines+7), bytes.Repeat([]byte("a\n"), 2*chunkLines)}
@@ -216,7 +216,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOwnInput: no output overwrites what it is made of, whatever the name.
+// TestOwnInput: an output never overwrites a file that it is made from, whatever its name.
 func TestOwnInput(t *testing.T) {
 	dir, model := t.TempDir(), t.TempDir()
 	if err := os.CopyFS(model, os.DirFS(testdata+"embed")); err != nil {
@@ -271,8 +271,8 @@ func TestOwnInput(t *testing.T) {
 	}
 }
 
-// TestSynced: what counts is on the disk before what says so. Each call that waits for the disk is
-// seen with the size of the output, or with what the folder lists.
+// TestSynced: data is on the disk before the record that counts it. The test observes each call that waits for the
+// disk, with the size of the output or the list of files in the folder.
 func TestSynced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("folders are not synced there")

@@ -34,7 +34,7 @@ func writeTexts(t testing.TB, file string, n int) {
 }
 
 // TestResume interrupts and kills runs and starts them again: the output is that of a
-// run that was left alone. A run gets some lines, and ends when a chunk of them is done.
+// run without interruptions. A run gets some lines, and ends when a chunk of them is done.
 func TestResume(t *testing.T) {
 	const chunks = 10
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func breakOff(t *testing.T, input []byte, output string, chunks int, interrupt b
 	return linesDone(t, output) / chunkLines
 }
 
-// linesDone is what OUT.part.json says, 0 while there is none.
+// linesDone returns the number of lines in OUT.part.json, 0 while there is no such file.
 func linesDone(t *testing.T, output string) int {
 	t.Helper()
 	data, err := os.ReadFile(output + ".part.json")

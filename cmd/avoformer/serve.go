@@ -73,7 +73,7 @@ func serveModels(a *app, args []string) error {
 	if err != nil {
 		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command prints already
 	}
-	// One more than compute, so that the server can answer connections and refuse requests while all others are busy.
+	// One thread more than compute, so that the server can answer connections and refuse requests while the other threads are busy.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.processors + 1))
 	l, err := net.Listen("tcp", s.addr)
 	if err != nil {

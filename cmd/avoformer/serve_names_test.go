@@ -67,7 +67,7 @@ func TestServeNames(t *testing.T) {
 	}
 }
 
-// TestServeEnvironment: variables stand for flags that the command line does not give.
+// TestServeEnvironment: environment variables set flags that the command line does not give.
 func TestServeEnvironment(t *testing.T) {
 	for name, value := range map[string]string{"MODEL": "one=" + testdata + "embed;two,second=" + testdata + "embed", "WEIGHTS": "bf16;two=int8", "MAX_BATCH": "1", "LAZY": "true", "PORT": "tcp://10.0.0.1:80"} {
 		t.Setenv("AVOFORMER_SERVE_"+name, value)

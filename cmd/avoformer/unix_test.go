@@ -99,7 +99,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestBashCompletes asks bash itself what it would offer.
+// TestBashCompletes asks bash itself for its completions.
 func TestBashCompletes(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash")
@@ -167,7 +167,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestOneAnswer: with a prompt a chat is one answer, and the standard input is left alone.
+// TestOneAnswer: with a prompt a chat is one answer, and the command does not read the standard input.
 func TestOneAnswer(t *testing.T) {
 	for _, flags := range []string{"-chat", "-system=x", "-chat -json"} {
 		in := strings.NewReader("Bye\n")

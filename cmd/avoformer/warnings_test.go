@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A field of config.json that nobody knows is told, once, beside the work.
+// A field of config.json that is not known gives one warning, and the command does its work.
 func TestWarnings(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(testdata+"classify")); err != nil {
@@ -37,7 +37,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestSchemaWarnings: keywords of a schema that the text may break are told by their paths, and the text follows the others.
+// TestSchemaWarnings: warnings name, by path, the keywords of a schema that the text may break. The text follows all other keywords.
 func TestSchemaWarnings(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "schema.json")
 	generate := func(source string) (code int, out, stderr string) {
