@@ -85,7 +85,7 @@ func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transf
 	return c.out.Forward(ws, x, x) // [rows, D]
 }
 
-// gatedConvolution is a depthwise convolution between two projections, the first of which has a gate.
+// gatedConvolution is a depthwise convolution between two projections. The first projection has a gate.
 type gatedConvolution struct {
 	value, gate, out *transformer.Linear // [D, D]
 	weight, bias     []float32           // [steps, D], [D]: with the batch normalization that follows

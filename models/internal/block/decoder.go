@@ -25,7 +25,7 @@ type crossLayer interface{ MemoryBytes() int64 }
 // A recurrentLayer is a DecoderLayer with a state: a cache keeps StateBytes for each sequence.
 type recurrentLayer interface{ StateBytes() int64 }
 
-// memoryBytes is MemoryBytes of a layer, 0 where it has none.
+// memoryBytes returns MemoryBytes of a layer, 0 if it does not have that method.
 func memoryBytes(l DecoderLayer) int64 {
 	if c, ok := l.(crossLayer); ok {
 		return c.MemoryBytes()
@@ -49,7 +49,7 @@ type Decoder struct {
 	Scale    float32 // of the logits; 0: 1
 	// Instead maps tokens to the tokens that replace them.
 	Instead map[int]int
-	// Beside makes the further inputs of each layer, in addition to the rows; nil: there are none.
+	// Beside makes the inputs of each layer in addition to the rows; nil: there are no such inputs.
 	Beside *PerLayer
 	// Streams are what passes through the layers in place of rows; nil: rows do.
 	Streams *Streams
@@ -60,7 +60,7 @@ type Decoder struct {
 	Frequencies func(length int) []float64
 }
 
-// Add adds a layer with a window, 0 for none.
+// Add adds a layer with a window; 0: no window.
 func (d *Decoder) Add(l DecoderLayer, window int) {
 	mask := causal
 	if window > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// What the architectures that read text have in common: embeddings and encoders.
+// The parts that architectures for text share: embeddings and encoders.
 
 // Embedder turns tokens into what enters the layers.
 type Embedder struct {
@@ -31,7 +31,7 @@ func (e *Embedder) Dim() int {
 	return e.Tokens.Dim
 }
 
-// PositionLimit returns the number of positions that are added to tokens; 0: none are.
+// PositionLimit returns the number of positions that are added to tokens; 0: no positions are added.
 func (e *Embedder) PositionLimit() int {
 	switch {
 	case e.Positions != nil:
@@ -189,8 +189,8 @@ type RelativeBias struct {
 	BothWays       bool // half of the buckets are for keys after the query
 }
 
-// bucket is that of a key which lies behind the query by a number of positions. Logarithms are
-// rounded as float32, which decides at the borders of buckets.
+// bucket returns the bucket of a key that is a number of positions after the query. Logarithms are
+// rounded to float32, which decides at the borders of buckets.
 func (r *RelativeBias) bucket(behind int) int {
 	buckets, first := r.Buckets, 0
 	if r.BothWays {

@@ -54,7 +54,7 @@ func (a *Axial) position(i, n int) float64 {
 	return float64(i)
 }
 
-// A Projection is a linear layer, or what stands for one.
+// A Projection is a linear layer, or a value that takes the place of one.
 type Projection interface {
 	// Forward sets dst, [rows, out], to the product of x, [rows, in].
 	Forward(ws *transformer.Workspace, dst, x []float32) error

@@ -162,7 +162,7 @@ func LastBut(pad int) func(tokens []int) int {
 	}
 }
 
-// LastOf returns the index of the last token that is end; -1 where none is.
+// LastOf returns the index of the last token that is end; -1 if no token is.
 func LastOf(end int) func(tokens []int) int {
 	return func(tokens []int) int {
 		for i, t := range slices.Backward(tokens) {

@@ -25,8 +25,8 @@ func LoadPatches(l *transformer.Loader, dim, channels, height, width int, bias b
 	return &Patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
 }
 
-// grid returns the number of patches of an image, down and across. What is left at its lower
-// and right edge is not seen.
+// grid returns the number of patches of an image, down and across. Pixels at its lower and
+// right edge that do not fill a patch are ignored.
 func (p *Patches) grid(height, width int) (down, across int, err error) {
 	if height < p.Height || width < p.Width {
 		return 0, 0, check.Errorf(fault.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.Height, p.Width)

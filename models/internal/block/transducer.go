@@ -23,8 +23,8 @@ type TransducerConfig struct {
 	Activation      kernels.Activation
 }
 
-// Transducer writes tokens of hidden states of sound. Each token says how many hidden states it spans. What follows depends on the
-// tokens so far, of which an LSTM makes a vector (Graves, 2012, "Sequence Transduction with Recurrent Neural Networks"; Xu et al., 2023,
+// Transducer writes the tokens of hidden states of sound. Each token says how many hidden states it spans. The next token depends on
+// the tokens so far, which an LSTM turns into a vector (Graves, 2012, "Sequence Transduction with Recurrent Neural Networks"; Xu et al., 2023,
 // "Efficient Sequence Transduction by Jointly Predicting Tokens and Durations").
 type Transducer struct {
 	TransducerConfig
@@ -125,7 +125,7 @@ func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float3
 	return all, nil
 }
 
-// say returns the first token other than a blank that is said at the hidden states x, [n, Dim], from that of s on; a blank if there is none.
+// say returns the first token that is not a blank at the hidden states x, [n, Dim], beginning with that of s; a blank if there is no such token.
 func (t *Transducer) say(ws *transformer.Workspace, s *Transduction, x []float32) (Emission, error) {
 	defer ws.Release(ws.Mark())
 	n, width, first := len(x)/t.Dim, t.joint.Out, s.row

@@ -19,7 +19,7 @@ import (
 
 // HandMade are configurations that transformers has no class for.
 var HandMade = map[string]*class{
-	// The published form of nomic_bert, by code beside its weights.
+	// The published form of nomic_bert, which has its own code next to the weights.
 	"nomic_bert of the hub": {Fields: map[string]string{
 		"scale_attn_weights": "true", "scale_attn_by_inverse_layer_idx": "false", "parallel_block_tied_norm": "false", "dense_seq_output": "true",
 		"pad_token_id": "0", "max_trained_positions": "2048",
@@ -31,7 +31,7 @@ var HandMade = map[string]*class{
 	"timm":      {Fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
 }
 
-// account notes what is read of one object of a configuration.
+// account records which fields of one object of a configuration are read.
 type account struct {
 	class  *class // nil: unknown
 	read   map[string]bool
@@ -170,7 +170,7 @@ func (d Document) Initial(name string) (string, bool) {
 	return d.account.class.Field(name)
 }
 
-// silent reports whether a field says no more than its default does.
+// silent reports whether a field has the same meaning as its default.
 func (d Document) silent(name, initial string) bool {
 	var have, want any
 	if pyjson.Unmarshal(d.Fields[name], &have) != nil || pyjson.Unmarshal([]byte(initial), &want) != nil {

@@ -216,7 +216,7 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// TokenID is the number of a token. One beyond 32 bits is that of no vocabulary, and stands for a token that never comes.
+// TokenID is the number of a token. A number beyond 32 bits is in no vocabulary, and stands for a token that never comes.
 type TokenID int
 
 func (t *TokenID) UnmarshalJSON(text []byte) error {
@@ -241,5 +241,5 @@ func KeyError(key string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
 
-// GGUFMetadata is the name of what is made of a GGUF file's metadata.
+// GGUFMetadata is the name of the configuration that is made from a GGUF file's metadata.
 const GGUFMetadata = "metadata"

@@ -10,7 +10,7 @@ import (
 
 // Files of JSON in a folder.
 
-// ReadJSON reads the object in a file, fs.ErrNotExist if there is none.
+// ReadJSON reads the object in a file. If there is no file, the error matches fs.ErrNotExist.
 func ReadJSON(fsys fs.FS, name string) (Document, error) {
 	text, err := ReadFile(fsys, name)
 	if err != nil {

@@ -20,7 +20,7 @@ type RopeFields struct {
 	RopeTheta      float64 // the default of the architecture
 	RopeScaling    any     `json:"rope_scaling"`
 	RopeParameters any     `json:"rope_parameters"`
-	// What these say is read where it counts.
+	// The values of these fields are read where they have an effect.
 	SaidTheta    any `json:"rope_theta"`
 	SaidPart     any `json:"partial_rotary_factor"`
 	SaidOriginal any `json:"original_max_position_embeddings"`

@@ -8,8 +8,8 @@ import (
 
 // Rotary positions that differ between the kinds of layer_types.
 
-// RotaryOfEach returns the rotary positions in layers of a kind of layer_types, where rope_parameters must have an object for
-// each kind that layers are of. Where there is no rope_parameters, otherwise is that object. rope_scaling does not count.
+// RotaryOfEach returns the rotary positions in layers of a kind of layer_types. rope_parameters must have an object for
+// each kind of the layers. If there is no rope_parameters, otherwise takes the place of that object. rope_scaling is ignored.
 func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	const field = "rope_parameters"
 	theta, err := d.Theta(10000) // for objects that do not say it

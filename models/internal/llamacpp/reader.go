@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// What the metadata of a GGUF file says, key by key.
+// The metadata of a GGUF file, key by key.
 
 // Reader collects the fields of config.json from metadata.
 type Reader struct {
@@ -138,7 +138,7 @@ func Shortest(x float64) float64 {
 	return short
 }
 
-// IntegerOf returns the architecture's integer, 0 if there is none.
+// IntegerOf returns the architecture's integer with a key, 0 if the file does not have it.
 func (r *Reader) IntegerOf(key string) int64 {
 	n, err := r.File.Int(r.Key(key))
 	if err != nil && !errors.Is(err, fault.ErrAbsent) {
@@ -164,7 +164,7 @@ func (r *Reader) Want(key string, only float64) {
 	}
 }
 
-// What a mixture's weights are of the scores, as llama.cpp numbers it.
+// The functions that make a mixture's weights from scores, with llama.cpp's numbers.
 const (
 	SoftmaxOfAll    = 1
 	Sigmoid         = 2
@@ -191,8 +191,8 @@ func (r *Reader) countExperts(count string) {
 	r.Integer("num_experts_per_tok", "expert_used_count", true)
 }
 
-// SigmoidExperts reads a mixture of DeepSeek's kind: experts are weighed by sigmoids that are scaled, in groups of which some are
-// picked first, beside experts that every row takes. silent is how llama.cpp weighs them where the file does not say it.
+// SigmoidExperts reads a mixture of DeepSeek's kind: the weights of experts are scaled sigmoids, experts are in groups of which some
+// are picked first, and every row also takes shared experts. silent is the function of llama.cpp if the file does not name one.
 func (r *Reader) SigmoidExperts(silent int64) {
 	r.countExperts("n_routed_experts")
 	if n := cmp.Or(r.IntegerOf("expert_gating_func"), silent); n != Sigmoid {

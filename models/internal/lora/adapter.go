@@ -12,8 +12,8 @@ import (
 )
 
 // Adapters: low-rank changes of a model (Hu et al., 2021, "LoRA: Low-Rank Adaptation of Large
-// Language Models"), which become part of its weights as these are read, or stay beside them. No architecture knows of
-// them.
+// Language Models"), which become part of its weights as these are read, or stay beside them. The architectures do not
+// know of them.
 
 // factors is what an adapter adds to one weight.
 type factors struct {

@@ -41,7 +41,7 @@ func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens
 }
 
 // TestAdaptersBeside compares sequences that have an adapter beside the weights with what peft and transformers compute, and
-// those without one in the same pass with what the model alone gives them, on every tier.
+// those without one in the same pass with the model without adapters, on every tier.
 func TestAdaptersBeside(t *testing.T) {
 	for _, name := range []string{"llama-linear", "llama-patterns", "gpt2-conv", "phi3-layers"} {
 		dir := filepath.Join(modelstest.Adapters, name)
@@ -98,7 +98,7 @@ func TestAdaptersTogether(t *testing.T) {
 	}
 }
 
-// TestAdaptersBesideRefused is what cannot stay beside the weights.
+// TestAdaptersBesideRefused opens adapters that cannot stay beside the weights.
 func TestAdaptersBesideRefused(t *testing.T) {
 	at := func(adapter, name string) models.Adapter {
 		return models.Adapter{Path: filepath.Join(modelstest.Adapters, adapter), Name: name}

@@ -21,7 +21,7 @@ var peftIdle = []string{
 	"loftq_config", "eva_config", "corda_config", "lora_ga_config", "qalora_group_size",
 }
 
-// peftFields is what is read.
+// peftFields are the fields that are read.
 type peftFields struct {
 	Type       string               `json:"peft_type"`
 	Task       string               `json:"task_type"`
@@ -44,7 +44,7 @@ type peftFields struct {
 	Tie        bool                 `json:"ensure_weight_tying"` // a projection that is tied to a table has what the table has
 }
 
-// read reads the configuration, and gives what it says of modules.
+// read reads the configuration and returns its settings of modules.
 func (f *peftFields) read(doc configuration.Document, warnings *[]string) (*moduleRules, error) {
 	doc = doc.Tracked()
 	if err := cmp.Or(doc.Decode(f), doc.NoneNull("r", "lora_alpha", "bias")); err != nil {
@@ -127,7 +127,7 @@ func (f *peftFields) rules(doc configuration.Document) (*moduleRules, error) {
 	return r, r.alphas.compile(doc, "alpha_pattern")
 }
 
-// tokenIndices are rows of tables, by the ends of the tables' names; "" is every one that the adapter has.
+// tokenIndices are rows of tables, by the ends of the tables' names; "" stands for every table that the adapter has.
 type tokenIndices map[string][]int
 
 func (t *tokenIndices) UnmarshalJSON(text []byte) error {

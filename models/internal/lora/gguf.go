@@ -79,7 +79,7 @@ func (a *adapter) readGGUF(file *gguf.File, b Base) error {
 	return nil
 }
 
-// noteGGUF notes what is added to a weight.
+// noteGGUF records the matrices that are added to a weight.
 func (a *adapter) noteGGUF(f factors, alpha float64, b Base) error {
 	if !slices.Contains(b.Names(), f.weight) {
 		return check.Errorf(fault.ErrLeftOver, "%s: the model has no tensor %s", f.left.name, f.weight)

@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Opening the adapters of a model, and adding what they do to its weights.
+// Opening the adapters of a model, and adding their changes to its weights.
 
 // Adapters is weights with adapters.
 type Adapters struct {
@@ -24,7 +24,7 @@ type Adapters struct {
 	Names []string            // of adapters that stay beside the weights, by their numbers from 1 on
 }
 
-// Wanted is an adapter that is to be opened.
+// Wanted is an adapter to open.
 type Wanted struct {
 	Path  string
 	Scale float32 // 0: 1
@@ -100,7 +100,7 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	return opened, nil
 }
 
-// whole returns a tensor of the model that the adapter does more to than add, "" if there is none.
+// whole returns a tensor of the model that the adapter replaces or changes other than by addition; "" if there is no such tensor.
 func (a *adapter) whole() string {
 	if len(a.replaced) > 0 {
 		return least(a.replaced)
@@ -127,7 +127,7 @@ func least[V any](m map[string]V) string {
 	return first
 }
 
-// name has an adapter with a name stay beside the weights.
+// name keeps an adapter with a name beside the weights.
 func (a *Adapters) name(of *adapter, name string) error {
 	if name == "" {
 		return nil

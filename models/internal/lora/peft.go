@@ -46,7 +46,7 @@ func openPEFT(fsys fs.FS, b Base) (*adapter, error) {
 	return a, nil
 }
 
-// readPEFT notes what the file adds to which weight, and what it replaces.
+// readPEFT records what the file adds to each weight, and which tensors it replaces.
 func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b Base) error {
 	p := &peftFile{adapter: a, fields: f, modules: modules, base: b, found: b.Names()}
 	for _, name := range a.tensors.Names() {
@@ -70,7 +70,7 @@ func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b Base) error {
 // the model's body in front: "bert.", "model.".
 type baseNames []string
 
-// find returns the tensor that a module of transformers calls name, "" if there is none.
+// find returns the tensor that a module of transformers calls name, "" if there is no such tensor.
 func (n baseNames) find(name string) (string, error) {
 	if slices.Contains(n, name) {
 		return name, nil

@@ -56,8 +56,8 @@ func withAdapter(dir, model string) (*models.Model, error) {
 
 const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
 
-// TestAdapterFields sets fields of adapter_config.json to what changes nothing, and to what is refused with an error
-// that names the field.
+// TestAdapterFields sets fields of adapter_config.json to values that change nothing, and to values that are refused with an
+// error that names the field.
 func TestAdapterFields(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators, and no tier reads configurations")

@@ -107,7 +107,7 @@ func (p *peftFile) pairOfTable(module, name string) error {
 	return p.factor(module, name, peftFirstOfTable, peftOfTable, true)
 }
 
-// factor notes what the two tensors of a module, one of which has this name, add to its weight.
+// factor records what the two tensors of a module add to its weight; name is that of one of them.
 func (p *peftFile) factor(module, name, first, second string, embedding bool) error {
 	first, second = peftPrefix+module+first, peftPrefix+module+second
 	if _, ok := p.tensors.Shape(first); ok && name == second {
@@ -174,7 +174,7 @@ func (p *peftFile) scale(module string) (rank, scale float64) {
 	return rank, alpha / rank
 }
 
-// addition notes what is added to a module's bias.
+// addition records the tensor that is added to a module's bias.
 func (p *peftFile) addition(module, name string) error {
 	if err := p.modules.chooses(module); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -11,14 +11,14 @@ import (
 )
 
 // Keyword arguments in sentence_bert_config.json, for transformers' configurations, tokenizers and
-// models. What would change a number is an error; what transformers looks at for other reasons, or
-// not at all, is ignored.
+// models. An argument that would change a number is an error. Arguments that transformers uses for other
+// purposes, or does not use, are ignored.
 
 // where are arguments that say where files are. sentence-transformers replaces them.
 var where = []string{"subfolder", "token", "cache_dir", "revision", "local_files_only", "trust_remote_code"}
 
 // anyValue are the other arguments without effect on numbers: they are for speed and precision, or
-// for batches with padding, which there is none of here.
+// for batches with padding, which this package does not use.
 var anyValue = map[string][]string{
 	"config":    {"use_cache", "attn_implementation", "torch_dtype", "dtype", "proxies", "force_download", "code_revision"},
 	"processor": {"use_fast", "padding_side", "proxies", "force_download", "code_revision", "verbose"},

@@ -15,8 +15,8 @@ type CrossEncoder struct {
 	Activation string // the class of the activation of the logits, "" if the files name none
 }
 
-// OpenCrossEncoder reads those files beside a model; nil if the folder was not saved with them, or
-// not with modules.json: sentence-transformers then asks for none of them.
+// OpenCrossEncoder reads those files next to a model. It returns nil if the folder was saved without
+// them, or without modules.json: sentence-transformers then reads none of them.
 func OpenCrossEncoder(fsys fs.FS, encoder Encoder, modelType string) (*CrossEncoder, error) {
 	modules, err := modulesFor(fsys, "CrossEncoder")
 	if err != nil || modules == nil {

@@ -36,10 +36,10 @@ type Embedder struct {
 	MaxLength int
 	// QueryLength and DocumentLength take the place of MaxLength for queries and documents, unless 0.
 	QueryLength, DocumentLength int
-	// LowerCase is whether texts and prompts are to become lower case.
+	// LowerCase says whether texts and prompts become lower case.
 	LowerCase bool
-	// Prompts go before texts, by their names; DefaultPrompt is the one for texts that are given
-	// none, "" if there is none.
+	// Prompts go before texts, by their names. DefaultPrompt is the name of the prompt for texts for which
+	// the caller does not name one; "" if there is no such prompt.
 	Prompts       map[string]string
 	DefaultPrompt string
 	// NoSpecial is whether texts become tokens without special ones around them.

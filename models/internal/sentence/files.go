@@ -2,7 +2,7 @@ package sentence
 
 import "github.com/avoformer/avoformer/transformer"
 
-// What of a model its files build on, and what they make.
+// The parts of a model on which its files build, and the values that they make.
 
 // Parts are the parts of a model that the files of sentence-transformers build on.
 type Parts struct {
@@ -69,7 +69,7 @@ type TokenEmbedder struct {
 	SkipInQueries bool
 	// SkipFirst is whether the first token of each text, a special one, gets no vector.
 	SkipFirst bool
-	// MeanScore is whether scores are divided by the number of the query's vectors.
+	// MeanScore says whether scores are divided by the number of the query's vectors.
 	MeanScore bool
 
 	rows     []layer

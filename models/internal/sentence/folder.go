@@ -8,7 +8,7 @@ import (
 )
 
 // The files of sentence-transformers: modules.json, the configuration of each module, and
-// config_sentence_transformers.json. What they say and is not supported is an error.
+// config_sentence_transformers.json. A setting that is not supported is an error.
 
 // Open reads the files of sentence-transformers for a model with the given parts and config.json.
 func Open(fsys fs.FS, doc configuration.Document, m Parts) (*Files, error) {

@@ -243,7 +243,7 @@ func lateInteraction(t *TokenEmbedder) task {
 	return late
 }
 
-// openM3 reads what BGE-M3 has beside the encoder of its vectors: a weight, and a vector, of each token.
+// openM3 reads the heads that BGE-M3 has in addition to the encoder of its vectors: a weight and a vector of each token.
 func (f *Files) openM3(fsys fs.FS, m Parts) error {
 	const weight, vectors = "sparse_linear.pt", "colbert_linear.pt"
 	if !configuration.Exists(fsys, weight) && !configuration.Exists(fsys, vectors) {

@@ -71,7 +71,7 @@ func modulesFor(fsys fs.FS, class string) ([]module, error) {
 	return modules, nil
 }
 
-// wholeFile says what is not of a single module.
+// wholeFile has the settings that do not belong to a single module.
 const wholeFile = "config_sentence_transformers.json"
 
 // ignoreMissing is err unless a file is not there.
@@ -93,7 +93,7 @@ func moduleError(i int, field string, value any, want string) error {
 	return &fault.Error{Kind: fault.ErrConfig, File: "modules.json", Field: fmt.Sprintf("%d.%s", i, field), Value: check.Short(string(text)), Err: errors.New(want)}
 }
 
-// readModules returns the list in modules.json, nil if there is no such file.
+// readModules returns the list in modules.json, or nil if there is no such file.
 func readModules(fsys fs.FS) ([]module, error) {
 	text, err := configuration.ReadFile(fsys, "modules.json")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -96,8 +96,8 @@ func poolingModes(d configuration.Document) (modes pyjson.OneOr[string], err err
 	return modes, nil
 }
 
-// What modules take and give has names: the vector, the hidden states, and what else the tokenizer
-// and the encoder give.
+// The inputs and outputs of modules have names: the vector, the hidden states, and the other outputs of
+// the tokenizer and the encoder.
 const (
 	vector = "sentence_embedding"
 	hidden = "token_embeddings"
@@ -280,8 +280,8 @@ func (s *Embedder) addLayerNorm(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// addLayerWeights reads a module that weighs the hidden states of all layers, and does nothing where the encoder gives those of
-// the last one alone.
+// addLayerWeights reads a module that weighs the hidden states of all layers. The module does nothing if the encoder gives only
+// those of the last layer.
 func (s *Embedder) addLayerWeights(fsys fs.FS, dir string) error {
 	doc, err := readModule(fsys, dir)
 	if err != nil {

@@ -133,7 +133,7 @@ func TestSentenceOtherKind(t *testing.T) {
 	}
 }
 
-// TestSentenceLengths reads what holds for queries and documents alone.
+// TestSentenceLengths reads the lengths that are only for queries or only for documents.
 func TestSentenceLengths(t *testing.T) {
 	for _, c := range []struct {
 		text             string

@@ -30,7 +30,7 @@ func StaticFolder(fsys fs.FS) (string, error) {
 	return dir, nil
 }
 
-// StaticConfig is config.json, or what stands for it where a module StaticEmbedding needs none.
+// StaticConfig returns config.json, or its replacement if a module StaticEmbedding does not need one.
 func StaticConfig(fsys fs.FS) (configuration.Document, error) {
 	doc, err := configuration.ReadJSON(fsys, "config.json")
 	if !errors.Is(err, fs.ErrNotExist) {

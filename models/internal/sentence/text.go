@@ -24,7 +24,7 @@ var transformerFiles = []string{
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
 }
 
-// transformerConfig returns the configuration of the module Transformer, empty if there is none.
+// transformerConfig returns the configuration of the module Transformer, which is empty if there is no file.
 func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 	for _, name := range transformerFiles {
 		text, err := configuration.ReadFile(fsys, name)

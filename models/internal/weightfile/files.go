@@ -33,7 +33,7 @@ type files struct {
 	names []string
 }
 
-// single are the files that may hold all weights, the first of which counts that is there,
+// single are the files that may hold all weights. The first one that exists counts, either
 // itself or as shards with an index.
 var single = []string{"model.safetensors", "pytorch_model.bin"}
 
@@ -59,7 +59,7 @@ func OpenFile(fsys fs.FS, name string) (*files, error) {
 	return w, nil
 }
 
-// OpenFiles opens the file single or, where there is none, the shards that index lists.
+// OpenFiles opens the file single or, if it does not exist, the shards that index lists.
 func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 	w := &files{Name: single, of: map[string]transformer.Reader{}}
 	shards := []string{single}
@@ -171,7 +171,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 	return nil
 }
 
-// tensorsOf returns the tensors of a file in the format that its name tells.
+// tensorsOf returns the tensors of a file. Its name decides the format.
 func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, error) {
 	if ext := path.Ext(name); ext == ".bin" || ext == ".pt" {
 		f, err := pytorch.NewFile(r, size)
@@ -243,7 +243,7 @@ func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }
 
-// readBlocks has r read what it stores, if it can.
+// readBlocks reads blocks as r stores them, if r can do that.
 func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
 	if b, ok := r.(interface {
 		ReadBlocks(dst []byte, name string, from int) error

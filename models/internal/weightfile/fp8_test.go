@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestFP8Refused changes quantization_config, one field at a time: what is not a form of FP8 that is supported is an error
+// TestFP8Refused changes quantization_config, one field at a time: a form of FP8 that is not supported is an error
 // that names the field, or the tensor.
 func TestFP8Refused(t *testing.T) {
 	for _, c := range []struct {
