@@ -184,7 +184,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// numbers are the types whose elements stand alone.
+// numbers are the types whose elements are not in blocks.
 var numbers = map[Type]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64}
 
 // ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as

@@ -540,7 +540,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestIs tells files of this format by how they begin.
+// TestIs recognizes files of this format by their first bytes.
 func TestIs(t *testing.T) {
 	for path, want := range map[string]bool{"testdata/formats.gguf": true, "gguf.go": false, "testdata": false, "none.gguf": false} {
 		if got := Is(path); got != want {

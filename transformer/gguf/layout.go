@@ -62,7 +62,7 @@ func (f *File) readHeader(h *header) error {
 	return f.place(h)
 }
 
-// tensor reads what is said of a tensor. Its bytes are at most those of the file.
+// tensor reads the description of a tensor. A tensor has at most as many bytes as the file.
 func (h *header) tensor(name string) *entry {
 	dims := h.uint32()
 	if dims > maxDims {

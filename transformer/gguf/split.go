@@ -74,8 +74,8 @@ func (f *File) add(path string, number, count int64) error {
 }
 
 // Open opens the file at path. Tensors are read when asked for, so a file may be
-// larger than memory. Of a file that was split, path is the first part, x-00001-of-00003.gguf, and
-// those beside it are opened too.
+// larger than memory. For a file that was split, path is the first part, x-00001-of-00003.gguf;
+// Open also opens the other parts next to it.
 func Open(path string) (*File, error) {
 	f, err := openOne(path)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	MXFP4 Type = 39
 )
 
-// layout is what is known of a format: its name, the elements of a block and their
+// layout describes a format: its name, the number of elements of a block, and their
 // bytes.
 type layout struct {
 	name         string
@@ -60,7 +60,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// Block returns the number of elements of a block, 1 where each element stands alone, and
+// Block returns the number of elements of a block, 1 if the type has no blocks, and
 // 0 for a type that is not known.
 func (t Type) Block() int { return layouts[t].block }
 

@@ -25,7 +25,7 @@ type Pair struct {
 type Tensor struct {
 	Name string
 	Info
-	// Data writes the raw little-endian data, row by row: as many bytes as Info tells.
+	// Data writes the raw little-endian data, row by row: as many bytes as Info says.
 	Data func(w io.Writer) error
 }
 
@@ -106,7 +106,7 @@ func writeAll(w io.Writer, head []byte, tensors []Tensor, sizes []uint64) error 
 	return b.Flush()
 }
 
-// A counter counts what is written.
+// A counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n uint64

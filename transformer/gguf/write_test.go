@@ -105,7 +105,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestSplit opens a file that was split in three, the last part of which has no tensors.
+// TestSplit opens a file that was split in three. The last part has no tensors.
 func TestSplit(t *testing.T) {
 	want := open(t)
 	names := want.Names()

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/pytorch"
 )
 
-// A file of torch.save, of which nothing is executed.
+// A file of torch.save is read, and no code in it is executed.
 func Example() {
 	f, err := pytorch.Open("testdata/zip.bin") // such as pytorch_model.bin
 	if err != nil {

@@ -135,7 +135,7 @@ func sizesOf(v any) ([]int64, bool) {
 	return sizes, true
 }
 
-// What a pickle builds, beside nil, bool, int64, float64 and string.
+// The values that a pickle builds, in addition to nil, bool, int64, float64 and string.
 type (
 	tuple  []any
 	list   struct{ items []any }

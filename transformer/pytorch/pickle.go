@@ -9,10 +9,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file reads pickles: programs for a stack machine that builds an object. Of its
-// operations there are those that state dicts of tensors need, and of the functions that a
-// pickle may call those of globals.go. Nothing else is ever called: a pickle that asks for
-// anything else is refused, by the name of what it asks for.
+// This file reads pickles: programs for a stack machine that builds an object. It has the
+// operations that state dicts of tensors need, and globals.go has the functions that a
+// pickle may call. Nothing else is ever called: a pickle that asks for any other function is
+// refused with an error that names the function.
 //
 // Source: the comments of CPython's Lib/pickletools.py.
 

@@ -2,9 +2,9 @@
 // pytorch_model.bin: a zip archive or, before PyTorch 1.6, a file of pickles, in which tensors
 // are views of storages.
 //
-// A pickle is a program. Here it can only put tensors together: what it asks for
-// beyond that is refused with an error that matches [fault.ErrUnsupported] and names it, and nothing of
-// it is ever executed. A file is not trusted otherwise either. One that is truncated,
+// A pickle is a program. Here it can only put tensors together. Any other function that it asks for is
+// refused with an error that matches [fault.ErrUnsupported] and names the function, and is never
+// executed. The package does not trust other parts of a file either. A file that is truncated,
 // inconsistent or made up gives an error that matches [fault.ErrFormat]; no size that a file merely
 // claims is ever allocated. The package gives the same numbers on big-endian machines.
 //

@@ -41,7 +41,7 @@ const (
 	I8   DType = "I8"
 	I16  DType = "I16"
 	U16  DType = "U16"
-	// Numbers of 8 bits, as torch.float8_e4m3fn and float8_e5m2. A checkpoint has scales beside them.
+	// Numbers of 8 bits, as torch.float8_e4m3fn and float8_e5m2. A checkpoint has scales in other tensors.
 	F8E4M3 DType = "F8_E4M3"
 	F8E5M2 DType = "F8_E5M2"
 
@@ -134,7 +134,7 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", fault.ErrFormat, n, size)
 	}
 	// The claimed length is at most what r is said to hold, but r may hold less:
-	// ReadAll grows with what is really there.
+	// ReadAll grows with the bytes that it really gets.
 	header, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: header: %w", err)

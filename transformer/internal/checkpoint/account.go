@@ -15,9 +15,9 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Scope is the tensors of a checkpoint whose names begin with a prefix. Its methods give
-// nothing for what is not there or does not fit; loading continues and finds what else is wrong,
-// without memory for what is missing, whose sizes may be those of a hostile configuration.
+// A Scope is the tensors of a checkpoint whose names begin with a prefix. For a tensor that is missing
+// or does not fit, its methods return nothing. Loading continues and finds further errors. It allocates
+// no memory for missing tensors, whose sizes may come from a hostile configuration.
 type Scope struct {
 	Prefix     string
 	Transposed bool   // weights of linear layers are stored [in, out]
@@ -157,8 +157,7 @@ func (s Scope) Fail(err error) bool {
 	return err != nil
 }
 
-// Errors returns the number of things that were wrong, each of which means that there will be no
-// model.
+// Errors returns the number of errors so far. Each of them means that loading fails.
 func (s Scope) Errors() int { return s.err.count() }
 
 // note sorts an error of reading a tensor.

@@ -58,7 +58,7 @@ type Holding struct {
 	Format       kernels.Format
 }
 
-// Holdings lists what Finish is to read, and the formats to hold it in.
+// Holdings lists the weights that Finish reads, and the formats to hold them in.
 func (s Scope) Holdings() []Holding {
 	all := slices.Clone(s.held)
 	for _, t := range s.tables {
@@ -67,7 +67,7 @@ func (s Scope) Holdings() []Holding {
 	return all
 }
 
-// Matrix is the weight of a linear layer, which is there once Finish has returned, and what adapters add beside it.
+// Matrix is the weight of a linear layer, which exists once Finish has returned, and the products that adapters add to it.
 type Matrix struct {
 	*kernels.PackedB
 	Beside []Beside
@@ -291,7 +291,7 @@ func (p *packing) sampleOf(x []float32, part []Part, data [][]float32) []float32
 	return x
 }
 
-// A blockReader is a Reader that has what it stores as it is.
+// A blockReader is a Reader that can return its stored blocks unchanged.
 type blockReader interface {
 	ReadBlocks(dst []byte, name string, from int) error
 }

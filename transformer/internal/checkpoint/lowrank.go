@@ -47,7 +47,7 @@ func (s Scope) Add(name string, d LowRank) error {
 	return nil
 }
 
-// additions is what is to become part of a tensor of the model.
+// additions are the products that become part of a tensor of the model.
 func (s Scope) additions(name string) []LowRank { return s.addedTo(name, false) }
 
 // addedTo is what was added to a tensor of the model, to become part of it or to stay beside it.
@@ -186,7 +186,7 @@ func (s Scope) addTransposed(dst []float32, name string, from int) {
 	}
 }
 
-// unused returns the names of what was added to tensors that no part of the model asked for.
+// unused returns the names of additions to tensors that no part of the model asked for.
 func (a *account) unused() (names []string) {
 	for tensor, list := range a.added {
 		for _, d := range list {

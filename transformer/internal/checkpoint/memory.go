@@ -29,7 +29,7 @@ type packed struct {
 // A Choice decides about formats, as what Pack takes does.
 type Choice = func(name string, stored kernels.Format, table bool) kernels.Format
 
-// Limit has Tensor fail once what was read takes more than n bytes; 0: it never does.
+// Limit makes Tensor fail once the tensors read take more than n bytes; 0: no limit.
 func (s Scope) Limit(n int64) { s.memory.limit = n }
 
 // take counts bytes that a tensor takes, and reports whether they are within the limit.
@@ -42,7 +42,7 @@ func (s Scope) take(bytes int) bool {
 	return true
 }
 
-// packs notes a matrix that Finish is to pack.
+// packs records a matrix that Finish will pack.
 func (s Scope) packs(in int, parts []Part, weight *Matrix) {
 	out, whole := 0, 0
 	for _, p := range parts {

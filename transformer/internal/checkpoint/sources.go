@@ -124,7 +124,7 @@ func FromPyTorch(f *pytorch.File) Reader {
 	}}, f.ReadData}
 }
 
-// ggufFormats are the formats of what types of a GGUF file are held as; others become
+// ggufFormats are the formats in which types of a GGUF file are held; all other types become
 // float32.
 var ggufFormats = map[gguf.Type]kernels.Format{
 	gguf.F16: kernels.FormatF16, gguf.BF16: kernels.FormatBF16,

@@ -186,7 +186,7 @@ func (s Scope) same(u *unread) bool {
 	return !differ.Load()
 }
 
-// format is what the vectors are to be held in.
+// format is the format in which the vectors are held.
 func (u *unread) format() kernels.Format { return u.from.packed("weight", !u.tied) }
 
 // fill has the vectors read.
