@@ -64,7 +64,7 @@ term ::= [0-9]+ | "(" root ")"`)
 	// token may not follow: token 3, "))"
 }
 
-// What may follow at the beginning, for three kinds of sources.
+// The tokens that may come first, for three kinds of sources.
 func ExampleRegexp() {
 	tokens := [][]byte{[]byte("a"), []byte("1"), []byte("{"), nil}
 	v, err := grammar.NewVocabulary(tokens, []int{3})

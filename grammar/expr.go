@@ -186,7 +186,7 @@ func (p *program) analyse() {
 	}
 }
 
-// update computes the fields of e and of what it consists of, as far as they are known of the rules.
+// update computes the fields of e and of its parts, as far as those of the rules are known.
 func (p *program) update(e *expr) {
 	if e.op == opNone || e.op == opEmpty {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", of which root is what a text
-// has to match; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
+// GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", where a text must match the
+// rule root; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
 // \xHH \uHHHH \UHHHHHHHH for characters; "." for any character; groups; alternatives with |; * + ?
 // {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule ends with its line, outside
 // groups, unless the next line begins with |. Names consist of letters, digits, - and _.
 //
-// Rules may call each other and themselves, but not before any character (left recursion), which is
-// fault.ErrUnsupported, and so are references to tokens, <[1000]>.
+// Rules may call each other and themselves, but not before any character (left recursion). Left
+// recursion and references to tokens, <[1000]>, are fault.ErrUnsupported.
 func GBNF(source string) (*Grammar, error) {
 	switch {
 	case len(source) > maxSource:
@@ -190,7 +190,7 @@ func (g *gbnf) sequence() (*expr, error) {
 	}
 }
 
-// item reads a literal, a class, a group or a name; it is nil where none of them begins.
+// item reads a literal, a class, a group or a name; it returns nil if none of them begins here.
 func (g *gbnf) item() (*expr, error) {
 	switch c := g.peek(); {
 	case c == '"':

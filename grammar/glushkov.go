@@ -3,9 +3,9 @@ package grammar
 import "github.com/avoformer/avoformer/fault"
 
 // This file builds a finite automaton for each rule, after Glushkov ("The abstract theory of
-// automata", 1961): a state for each byte range and each call in the rule, which is where one is
-// after it, and one for the start. There are no empty transitions: a call stands for a string that
-// is not empty, and where a rule matches the empty string its caller may pass it by.
+// automata", 1961): a state for the position after each byte range and each call in the rule, and
+// one for the start. There are no empty transitions: a call stands for a string that is not empty,
+// and if a rule matches the empty string, its caller may skip it.
 
 // A symbol is what a state is after: bytes lo to hi, or a call of a rule if rule is not negative.
 type symbol struct {
@@ -13,8 +13,8 @@ type symbol struct {
 	rule   int32
 }
 
-// A run is the states of a repetition, one for each time, of which those far from both ends differ
-// in nothing that a token could tell.
+// A run is the states of a repetition, one for each time. No token can distinguish those that are
+// far from both ends.
 type run struct {
 	states   []int32
 	min, max int
@@ -40,9 +40,9 @@ type fragment struct {
 	empty       bool
 }
 
-// inlineSize is the size up to which alternatives and what is repeated are part of the rule they
-// occur in. What is larger becomes a rule of its own: the edges from all ends of it to
-// all its beginnings would be too many.
+// inlineSize is the size up to which alternatives and repeated expressions are part of the rule in
+// which they occur. A larger one becomes a separate rule: there would be too many edges from all its
+// ends to all its beginnings.
 const inlineSize = 48
 
 // build makes the states of all rules that can be reached from rule 0.
@@ -199,8 +199,8 @@ func (b *builder) concat(e *expr) (fragment, error) {
 	return f, nil
 }
 
-// repeat writes a repetition out: min to max times, the last of them over and over if there is no
-// limit.
+// repeat expands a repetition: min to max copies; without a limit, the last copy may repeat any
+// number of times.
 func (b *builder) repeat(e *expr) (fragment, error) {
 	f := fragment{empty: e.empty}
 	sub, least, times := e.sub[0], e.min, e.max

@@ -61,7 +61,7 @@ func TestJSONSchemaHostile(t *testing.T) {
 	}
 }
 
-// doubling is schemas each of which leads to the next twice.
+// doubling returns schemas, each of which refers to the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestJSONSchemaKeywords has the keywords that become others, or automata.
+// TestJSONSchemaKeywords tests the keywords that become other keywords, or automata.
 func TestJSONSchemaKeywords(t *testing.T) {
 	for _, s := range []source{
 		// Patterns with lengths, and as ECMA-262 has them.
@@ -123,7 +123,7 @@ func TestSchemaOpen(t *testing.T) {
 	})
 }
 
-// TestSchemaLenient has what is left out of a schema and reported.
+// TestSchemaLenient tests keywords that are left out of a schema and reported.
 func TestSchemaLenient(t *testing.T) {
 	for _, s := range []struct {
 		schema, path string

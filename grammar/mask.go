@@ -12,10 +12,10 @@ import (
 // This file finds the tokens that may follow a state.
 //
 // A state of the automaton that can be reached with many stacks, such as the middle of a string in
-// JSON of any depth, allows mostly the same tokens with each. So there is a local mask for each
-// state: what it allows before its rule returns, found once, and the nodes of the trie where it
-// returns, from which a mask walks on with the stack it is for. The mask of several states is
-// the union of theirs.
+// JSON of any depth, allows mostly the same tokens with each. Therefore each state has a local mask,
+// found once: the tokens that it allows before its rule returns, and the nodes of the trie where the
+// rule returns. From these nodes, the walk continues with the current stack. The mask of several
+// states is the union of their masks.
 
 // A mask is the tokens that may follow a state, a bit for each.
 type mask struct {
@@ -79,7 +79,7 @@ func (t *table) compose(s *stacks, words []uint64) bool {
 	return true
 }
 
-// internMask returns the mask of these words, of which there is one.
+// internMask returns the only copy of the mask with these words.
 func (t *table) internMask(words []uint64) *mask {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
@@ -183,7 +183,7 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	}
 }
 
-// longest returns the longest token of bytes that have to follow s, and where it leads; a negative one if there is none.
+// longest returns the longest token of the bytes that must follow s, and the state after it; a negative token if there is no such token.
 func (t *table) longest(s *stacks) (token int, after *stacks) {
 	token = -1
 	for node := 0; ; {
@@ -226,7 +226,7 @@ func (t *table) only(s *stacks) (b byte, ok bool) {
 	return b, ok
 }
 
-// bytes returns the first and the last of the bytes that a rule begins with; false if there is none.
+// bytes returns the smallest and the largest byte with which a rule begins; false if there is no such byte.
 func (r *ruleStart) bytes() (lo, hi byte, ok bool) {
 	for i, w := range r.first {
 		if w == 0 {

@@ -6,10 +6,9 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Matcher follows one sequence of tokens through a grammar. It is for one goroutine at a time;
-// Matchers of the same Grammar and Vocabulary share what they find out, also between goroutines.
-// Once the states that a sequence goes through have been met before, by any of them, its methods
-// allocate nothing.
+// A Matcher follows one sequence of tokens through a grammar. Only one goroutine may use it at a time.
+// Matchers of the same Grammar and Vocabulary share the states that they have computed, also between
+// goroutines. If one of them has met the states of a sequence before, methods allocate nothing.
 type Matcher struct {
 	table      *table
 	at         *stacks
@@ -139,9 +138,9 @@ func (m *Matcher) refuse(token int) error {
 	}
 }
 
-// Forced returns the token that has to follow, if only one may: a step of the model can be saved. Where
-// several tokens begin the only text that may follow, none is forced, since the model has
-// to say how it is cut into tokens.
+// Forced returns the token that must follow, if only one may: this saves a step of the model. If
+// several tokens begin the only text that may follow, no token is forced, since the model decides
+// how the text is cut into tokens.
 func (m *Matcher) Forced() (token int, ok bool) {
 	k, err := m.mask()
 	if err != nil || k.count != 1 {
@@ -150,9 +149,9 @@ func (m *Matcher) Forced() (token int, ok bool) {
 	return k.first, true
 }
 
-// Propose appends to dst up to most tokens that spell what has to follow: at each place the longest one, which is what
-// most tokenizers make of it. The model may cut the text otherwise, so that they are for it to verify. There are
-// none where the text can continue with more than one byte.
+// Propose appends to dst up to most tokens that spell the text that must follow. Like most tokenizers, it takes the longest
+// token at each place. The model may cut the text differently and must therefore verify them. Propose appends no tokens
+// where the text can continue with more than one byte.
 func (m *Matcher) Propose(dst []int, most int) []int {
 	if m.ended {
 		return dst

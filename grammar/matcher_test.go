@@ -216,7 +216,7 @@ func TestLongRepetitions(t *testing.T) {
 	}
 }
 
-// What is forgotten when a table is full is found again.
+// States that are forgotten when a table is full are found again.
 func TestFullTable(t *testing.T) {
 	defer func(n int) { maxBytes = n }(maxBytes)
 	r := rand.New(rand.NewPCG(9, 9))
@@ -391,7 +391,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What was found out about a state holds for all stacks below it.
+// The local mask of a state is right for all stacks below it.
 func TestLocalMasks(t *testing.T) {
 	v := realistic(t, 20000)
 	m := JSONObject().Matcher(v)

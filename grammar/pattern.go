@@ -13,7 +13,7 @@ import (
 
 // This file reads the regular expressions of JSON schemas, which have the syntax of ECMA-262.
 
-// Operations that trees of package regexp/syntax do not have otherwise. What follows has to begin with Sub[0], or must not.
+// Operations that trees of package regexp/syntax do not have otherwise. The text that follows must begin with Sub[0], or must not.
 const (
 	opAhead syntax.Op = 200 + iota
 	opNotAhead

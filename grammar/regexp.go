@@ -6,10 +6,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags, which the
-// whole text has to match: literals, classes, alternatives, groups, repetitions (greedy or not is
-// the same), flags i, s and U. The anchors ^ and $, and \A and \z, may stand at the beginning and at the end,
-// where they say nothing new. Other anchors, multi-line mode and word boundaries are fault.ErrUnsupported,
+// Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags. The whole text
+// must match it: literals, classes, alternatives, groups, repetitions (greedy or not is
+// the same), flags i, s and U. The anchors ^ and $, and \A and \z, are allowed at the beginning and at the end,
+// where they have no effect. Other anchors, multi-line mode and word boundaries are fault.ErrUnsupported,
 // as are look-around and back-references, which package regexp does not have either.
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
@@ -58,7 +58,7 @@ func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*exp
 	return alt(alternatives...), nil
 }
 
-// branches returns the alternatives of re, each of which may have anchors of its own.
+// branches returns the alternatives of re. Each of them may have its own anchors.
 func branches(re *syntax.Regexp) []*syntax.Regexp {
 	switch re.Op {
 	case syntax.OpCapture:

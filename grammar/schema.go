@@ -11,8 +11,8 @@ import (
 // each type. schema_facts.go reads their keywords, and the files schema_object.go,
 // schema_array.go, schema_string.go and schema_number.go write values.
 
-// JSONSchema compiles a JSON schema (draft 2020-12). What is generated is valid, but not all that is
-// valid is generated:
+// JSONSchema compiles a JSON schema (draft 2020-12). All generated values are valid, but some valid
+// values are never generated:
 //
 //   - White space: none, one space, or one end of line with up to 20 spaces, after { [ and , and before } and ];
 //     none or one space after a colon; none elsewhere.
@@ -23,8 +23,8 @@ import (
 //   - Without bounds integers have up to 16 digits, numbers as many before and after the point, and
 //     an exponent of up to two. Numbers with bounds, or multiples, have no exponent.
 //   - A schema without type that has keywords of some types is of these types.
-//   - maxLength and maxItems over 131,072 say nothing.
-//   - A list with prefixItems and without items has others after these only if minItems wants them.
+//   - maxLength and maxItems over 131,072 have no effect.
+//   - A list with prefixItems and without items has further elements only if minItems requires them.
 //     Elements that differ are in the order of their enum if that has more than 9 values.
 //   - Times have no leap seconds, mail addresses no quotes, labels of host names no two hyphens at their third place.
 //   - An unevaluatedProperties counts what the branch of anyOf speaks of that was chosen.

@@ -151,7 +151,7 @@ func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open boo
 	return concat(literal("["), c.part(space), e, literal("]")), nil
 }
 
-// prepare finds the values that differ, and what is counted.
+// prepare finds the values that must differ, and the elements that are counted.
 func (n *lister) prepare() (err error) {
 	if len(n.f.contains) > 1 || len(n.f.contains) == 1 && n.f.unique != nil {
 		return errorf(fault.ErrUnsupported, "more than one of contains and uniqueItems")

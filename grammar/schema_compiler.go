@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has what is known while a JSON schema is compiled: the schemas, and what those that apply to a value say together.
+// This file has the data of compiling a JSON schema: the schemas, and the combined facts of those that apply to a value.
 
 // A schemaCompiler makes the rules of a JSON schema.
 type schemaCompiler struct {
@@ -149,7 +149,7 @@ type dependent struct {
 	to   []string
 }
 
-// A contained is what so many elements have to be.
+// A contained is a schema that a given number of elements must match.
 type contained struct {
 	path        *location
 	of          schemaAt
@@ -175,7 +175,7 @@ type choice struct {
 // maxSchemas is how many schemas are looked at; those that apply together count each time.
 const maxSchemas = 1 << 16
 
-// child returns the member or element of s that key names; without value if there is none.
+// child returns the member or element of s that key names. It has no value if s has no such child.
 func (s schemaAt) child(key string) schemaAt {
 	v := s.members[key]
 	if s.kind == kindArray {
@@ -215,7 +215,7 @@ func count(at schemaAt, isLeast bool, least, most *int) error {
 	return nil
 }
 
-// annotations are keywords that say nothing about what is valid here.
+// annotations are keywords that have no effect on which values are valid here.
 var annotations = map[string]bool{
 	"title": true, "description": true, "default": true, "examples": true, "example": true, "$schema": true, "$id": true, "id": true,
 	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true, "$defs": true, "definitions": true,

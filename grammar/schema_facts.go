@@ -166,7 +166,7 @@ func (r reader) keyword(key string, at schemaAt) error {
 var typeNames = map[string]kind{"null": kindNull, "boolean": kindBool, "number": kindNumber, "integer": kindNumber,
 	"string": kindString, "array": kindArray, "object": kindObject}
 
-// typesOf reads the value of type: the types, and whether numbers have to be integers.
+// typesOf reads the value of type: the types, and whether numbers must be integers.
 func typesOf(at schemaAt) (types kind, integer bool, err error) {
 	list := []*value{at.value}
 	if at.kind == kindArray {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// This file has the formats of strings and numbers. What is not a format here is a remark.
+// This file has the formats of strings and numbers. Any other format is treated as an annotation.
 
 // formatPattern composes patterns: each name in angle brackets is another part of it.
 func formatPattern(parts ...string) string {

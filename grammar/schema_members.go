@@ -31,7 +31,7 @@ func (r reader) object() (err error) {
 	return nil
 }
 
-// properties returns the members of a keyword, none if it is not there.
+// properties returns the members of a keyword, or no members if the schema does not have the keyword.
 func (r reader) properties(key string) (list []property, err error) {
 	at := r.s.child(key)
 	if at.value == nil {
@@ -99,7 +99,7 @@ func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 	return true, err
 }
 
-// dependent adds the names that a member wants beside it.
+// dependent adds the names of the members that a member requires.
 func (r reader) dependent(name string, at schemaAt) error {
 	to, err := at.names()
 	if err == nil && len(to) > 0 {

@@ -37,7 +37,7 @@ func (r reader) conditional(key string, at schemaAt) error {
 	return nil
 }
 
-// choose adds a choice of schemas of which only one can hold.
+// choose adds a choice of schemas. Only one of them can hold.
 func (r reader) choose(path *location, of ...*value) {
 	x := choice{path: path, apart: true, scopes: r.scopes}
 	for _, v := range of {
@@ -105,7 +105,7 @@ func lacking(name string) *value {
 	return makeObject("properties", makeObject(name, false))
 }
 
-// Keywords of made schemas alone.
+// Keywords that only made schemas have.
 const (
 	notInteger  = "not an integer"
 	notMultiple = "not multipleOf"

@@ -82,7 +82,7 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 // maxNames bounds the names that additional ones have to differ from.
 const maxNames = 1 << 14
 
-// otherPair returns a member with none of the names, which are in quotes; nil if there is no other.
+// otherPair returns a member whose name is not one of the names, which are in quotes; nil if there is no such member.
 func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
 	var list []*expr
 	for _, o := range p.others {
@@ -159,8 +159,8 @@ func (c *schemaCompiler) otherThan(taken []string) *expr {
 	return alt(append(list, concat(c.otherRune(begun), c.part(restOfName)))...)
 }
 
-// otherRune is one character in the spelling of quote that is not in set. Most sets have letters
-// of ASCII alone, and share what is beyond them.
+// otherRune is one character, in the spelling of quote, that is not in set. Most sets have only ASCII
+// letters, and share the part beyond ASCII.
 func (c *schemaCompiler) otherRune(set []runeRange) *expr {
 	if slices.ContainsFunc(set, func(r runeRange) bool { return len(spelling(r.lo)) > 1 }) {
 		return jsonRunes{}.class(negated(set))

@@ -61,7 +61,7 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// exclusive is, for each branch of a oneOf, the negations of those that may hold beside it.
+// exclusive has, for each branch of a oneOf, the negations of the branches that may hold at the same time.
 func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, error) {
 	not, size := make([]schemas, len(branches)), make([]int, len(branches))
 	for i := range size {

@@ -196,7 +196,7 @@ func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas
 	return of
 }
 
-// others finds what members may follow the properties.
+// others finds which members may follow the properties.
 func (n *planner) others() error {
 	if len(n.patterns) > maxPatterns {
 		return unheldAt(fault.ErrTooLarge, n.f.path, "more than %d patterns of names", maxPatterns)
@@ -313,7 +313,7 @@ func (n *counter) from(t tally) (*expr, error) {
 	return e, nil
 }
 
-// closing returns the space before the closing brace, none in an object without members.
+// closing returns the space before the closing brace; there is no space in an object without members.
 func (n *counter) closing(t tally) *expr {
 	if t.some+t.others == 0 {
 		return empty

@@ -77,7 +77,7 @@ func (x *index) enter(s schemaAt, in *resource) *resource {
 	return r
 }
 
-// isOld reports whether s is of a draft in which nothing beside $ref counts.
+// isOld reports whether s is of a draft that ignores all keywords next to $ref.
 func (c *schemaCompiler) isOld(s schemaAt) bool {
 	r := c.index.of[s.value]
 	return r != nil && r.old

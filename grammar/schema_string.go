@@ -172,7 +172,7 @@ func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
 	return true, nil
 }
 
-// isRefusal reports whether an error is of what cannot be held, not of what is malformed.
+// isRefusal reports whether an error means that a grammar cannot hold a schema, not that the schema is malformed.
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fault.ErrTooLarge)
 }

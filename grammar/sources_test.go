@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file says for each kind of source which texts match, and what is refused.
+// This file says for each kind of source which texts match, and which sources are refused.
 
 // everyByte has a token for each byte, and an end token.
 var everyByte = func() *Vocabulary {
@@ -38,7 +38,7 @@ func begins(t testing.TB, g *Grammar, text string) (begins, whole bool) {
 	return true, m.CanEnd()
 }
 
-// A source is tested with texts that match, and others that do not.
+// A source is tested with texts that match, and texts that do not.
 type source struct {
 	text    string
 	yes, no []string

@@ -41,8 +41,8 @@ const (
 	workOfItem   = 10 // for each state that a step goes through
 )
 
-// maxBytes is about what a table may hold, and how much one call may add to it. A table that is full is
-// begun anew with what its Matchers still need.
+// maxBytes is about how much a table may hold, and how much one call may add to it. A full table is
+// replaced by a new one with the states that its Matchers still need.
 var maxBytes = 64 << 20
 
 // sharedStates has a table for each vocabulary that a grammar was used with.
@@ -51,7 +51,7 @@ type sharedStates struct {
 	tables map[*Vocabulary]*table
 }
 
-// A table is what is known about the states of a grammar with a vocabulary.
+// A table has the known facts about the states of a grammar with a vocabulary.
 type table struct {
 	sync.Mutex
 	g *Grammar

@@ -126,7 +126,7 @@ func (v *value) rational() *big.Rat {
 	return r
 }
 
-// equal is equality of JSON schemas: of numbers by what they are, of objects whatever their order.
+// equal is the equality of JSON schemas: numbers compare by value, and objects whatever the order of their members.
 func (v *value) equal(w *value) bool {
 	if v.kind != w.kind || len(v.list) != len(w.list) {
 		return false

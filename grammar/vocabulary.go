@@ -21,7 +21,7 @@ type Vocabulary struct {
 	deep   int     // bytes of the longest token
 }
 
-// A node of the trie of all tokens stands for the bytes on the way to it.
+// A node of the trie of all tokens represents the bytes on the path to it.
 type node struct {
 	token int32 // a token of these bytes, or -1
 	size  int32 // number of nodes of the subtree, with itself
@@ -34,13 +34,13 @@ const longestToken = math.MaxUint16
 
 // NewVocabulary makes a Vocabulary of the bytes of each token, as they are in the text (for the
 // tokenizers of GPT-2 and its kind: bytes, not the letters that stand for them; a token that is part
-// of a character has its bytes alone). A token without bytes, as control tokens should be given, is
+// of a character has only its own bytes). A token without bytes, as control tokens should be given, is
 // never allowed. ends are the tokens that end a text, whatever their bytes: they are allowed exactly
 // where the grammar may end. The bytes are not copied and must not be changed.
 //
 // Each state of a grammar can continue with some byte, and so with some token if every byte is a token,
-// as in vocabularies that can spell any text. In others a text may come to a point where no token
-// may follow, which is [fault.ErrNoToken].
+// as in vocabularies that can spell any text. With other vocabularies, a text may come to a point where no
+// token may follow, which is [fault.ErrNoToken].
 func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	if len(tokens) > math.MaxInt32 {
 		return nil, errorf(fault.ErrTooLarge, "%d tokens", len(tokens))

@@ -31,7 +31,7 @@ func TestMostBytes(t *testing.T) {
 	}
 }
 
-// TestStreamCalls: calls of embed -stream with flags that do not fit are errors.
+// TestStreamCalls: calls of embed -stream with flags or arguments that do not fit are errors.
 func TestStreamCalls(t *testing.T) {
 	for _, args := range [][]string{{"-stream", "json"}, {"-stream", "arrow", "-o", "x"}, {"-stream", "arrow", "texts.txt"}, {"-stream", "arrow", "-format", "csv"}} {
 		if code, out, _ := call(t, "", append([]string{"embed", testdata + "embed"}, args...)...); code != exitUsage || out != "" {

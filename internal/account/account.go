@@ -1,5 +1,5 @@
-// Package account settles what becomes of the fields of the files beside config.json. Each is read, has no effect, says what the
-// default says, or is an error that names it; a field that no class of the Python libraries has is a warning.
+// Package account decides how the fields of the files next to config.json are treated. A field is read, has no effect, has the
+// meaning of its default, or is an error that names it. A field that no class of the Python libraries has gives a warning.
 package account
 
 import (

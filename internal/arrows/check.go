@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// What every package keeps to.
+// The limits of every package.
 const (
 	mostInKnot = 4 // files
 	mostUp     = 5 // percent of the arrows, and one in any case
 )
 
-// A Limit is what a package may have instead. A comment beside it says why.
+// A Limit replaces those limits for one package. A comment next to it says why.
 type Limit struct {
 	Knot int // files in the largest knot; 0: mostInKnot
 	Up   int // arrows up; 0: mostUp percent

@@ -6,12 +6,12 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Finite returns a fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
+// Finite returns a fault.ErrNotFinite that names the first NaN or infinity of x, or nil if all elements are finite.
 func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Logits is Finite for logits, of which some may be -Inf: those of tokens that the model rules out.
+// Logits is Finite for logits. Those of tokens that the model rules out may be -Inf.
 func Logits(x []float32) error {
 	some := len(x) == 0
 	err := first(x, func(v float64) bool {

@@ -124,7 +124,7 @@ func (b *Buffer) Changed(except ...[]byte) error {
 
 func (b *Buffer) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b.data))) }
 
-// Where says on which guard page of b the fault err lies, "" for none.
+// Where says on which guard page of b the fault err lies; "" if it lies on neither.
 func (b *Buffer) Where(err error) string {
 	var f *Fault
 	if !errors.As(err, &f) || b.guard == 0 {

@@ -57,8 +57,8 @@ func (s *state) verify() (errs []error) {
 		errs = append(errs, fmt.Errorf("clobbered the platform's register R18: %#x, was %#x", s.gotR18, s.r18))
 	}
 	if s.gotR27 != junkWord {
-		// Not forbidden, but whoever keeps a value there loses it to the next
-		// instruction that the assembler makes of two.
+		// The register is not forbidden, but a value there is lost when the assembler
+		// next turns one instruction into two.
 		errs = append(errs, fmt.Errorf("clobbered the assembler's register R27: %#x, was %#x", s.gotR27, uintptr(junkWord)))
 	}
 	if s.gotFPCR != s.fpcr {

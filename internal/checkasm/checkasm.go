@@ -1,5 +1,5 @@
-// Package checkasm tests hand-written and generated assembly functions, in the
-// manner of dav1d's tool of the same name.
+// Package checkasm tests hand-written and generated assembly functions, like
+// dav1d's tool of the same name.
 //
 // A [Case] is one call of a function: its operands, where each lies in memory,
 // and a Go function that says what must come out. [Check] makes the call with
@@ -8,9 +8,9 @@
 //
 //   - a fault: a read or write outside the pages of an operand,
 //   - a canary that changed: a write outside an operand, or between its rows,
-//   - an operand changed that is only to be read,
+//   - a change of an operand that the function may only read,
 //   - a result that differs,
-//   - what the function left behind in the machine: a moved stack pointer, a
+//   - changes of the machine's state: a moved stack pointer, a
 //     clobbered frame pointer, the direction flag, the floating-point control
 //     register, the upper halves of vector registers, reserved registers, the
 //     stack above its arguments.
@@ -39,7 +39,7 @@ type Operand struct {
 	// Data holds the elements before the call, row by row and without gaps: a
 	// []T with T the function's element type.
 	Data any
-	// Rows and Cols are the shape. Zero Rows and Cols stand for one row of all
+	// Rows and Cols are the shape. If both are 0, the operand is one row with all
 	// of Data.
 	Rows, Cols int
 	// LD is the distance between the starts of two rows, at least Cols; 0
@@ -90,8 +90,8 @@ type operand struct {
 	buf  *Buffer
 }
 
-// Check makes the call and returns what is wrong, or nil. The buffers it needs
-// come from pool.
+// Check makes the call and returns an error that says what is wrong, or nil. The
+// buffers that it needs come from pool.
 func Check(pool *Pool, c Case) error {
 	fn := reflect.ValueOf(c.Fn)
 	if fn.Type().NumIn() != len(c.Args) {

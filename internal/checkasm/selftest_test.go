@@ -34,7 +34,7 @@ var mistakes = []mistake{
 	{"Rounding", broken.Rounding, "changed "},
 }
 
-// TestBroken shows that each mistake is found, and found as what it is.
+// TestBroken shows that each mistake is found, and reported as the right kind.
 func TestBroken(t *testing.T) {
 	for _, m := range append(mistakes, machineMistakes...) {
 		t.Run(m.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// sweep checks fn as a copy, and returns what is wrong.
+// sweep checks fn as a copy, and returns the error.
 func sweep(t *testing.T, fn func(dst, x []float32)) (errs []error) {
 	pool := new(checkasm.Pool)
 	defer pool.Close()

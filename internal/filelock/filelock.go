@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Lock waits until no other process holds the lock, which is on the file at path. The file is made
-// if there is none and stays afterwards; a process that ends, however it does, holds none. On
-// systems without such locks (see flock_other.go) it does not wait.
+// Lock waits until no other process holds the lock on the file at path, and takes it. Lock makes the
+// file if it does not exist; the file stays afterwards. A process that ends, in any way, releases its
+// lock. On systems without such locks (see flock_other.go) Lock does not wait.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package fingerprint composes and compares the short strings that stand for everything that a result depends on
-// beside its input: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
+// Package fingerprint composes and compares the short strings that stand for everything except the input that a
+// result depends on: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
 package fingerprint
 
 import (

@@ -63,7 +63,7 @@ func TestFloat16Values(t *testing.T) {
 	}
 }
 
-// TestNarrowing rounds the numbers between neighbours: the middle, and those beside it.
+// TestNarrowing rounds numbers between neighbours: the middle, and the numbers next to it.
 func TestNarrowing(t *testing.T) {
 	for _, c := range []struct {
 		name   string

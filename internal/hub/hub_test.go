@@ -24,7 +24,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestNameOf tells models by paths of the cache, and no others.
+// TestNameOf finds the names of models from paths of the cache, and only from those.
 func TestNameOf(t *testing.T) {
 	for path, want := range map[string]string{
 		"/c/hub/models--org--name": "org/name", "/c/models--org--name/snapshots/0123": "org/name", "c/models--org--a.b-c/snapshots/0123/sub/x.gguf": "org/a.b-c",

@@ -52,7 +52,7 @@ func NameOf(path string) string {
 	return ""
 }
 
-// pointer begins a file that stands for another one in Git LFS.
+// pointer is the beginning of a file of Git LFS that takes the place of another file.
 const pointer = "version https://git-lfs.github.com/spec/"
 
 // ErrPointer is the error of opening such a file.
@@ -69,8 +69,8 @@ func IsPointer(r io.ReaderAt) bool {
 // split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
 var split = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`)
 
-// Parts returns the paths of all parts of a GGUF file that was split, of which path is one: x-00001-of-00002.gguf and
-// x-00002-of-00002.gguf. Of another file it is path alone.
+// Parts returns the paths of all parts of a split GGUF file if path is one of them: x-00001-of-00002.gguf and
+// x-00002-of-00002.gguf. For any other file it returns only path.
 func Parts(path string) []string {
 	m := split.FindStringSubmatch(path)
 	if m == nil {

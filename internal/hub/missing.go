@@ -1,4 +1,4 @@
-// What to say of a folder that is not there.
+// Errors for folders that do not exist.
 
 package hub
 
@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/internal/near"
 )
 
-// Models returns the models in a cache, sorted by their names; none if there is no cache.
+// Models returns the models in a cache, sorted by their names. Without a cache, it returns no models.
 func Models(cache string) ([]string, error) {
 	entries, err := os.ReadDir(cache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func Models(cache string) ([]string, error) {
 	return names, err
 }
 
-// Stat describes the folder, or the GGUF file, that a path of a model stands for. Where there is none, the error matches
-// fs.ErrNotExist and says how one comes from the hub, and which models in the cache have a name like it.
+// Stat describes the folder or the GGUF file of a model at a path. If neither exists, the error matches
+// fs.ErrNotExist and says how to get the model from the hub, and which models in the cache have a similar name.
 func Stat(dir string) (fs.FileInfo, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
 // Package meetings lets tests count how often threads meet: the calls that hand parts of their work to other threads and wait
-// for these. What many threads lose in a pass is mostly in its meetings, and their number does not depend on the machine.
+// for them. Many threads lose most of their time in a pass at meetings, and the number of meetings does not depend on the machine.
 package meetings
 
 import "sync/atomic"

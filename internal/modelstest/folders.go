@@ -69,7 +69,7 @@ func With(m fstest.MapFS, name string, data []byte) fstest.MapFS {
 	return m
 }
 
-// alone is locked for writing by tests that measure memory, so that no other test runs meanwhile, and for reading by those.
+// alone is locked for writing by tests that measure memory, so that no other test runs meanwhile. All other tests lock it for reading.
 var alone sync.RWMutex
 
 // Open loads a folder that may be anything, and uses the model if there is one. It reports panics, errors of no known kind, and

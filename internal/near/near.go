@@ -3,8 +3,8 @@ package near
 
 import "strings"
 
-// Closest returns the name that fewest changed, missing, added or exchanged letters lead to, at most two and fewer than
-// half of them; "" if there is none.
+// Closest returns the name that the fewest changed, missing, added or exchanged letters turn the given one into. Their number
+// must be at most two and less than half of the letters; "" if there is no such name.
 func Closest(word string, names []string) string {
 	best, least := "", min(3, (len(word)+1)/2)
 	for _, n := range names {

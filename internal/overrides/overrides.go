@@ -20,7 +20,7 @@ type Sampling struct {
 	TypicalP    *float64 `json:"typical_p"`
 }
 
-// Apply sets in o what is stated.
+// Apply sets in o the options that are stated.
 func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.Temperature, s.Temperature)
 	set(&o.TopK, s.TopK)
@@ -29,8 +29,8 @@ func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.TypicalP, s.TypicalP)
 }
 
-// Check returns an error for a number outside its range, nil if there is none. Its Field is the name that files and requests have for the
-// option. A negative number of tokens means all of them.
+// Check returns an error for a number outside its range, or nil. The error's Field is the name of the option in files and
+// requests. A negative number of tokens means all of them.
 func (s *Sampling) Check() *fault.Error {
 	var o generation.Sampling
 	s.Apply(&o)

@@ -52,7 +52,7 @@ func Of(environ []string) Environment {
 // Here is [Of] this process's environment.
 func Here() Environment { return Of(os.Environ()) }
 
-// Notes tells, in a line each, which variables other libraries do not see and which they see on request.
+// Notes returns one line about the variables that other libraries do not see, and one about those that they see on request.
 func (e Environment) Notes() []string {
 	var notes []string
 	if len(e.dropped) > 0 {

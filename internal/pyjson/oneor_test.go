@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// TestOneOr reads values, lists and what is neither.
+// TestOneOr reads values, lists, and JSON that is neither.
 func TestOneOr(t *testing.T) {
 	for text, want := range map[string][]int{`3`: {3}, `[]`: {}, `[4, 5]`: {4, 5}, `null`: {9}, `"3"`: nil, `[4, "5"]`: nil, `{}`: nil} {
 		got := pyjson.OneOr[int]{9}

@@ -1,6 +1,6 @@
 package pyjson
 
-// An Optional tells a field that is absent from one that is null, where Python compares with None.
+// An Optional distinguishes an absent field from one that is null, where Python compares with None.
 type Optional[T any] struct {
 	Present, Null bool
 	Value         T // the zero value if absent or null
@@ -15,7 +15,7 @@ func (o *Optional[T]) UnmarshalJSON(text []byte) error {
 	return Unmarshal(text, &o.Value)
 }
 
-// Or is o, or what an absent field stands for.
+// Or returns o, or the given value if the field is absent.
 func (o Optional[T]) Or(absent T) Optional[T] {
 	if o.Present {
 		return o

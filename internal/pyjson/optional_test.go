@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// TestOptional tells absent, null and given fields apart.
+// TestOptional distinguishes absent, null and given fields.
 func TestOptional(t *testing.T) {
 	for text, want := range map[string]pyjson.Optional[int]{
 		`{}`: {}, `{"x": null}`: {Present: true, Null: true}, `{"x": 0}`: {Present: true}, `{"x": 7}`: {Present: true, Value: 7}, `{"x": 7, "x": null}`: {Present: true, Null: true},

@@ -1,18 +1,18 @@
-// Package pyjson reads JSON files as Python's json module does, and so as transformers and
-// sentence-transformers do, into Go's structs.
+// Package pyjson reads JSON files into Go's structs as Python's json module does, and
+// therefore as transformers and sentence-transformers do.
 //
-// It differs from encoding/json in what decides about a model:
+// It differs from encoding/json in points that matter for models:
 //
 //   - the key of a field is its tag, letter for letter; encoding/json takes Hidden_Size for
 //     hidden_size;
-//   - of a key that occurs twice the last value holds, whole; encoding/json merges objects;
+//   - if a key occurs twice, the last value replaces the first; encoding/json merges objects;
 //   - NaN, Infinity and -Infinity are numbers, and numbers beyond float64 are infinite; integers
 //     that do not fit the field are errors;
-//   - invalid UTF-8 is an error, as in Python, and a list has to have the length of an array that
+//   - invalid UTF-8 is an error, as in Python, and a list must have the length of the array that
 //     it goes into.
 //
-// As in both, text after the value and a byte order mark are errors. One thing Python accepts
-// that is an error here: the escape of half a surrogate pair, of which no valid text can be made.
+// Text after the value and a byte order mark are errors, as in both. Only in this package, the escape
+// of half a surrogate pair is an error, because no valid text can be made of it. Python accepts it.
 package pyjson
 
 import (
@@ -42,8 +42,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s%s, want %v", at, e.Have, e.Want)
 }
 
-// Unmarshal fills what into points to from text. Structs keep what is in fields that text does
-// not have, or has as null. Types may be booleans, integers, floats, strings, structs, slices,
+// Unmarshal fills the value that into points to from text. Structs keep the values of fields that text
+// does not have, or has as null. Types may be booleans, integers, floats, strings, structs, slices,
 // arrays, maps from strings, pointers, json.RawMessage, other implementations of
 // json.Unmarshaler, and any, which is filled as by encoding/json.
 func Unmarshal(text []byte, into any) error {
@@ -67,7 +67,7 @@ func Members(text []byte, f func(key string, value json.RawMessage) error) error
 	return r.members(reflect.TypeFor[map[string]any](), f)
 }
 
-// What follows reads what is well-formed.
+// The rest of the file reads only well-formed JSON.
 
 // raw skips a value and is its text.
 func (r *reader) raw() []byte {
@@ -257,7 +257,7 @@ func (r *reader) slice(v reflect.Value) error {
 	return err
 }
 
-// scalar fills what is not a list.
+// scalar fills a value that is not a list.
 func scalar(raw []byte, v reflect.Value) error {
 	isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
 	switch {
@@ -285,7 +285,7 @@ func scalar(raw []byte, v reflect.Value) error {
 	return nil
 }
 
-// number returns the value of a number, infinite where float64 has none.
+// number returns the value of a number; it is infinite if it is too large for float64.
 func number(raw []byte) float64 {
 	switch raw[0] {
 	case 'N':

@@ -63,7 +63,7 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
-// Fields that the text lacks, or has as null, keep what they hold.
+// Fields that the text lacks, or has as null, keep their values.
 func TestUnmarshalDefaults(t *testing.T) {
 	got := config{Eps: 1, Name: "before", Sub: nested{A: 1, B: 2}, Map: map[string]float64{"x": 1}}
 	if err := pyjson.Unmarshal([]byte(`{"eps": null, "sub": {"a": 5}, "map": {"y": 2}}`), &got); err != nil {
@@ -151,8 +151,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal compares what is accepted, and the value, with encoding/json, which differs in
-// what the package's comment says.
+// FuzzUnmarshal compares with encoding/json which texts are accepted, and their values. The package
+// comment lists the differences.
 func FuzzUnmarshal(f *testing.F) {
 	for _, s := range []string{`{"a": [1, -2.5e-3, "x\u00e9", null, true]}`, `"\ud83d\ude00"`, "1e400", "[]", " {} ", `{"a":1,"a":2}`, "NaN", "01", `"\ud800"`, "\ufeff1"} {
 		f.Add([]byte(s))

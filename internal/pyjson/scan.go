@@ -1,4 +1,4 @@
-// What is well-formed: one pass over the text before anything is decoded.
+// The check that JSON is well-formed: one pass over the text before anything is decoded.
 
 package pyjson
 

@@ -1,4 +1,4 @@
-// Package regular opens regular files alone. Folders of models are not trusted: opening a pipe
+// Package regular opens only regular files. Folders of models are not trusted: opening a pipe
 // waits for a writer, and a device such as /dev/zero never ends.
 package regular
 
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// The errors of what is not a file that can be read whole.
+// The errors for paths that are not files to be read as a whole.
 var (
 	ErrKind = errors.New("not a regular file")
 	ErrSize = errors.New("too long to be read whole")
@@ -54,7 +54,7 @@ func stat(fsys fs.FS, name string) (fs.FileInfo, error) {
 	return info, check(name, info, err)
 }
 
-// check returns the error of Stat, or of what is not a regular file.
+// check returns the error of Stat, or an error if the file is not a regular file.
 func check(name string, info fs.FileInfo, err error) error {
 	if err == nil && !info.Mode().IsRegular() {
 		return pathError(name, fmt.Errorf("%w but %s", ErrKind, info.Mode()))

@@ -21,7 +21,7 @@ var Machine = sync.OnceValue(func() topology.Machine {
 
 // separate reports whether two CPUs together compute at least one and a half times as much as one does. Hardware
 // threads of a core, which share its multipliers, compute 1.0 to 1.3 times as much, and cores twice as much.
-// The shortest of several times counts, since others may use the CPUs too.
+// The shortest of several times counts, since other processes may use the CPUs too.
 func separate(timed func(cpus ...int) time.Duration, a, b int) bool {
 	one, two := timed(a), timed(a, b)
 	for range 4 {

@@ -23,7 +23,7 @@ func ThreadCounts() (counts []int) {
 	return append(counts, most)
 }
 
-// Samples collects measurements by the name of their unit.
+// Samples collects measurements under the name of their unit.
 type Samples map[string][]float64
 
 // Add adds one measurement.

@@ -84,7 +84,7 @@ func Runs(tier, active string) bool {
 // kernels, and a tenth of that in Go. It is for tests that -short leaves too slow.
 func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 
-// Long reports whether sweeps look at all of their cases, as make test-all asks for: what they see elsewhere is a part.
+// Long reports whether sweeps test all of their cases, as make test-all asks for. Otherwise they test a part.
 func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 
 // Slow reports whether the tests run under qemu (make test-arm64) or the race detector, about thirty times slower

@@ -70,8 +70,8 @@ func (l *Reader) binary(first []byte) bool {
 	return Binary(first[:min(head, len(first))])
 }
 
-// Binary reports whether the beginning of a file is from no text: one byte in 16 is a control character, as in numbers
-// and in UTF-16, or one in 64 where it is not UTF-8, as in what is compressed. A stray one does not make a text binary.
+// Binary reports whether the beginning of a file is not text: one byte in 16 is a control character, as in numbers and
+// in UTF-16, or one in 64 if it is not UTF-8, as in compressed data. A stray control character does not make a text binary.
 func Binary(first []byte) bool {
 	n := 0
 	for _, c := range first {

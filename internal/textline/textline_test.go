@@ -40,7 +40,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestBinary: numbers, UTF-16 and what is compressed are binary; text with a stray control character is not, nor is
+// TestBinary: numbers, UTF-16 and compressed data are binary; text with a stray control character is not, nor is
 // text in an older encoding, nor text that the head cuts in the middle of a character.
 func TestBinary(t *testing.T) {
 	random := make([]byte, head)

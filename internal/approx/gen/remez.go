@@ -146,7 +146,7 @@ func solve(a [][]float64) []float64 {
 }
 
 // float32Coefficients rounds the coefficients one after the other, from the
-// highest down, and lets the others make good for each rounding.
+// highest down, and lets the other coefficients compensate for each rounding.
 func (p *problem) float32Coefficients(name string) (c []float32, worst float64) {
 	fixed := map[int]float64{}
 	for j, v := range p.fixed {
