@@ -135,7 +135,7 @@ func run(b *testing.B, ops ...workload.Op) {
 	}
 }
 
-// trans returns the part of a name that tells a product's transposes apart.
+// trans returns the part of a name that distinguishes a product's transposes.
 func trans(op workload.Op) string {
 	switch op {
 	case workload.GemmNN, workload.BatchGemmNN:
@@ -146,7 +146,7 @@ func trans(op workload.Op) string {
 	return ""
 }
 
-// one benchmarks a contestant, or skips what it does not offer. Its result is checked first.
+// one benchmarks a contestant, or skips a case that it does not offer. Its result is checked first.
 func one(b *testing.B, name string, data func() *workload.Data, c workload.Contestant, threads int, isa string) {
 	b.Run(name, func(b *testing.B) {
 		d := data()

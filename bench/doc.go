@@ -1,4 +1,4 @@
-// Package bench holds the benchmarks of avoformer beside those of other libraries; doc/performance.md
+// Package bench has the benchmarks of avoformer and of other libraries; doc/performance.md
 // says how to read them. In this folder:
 //
 //	go test -bench .                                  one case of each kind, every tier of the machine
@@ -14,6 +14,6 @@
 //	benchstat -col /isa new.txt
 //	benchstat -filter /isa:avx512 -col /threads new.txt
 //
-// make the tables one wants. A result that differs from the float64 oracle's is not timed: the
-// benchmark fails.
+// make tables. If a result differs from that of the float64 oracle, the benchmark fails and is not
+// timed.
 package bench

@@ -149,7 +149,7 @@ type dependent struct {
 	to   []string
 }
 
-// A contained is a schema that a given number of elements must match.
+// A contained is a schema that at least and at most some number of elements match.
 type contained struct {
 	path        *location
 	of          schemaAt

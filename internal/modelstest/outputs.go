@@ -221,7 +221,7 @@ func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []flo
 	}
 }
 
-// joint compares the vectors of texts and images, and the values that they share.
+// joint compares the vectors of texts and images, and their logits.
 func (e *Expected) joint(ws *models.Workspace, m *models.Model) {
 	if m.Joint == nil {
 		return

@@ -17,7 +17,7 @@ import (
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 func xgetbv() (eax, edx uint32)
 
-// What a program sees of AMX.
+// The features of AMX that a program sees.
 const (
 	bf16Bit, tileBit, int8Bit = 1 << 22, 1 << 24, 1 << 25 // of EDX, leaf 7
 	tileBits                  = 1<<17 | 1<<18             // of XCR0
@@ -26,8 +26,8 @@ const (
 // codeAtOnce is how much code is read at an illegal instruction: those that follow are executed at once if they are of AMX too.
 const codeAtOnce = 256
 
-// illegal executes the instruction at which a thread stopped. It is the signal that the thread gets: none, unless the
-// instruction is refused here too.
+// illegal executes the instruction at which a thread stopped. It returns the signal that the thread gets: 0, unless
+// illegal refuses the instruction too.
 func (p *program) illegal(tid int, t *thread) syscall.Signal {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(tid, &r); err != nil {

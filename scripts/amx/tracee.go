@@ -185,7 +185,7 @@ func (p *program) goOn(tid int, signal syscall.Signal) {
 	unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), 0, uintptr(signal), 0, 0)
 }
 
-// What asks Linux for the state of tiles (arch/x86/include/uapi/asm/prctl.h).
+// The arguments that ask Linux for the state of tiles (arch/x86/include/uapi/asm/prctl.h).
 const (
 	requestPermission = 0x1023
 	tileData          = 18

@@ -41,7 +41,7 @@ func exported(module string, modules []string) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// packageLines are those of the package in a folder, none for a program or no package.
+// packageLines returns the lines of the package in a folder, or no lines if it has a program or no package.
 func packageLines(dir, name string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Command api lists the exported names of each published module, and says what has changed since the
 // last release:
 //
-//	go run ./scripts/api          what has gone, changed, come since api/*.txt was written
+//	go run ./scripts/api          prints what was removed, changed or added since api/*.txt was written
 //	go run ./scripts/api -write   writes api/*.txt; a part of releasing
 //
-// A name that has gone or means something else must be in the part Unreleased of CHANGELOG.md; that is what the
-// test sees to. It reads sources alone, those for linux/amd64.
+// A name that was removed or changed its meaning must be in the part Unreleased of CHANGELOG.md. The test
+// verifies that. The command reads only sources, those for linux/amd64.
 package main
 
 import (
@@ -86,7 +86,7 @@ func snapshot(module string) string {
 	return filepath.Join("api", strings.ReplaceAll(module, "/", "-")+".txt")
 }
 
-// readSnapshot returns the lines of the last release; a module that is new has none.
+// readSnapshot returns the lines of the last release. A new module has no lines.
 func readSnapshot(module string) ([]string, error) {
 	data, err := os.ReadFile(snapshot(module))
 	if os.IsNotExist(err) {
@@ -95,7 +95,7 @@ func readSnapshot(module string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(data)), "\n"), err
 }
 
-// difference is what is in one list alone, and in the other.
+// difference returns the lines that are only in one list, and those only in the other.
 func difference(before, now []string) (gone, come []string) {
 	only := func(a, b []string) (out []string) {
 		for _, l := range a {

@@ -1,3 +1,3 @@
-// Package clients tests the server with clients in Go, as they are released. What they need is not a dependency of
-// anything that is published.
+// Package clients tests the server with released clients in Go. Their dependencies are not dependencies of any
+// published module.
 package clients

@@ -7,14 +7,14 @@
 // its innermost loop with the most multiply-adds, of floats, words or bytes,
 // and prints for each CPU model a row of a Markdown table: cycles an iteration,
 // the bound that the multiply-adds alone would set on that model, and their
-// ratio. With -min it fails where the ratio is less. With -elements, how many
-// elements an iteration of the loop handles, it prints the cycles for each of them
-// instead of a bound. With -around it takes the loop around that one, of which an
-// iteration has N of the inner one.
+// ratio. With -min it fails if the ratio is less. With -elements, the number of
+// elements that an iteration of the loop handles, it prints the cycles per element
+// instead of a bound. With -around it takes the loop around that one, each iteration
+// of which has N iterations of the inner one.
 //
 // The figures are static estimates: they leave out memory, and the models have
-// errors of their own. They are for finding a loop bound by something else than
-// its arithmetic, and for noticing when a change makes it slow.
+// errors. They serve to find a loop that is bound by something other than
+// its arithmetic, and to notice when a change makes it slow.
 package main
 
 import (

@@ -5,10 +5,10 @@
 //	fmlashare
 //
 // It prints, as a Markdown table, the instructions of one product by function.
-// The start of the program is left out: it is what remains when one product is
-// taken from three. The counts say nothing about time; with the throughput of
-// the inner loop (see command estimate) they show what edges, packing and calls
-// add to it.
+// The start of the program is left out: the command subtracts a run with one
+// product from a run with three. The counts say nothing about time; with the
+// throughput of the inner loop (see command estimate) they show how much edges,
+// packing and calls add to it.
 package main
 
 import (

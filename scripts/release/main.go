@@ -1,4 +1,4 @@
-// Command release writes what a release hands out beside the modules: for each platform one archive
+// Command release writes the files of a release: for each platform one archive
 // with the command, the licence of this project and those of all modules in the binary; SHA256SUMS;
 // and a software bill of materials for each, as CycloneDX 1.6 in JSON:
 //
@@ -148,7 +148,7 @@ func contents(binary []byte, info *debug.BuildInfo, goos string) ([]packed, erro
 	return files, nil
 }
 
-// others returns the modules in a binary that are not of this project.
+// others returns the modules in a binary that do not belong to this project.
 func others(info *debug.BuildInfo) []*debug.Module {
 	return slices.DeleteFunc(slices.Clone(info.Deps), func(m *debug.Module) bool {
 		return m.Path == self || strings.HasPrefix(m.Path, self+"/")

@@ -1,4 +1,4 @@
-// Package schemas is a test alone: what package grammar lets through for JSON schemas drawn at random is
-// valid by an independent validator. It is a module of its own so that nobody who uses package
-// grammar inherits the validator.
+// Package schemas is only a test: texts that package grammar generates for JSON schemas drawn at random must
+// be valid according to an independent validator. It is a separate module, so that users of package
+// grammar do not inherit the validator.
 package schemas

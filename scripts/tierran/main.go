@@ -1,4 +1,4 @@
-// Command tierran tells from coverage profiles which kernels of an instruction
+// Command tierran finds out from coverage profiles which kernels of an instruction
 // set were called, and fails unless all of them were:
 //
 //	tierran ISA PROFILE...

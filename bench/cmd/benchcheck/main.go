@@ -1,12 +1,12 @@
 // Benchcheck compares the speed of a revision of this library with that of the working tree, and fails
-// where the latter is slower by more than a threshold.
+// if the working tree is slower by more than a threshold.
 //
 //	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
 //
-// Both are driven by the working tree's benchmarks: two test binaries that differ in the library alone
-// run in turn, and benchstat's statistics decide. Where these benchmarks do not build with the revision,
-// since the library's API has changed, the revision is driven by its own. The geometric mean of all
-// ratios is printed for each number of threads.
+// Both run the working tree's benchmarks: two test binaries that differ only in the library
+// run in turn, and benchstat's statistics decide. If these benchmarks do not build with the revision,
+// since the library's API has changed, the revision runs its own. Benchcheck prints the geometric mean of
+// all ratios for each number of threads.
 package main
 
 import (

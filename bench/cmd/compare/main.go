@@ -1,5 +1,5 @@
 // Compare times kernels of this library and native libraries in turn, round by round, and prints how
-// many times slower the best of the others is.
+// many times slower the best native library is.
 //
 //	go run -C bench ./cmd/compare -cases "gemm_nn 128x768x768,softmax" -threads 1 -rounds 10
 package main
@@ -80,7 +80,7 @@ func run() error {
 }
 
 // show prints a line per tier: its speed, and the median over the rounds of best peer / ours; with
-// int8 also its error, its share of the tier's peak, and float32 beside it.
+// int8 also its error, its share of the tier's peak, and the speed of float32.
 func show(c workload.Case, results []interleave.Result, int8Peaks map[string]float64, verbose bool) {
 	var own, peers []interleave.Result
 	float32s := map[string]interleave.Result{}

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// plan is what is sent, and how.
+// plan says which requests are sent, and how.
 type plan struct {
 	kind              string
 	connections       int
@@ -96,8 +96,8 @@ func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, er
 	return c.round, err
 }
 
-// closed sends a request on each connection once the one before is answered. It waits for what is not answered at
-// the end, which counts for nothing, so that a server has nothing to do while others are asked.
+// closed sends a request on each connection once the one before is answered. At the end it waits for the remaining
+// answers, which do not count, so that this server is idle while other servers are measured.
 func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	var group sync.WaitGroup
 	next := make(chan []byte)

@@ -1,5 +1,5 @@
-// Load asks servers of models in turn, round by round, and prints what they answer a second, how long
-// answers take, and the memory of their processes.
+// Load sends requests to servers of models in turn, round by round, and prints the answers per second, how long
+// answers take, and the memory of the servers' processes.
 //
 //	go run -C bench ./cmd/load -connections 8 \
 //		-server ours=http://127.0.0.1:8080/v1/embeddings,pid=1234 \
@@ -7,8 +7,8 @@
 //
 // Without -rate each of -connections clients sends its next request once the one before is answered (a closed loop).
 // With -rate requests begin at random times, as many a second on average, whatever has been answered (an open
-// loop), and an answer's time counts from when its request was to begin, so that a server that falls
-// back is seen to.
+// loop), and an answer's time counts from when its request was due, so that the times show when a server
+// falls behind.
 package main
 
 import (

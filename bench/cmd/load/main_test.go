@@ -102,7 +102,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestBodies: all servers get the same, rounds others, within the lengths.
+// TestBodies: all servers get the same bodies, each round gets different ones, and all are within the lengths.
 func TestBodies(t *testing.T) {
 	p := testPlan()
 	a, again, next := p.bodies("m", 1), p.bodies("m", 1), p.bodies("m", 2)

@@ -1,6 +1,6 @@
-// Report measures this library and every other that the machine has, taking turns, and writes tables
-// and plots. It saves what it measures case by case; interrupted, it finishes the case and writes a
-// report that says what it lacks.
+// Report measures this library and all other libraries on the machine, taking turns, and writes tables
+// and plots. It saves its measurements after each case. If interrupted, it finishes the case and writes a
+// report that says which cases are missing.
 //
 //	go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
 //	go run -C bench ./cmd/report                   results/<cpu>.md with plots
@@ -132,7 +132,7 @@ func write(o options, r *report.Run) error {
 	return nil
 }
 
-// The markers between which a page's table stands.
+// The markers around a page's table.
 const (
 	begin = "<!-- performance: begin, written by make report -->"
 	end   = "<!-- performance: end -->"

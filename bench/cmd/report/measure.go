@@ -88,9 +88,9 @@ func describe(o options) *report.Run {
 	}
 }
 
-// measure adds to a run what the options ask for, within about the time given, and saves after each
-// case. On SIGINT and SIGTERM it finishes the case and returns; the run says what it lacks. Unless
-// cases are named, what an earlier run has is not measured again.
+// measure adds the cases that the options ask for to a run, within about the time given, and saves after each
+// case. On SIGINT and SIGTERM it finishes the case and returns; the run says which cases are missing. Unless
+// cases are named, those of an earlier run are not measured again.
 func measure(o options, r, earlier *report.Run, save func() error) error {
 	if o.total == 0 {
 		o.total = 10 * time.Minute
@@ -138,7 +138,7 @@ func measure(o options, r, earlier *report.Run, save func() error) error {
 	return nil
 }
 
-// A measurement is what is under way.
+// A measurement is a measurement in progress.
 type measurement struct {
 	options
 	run         *report.Run

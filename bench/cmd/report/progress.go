@@ -24,7 +24,7 @@ func newProgress(total time.Duration) *progress {
 	return &progress{total: total, start: time.Now(), now: time.Now, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-// unsteady is how many steps are too few to tell how long the others will take.
+// unsteady is how many steps are too few to predict how long the remaining steps will take.
 const unsteady = 10
 
 // plan divides what is left of the time asked for evenly among the steps that are left: how long each

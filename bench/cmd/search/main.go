@@ -86,7 +86,7 @@ func run() error {
 			}
 		}
 	}
-	// half of the queries are near vectors, the others are of the same distribution
+	// half of the queries are close to vectors, the other half have the same distribution
 	queries := newMaker(2).vectors(64)
 	for i := range 32 {
 		queries[i] = near(vectors[i*(*count/32)], uint64(i))

@@ -33,7 +33,7 @@ func newMaker(seed uint64) *maker {
 	return m
 }
 
-// noise returns a vector of normal numbers of which those of later dimensions are smaller.
+// noise returns a vector of normal numbers, smaller ones in later dimensions.
 func (m *maker) noise(scale float64) []float32 {
 	v := make([]float32, *dim)
 	for i := range v {

@@ -4,7 +4,7 @@
 //	python bench/random_gguf.py llama-0.35b llama.gguf
 //	go run -C bench ./cmd/streams -llama PATH/llama-batched-bench -rounds 10 $PWD/llama.gguf
 //
-// Each text has -depth tokens before those that count. What the model makes of them is not looked at.
+// Each text has -depth tokens before those that count. The generated text is ignored.
 package main
 
 import (

@@ -51,8 +51,8 @@ func (s *settings) open(file string) (*model, error) {
 	return made, nil
 }
 
-// read is what the file says of the model, and its filler: another model whose keys and values are of the same
-// shape and take less time, since how long attention takes depends on their number alone.
+// read returns the model of the file, and its filler: another model whose keys and values have the same
+// shape and take less time to compute. The time of attention depends only on their number.
 func read(file string) (*model, error) {
 	f, err := gguf.Open(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 )
 
-// line is what was reached with a file and a number of texts: medians over the rounds.
+// line has the speeds with a file and a number of texts: medians over the rounds.
 type line struct {
 	file           string
 	streams        int

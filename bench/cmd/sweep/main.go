@@ -1,11 +1,11 @@
-// Sweep times this library at many sizes, one dimension drawn out, and says where the speed falls
-// from a size to the next by more than it may.
+// Sweep times this library at many sizes along one dimension, and reports where the speed falls
+// from one size to the next by more than a limit.
 //
 //	go run -C bench ./cmd/sweep                         all sweeps, printed
 //	go run -C bench ./cmd/sweep -only gemm-m,row        some
 //	go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
 //
-// The page is written after each plot, so that one that is interrupted leaves what it has; it says what it lacks.
+// Sweep writes the page after each plot. If it is interrupted, the page has the plots so far and says which are missing.
 package main
 
 import (

@@ -2,5 +2,5 @@
 
 package gopeer
 
-// gonumSuffix tells a build without its assembly apart.
+// gonumSuffix marks a build without its assembly.
 const gonumSuffix = ""

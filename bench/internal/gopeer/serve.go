@@ -13,7 +13,7 @@ import (
 )
 
 // Serve lets one of the libraries answer the protocol of package native (see its src/driver.h), for
-// builds of a library that cannot share a program with the others.
+// builds of a library that cannot share a program with the other libraries.
 func Serve(name string, threads int, in io.Reader, out io.Writer) error {
 	list := All(threads)
 	i := slices.IndexFunc(list, func(c workload.Contestant) bool { return c.Name() == name })

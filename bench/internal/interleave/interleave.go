@@ -19,8 +19,8 @@ import (
 // looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
 const Warm = 6 * time.Millisecond
 
-// outclassed is how many times longer than the fastest a contestant takes, in its best of the first
-// rounds, that is timed in these alone, which leaves the time to those whose figures matter.
+// A contestant whose best of the first rounds takes outclassed times as long as the fastest is timed
+// only in those rounds. This leaves the time to contestants whose figures matter.
 const outclassed, firstRounds = 3, 3
 
 // Options say how long to measure.
@@ -56,7 +56,7 @@ func (r Result) Spread() float64 {
 // Ratio returns the median over the rounds of how much slower r was than base.
 func (r Result) Ratio(base Result) float64 { return MedianRatio(r.Seconds, base.Seconds) }
 
-// MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are none.
+// MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are no such rounds.
 func MedianRatio(a, b []float64) float64 {
 	var q []float64
 	for i := range min(len(a), len(b)) {
@@ -65,7 +65,7 @@ func MedianRatio(a, b []float64) float64 {
 	return Median(q)
 }
 
-// Median is that of x, which stays as it is; 0 of none.
+// Median returns the median of x, or 0 if x is empty. It does not change x.
 func Median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -164,7 +164,7 @@ func leaveOut(jobs []entry, results []Result) {
 }
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
-// where it offers none, and says what is wrong where all that it offers are wrong.
+// if the contestant offers no variant, and says what is wrong if all its variants are wrong.
 func choose(d *workload.Data, c workload.Contestant, o Options) (best workload.Job, variant string, perCall time.Duration, off float64, err error) {
 	err = workload.ErrUnsupported
 	for _, v := range c.Variants(d.Case) {

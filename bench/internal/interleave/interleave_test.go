@@ -34,8 +34,8 @@ func (c *claim) Time(reps int) (time.Duration, error) {
 	return time.Duration(reps) * t, nil
 }
 
-// Contestants far behind take the first rounds only; their ratio is of those. One that is slow in the
-// first look alone takes all.
+// Contestants far behind take part only in the first rounds; their ratio is of those. A contestant that is
+// slow only in the first look takes part in all rounds.
 func TestOutclassed(t *testing.T) {
 	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
 	list := []workload.Contestant{

@@ -21,7 +21,7 @@ type Lineup struct {
 	natives     []*native.Peer
 }
 
-// Options say who takes part.
+// Options say which libraries take part.
 type Options struct {
 	Threads int
 	Tiers   []kernels.ISA

@@ -163,7 +163,7 @@ func (l Library) command(threads int) ([]string, error) {
 	return []string{program, l.Path, n}, err
 }
 
-// cacheDir is where programs are kept between runs, named by what they are made of.
+// cacheDir is the folder of programs that are kept between runs. Their names depend on what they are made from.
 func cacheDir(parts ...string) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, "src", func(path string, e fs.DirEntry, err error) error {

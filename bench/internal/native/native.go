@@ -190,7 +190,7 @@ func (p *Peer) Variants(c workload.Case) []string {
 	return nil
 }
 
-// family returns the library's name without what tells several builds of it apart.
+// family returns the library's name without the part that distinguishes several builds of it.
 func family(name string) string {
 	f, _, _ := strings.Cut(name, "-")
 	return f

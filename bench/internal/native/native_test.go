@@ -67,7 +67,7 @@ func install(t *testing.T, prefix, version, fault string) {
 	}
 }
 
-// start finds and starts the OpenBLAS of the prefixes alone.
+// start finds and starts only the OpenBLAS of the prefixes.
 func start(t *testing.T, o Options, prefixes ...string) ([]*Peer, []string, string) {
 	t.Helper()
 	t.Setenv(PrefixVariable, strings.Join(prefixes, string(filepath.ListSeparator)))
@@ -168,7 +168,7 @@ func TestCrashIsOneCase(t *testing.T) {
 	}
 }
 
-// What the environment says to a library does not reach it, which is told; it does where that is asked for.
+// Variables of the environment for a library do not reach it, and a note says so; on request they reach it.
 func TestEnvironment(t *testing.T) {
 	prefix := t.TempDir()
 	install(t, prefix, "9.9.1", "0")

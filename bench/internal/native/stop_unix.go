@@ -8,7 +8,7 @@ import "syscall"
 // its case.
 func (p *Peer) apart() { p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// pause stops the process while others are measured; at one thread it sleeps on its input anyway.
+// pause stops the process while other libraries are measured; at one thread it sleeps on its input anyway.
 func (p *Peer) pause() {
 	if p.threads > 1 {
 		p.cmd.Process.Signal(syscall.SIGSTOP)

@@ -180,7 +180,7 @@ func Variants(c workload.Case) []string {
 	return []string{"model"}
 }
 
-// Build writes the model of a case, or returns nil where there is none.
+// Build writes the model of a case, or returns nil if there is no model for it.
 func Build(d *workload.Data, variant string) *Model {
 	g := &graph{}
 	s := d.Dims

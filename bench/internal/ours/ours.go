@@ -14,7 +14,7 @@ import (
 type Tier struct {
 	ISA     kernels.ISA
 	Threads int
-	// Float32 takes part in the cases with weights of int8 alone, with weights of float32.
+	// Float32 takes part only in the cases with weights of int8, and has weights of float32.
 	Float32 bool
 }
 
@@ -77,7 +77,7 @@ func (j *job) Time(reps int) (time.Duration, error) {
 	return j.Func.Time(reps)
 }
 
-// prepare returns the result's place and the call that fills it, or a nil call where there is none.
+// prepare returns the slice of the result and the call that fills it, or a nil call if there is no such call.
 func (t Tier) prepare(d *workload.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In

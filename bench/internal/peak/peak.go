@@ -75,8 +75,8 @@ func LastCache() (bytes int) {
 	return bytes << 10
 }
 
-// LevelOf returns the level that a working set runs at when it is used over and over beside a last-level
-// cache of some bytes. Half of a large one counts, since others may share it.
+// LevelOf returns the level of the cache that holds a working set used over and over, given the bytes of the last-level
+// cache. Only half of a large cache counts, since other processes may share it.
 func LevelOf(bytes, cache int) Level {
 	switch {
 	case bytes <= 512<<10:
@@ -93,7 +93,7 @@ func Warmth(bytes, cache int) string {
 	return map[string]string{"256KiB": "warm", "8MiB": "shared", "memory": "cold"}[LevelOf(bytes, cache).Name]
 }
 
-// Machine is what was measured, for a number of threads.
+// Machine has the measurements for a number of threads.
 type Machine struct {
 	Threads int
 	FMA     map[string]float64 // GFLOP/s by instruction set
@@ -142,7 +142,7 @@ func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
 }
 
 // Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply and
-// add int8 on a tier, a multiply-add counting as two; 0 where there are none.
+// add int8 on a tier, a multiply-add counting as two; 0 if the tier has no such instructions.
 func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
 	l := loopsOf(isa)
 	if l.int8 == nil {

@@ -19,7 +19,7 @@ type ball struct {
 // where each has its own. It is 0 where a game could not be played, as on one processor.
 //
 // The host of a virtual machine may move its processors between the two at any time; threads
-// that read what others wrote then take some percent longer, and nothing else in the guest says why.
+// that read what other threads wrote then take some percent longer, and nothing else in the guest shows why.
 func Transfer() float64 {
 	if runtime.GOMAXPROCS(0) < 2 {
 		return 0

@@ -18,7 +18,7 @@ const (
 	Drawn  Set = "random" // those of workload.Random
 )
 
-// A Key tells the entries of a run apart.
+// A Key identifies an entry of a run.
 type Key struct {
 	Case    string
 	Threads int
@@ -84,8 +84,8 @@ func (e Entry) Tier(isa string) *Result {
 	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
 }
 
-// Peer returns the fastest of the others, or nil: by the ratio to our best tier within the rounds, which a
-// disturbed machine changes less than the times.
+// Peer returns the fastest of the other libraries, or nil. It compares the ratios to our best tier within the rounds, which
+// a disturbed machine changes less than the times.
 func (e Entry) Peer() *Result {
 	var best *Result
 	for i, r := range e.Results {
@@ -106,8 +106,8 @@ func (e Entry) fastest(which func(Result) bool) *Result {
 	return best
 }
 
-// Ratio is how many times longer the best of the others takes than our best tier: over 1, we are
-// faster. ok is false where there is nothing to compare.
+// Ratio returns the time of the best other library divided by that of our best tier: over 1, we are
+// faster. ok is false if there is nothing to compare.
 func (e Entry) Ratio() (ratio float64, ok bool) {
 	own, peer := e.Own(), e.Peer()
 	if own == nil || peer == nil {
@@ -169,7 +169,7 @@ func (e Entry) mark() string {
 	return mark
 }
 
-// Apart reports whether the threads ran beside different last-level caches.
+// Apart reports whether the threads ran on processors with different last-level caches.
 func (e Entry) Apart() bool { return e.Transfer > apart }
 
 // Short reports whether the threads had clearly fewer cores than there were of them.

@@ -17,7 +17,7 @@ import (
 // Ours is what the names of this library's tiers begin with.
 const Ours = "avoformer/"
 
-// A Run is everything that one report tells.
+// A Run has everything in one report.
 type Run struct {
 	CPU       string
 	System    string // GOOS/GOARCH and the number of CPUs
@@ -33,13 +33,13 @@ type Run struct {
 	Lacking   []Key `json:",omitempty"` // what was to be measured, but is not yet
 }
 
-// Add takes what was measured, in place of what was lacking.
+// Add adds a measured entry, and removes it from the missing ones.
 func (r *Run) Add(e Entry) {
 	r.Entries = append(r.Entries, e)
 	r.Lacking = slices.DeleteFunc(r.Lacking, func(k Key) bool { return k == e.Key })
 }
 
-// Save writes the run beside its report, so that it can be rendered again. Whenever the program is
+// Save writes the run next to its report, so that it can be rendered again. Whenever the program is
 // killed, the file holds this run or the one saved before.
 func (r *Run) Save(path string) error {
 	b, err := json.MarshalIndent(r, "", "\t")
@@ -106,7 +106,7 @@ func (r *Run) has(k Key) bool {
 	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Key == k })
 }
 
-// Continue leaves out of what is to be measured what an earlier run has.
+// Continue removes the cases that an earlier run has from those to measure.
 func (r *Run) Continue(earlier *Run) {
 	r.Lacking = slices.DeleteFunc(r.Lacking, earlier.has)
 }
@@ -154,7 +154,7 @@ func (r *Run) Notice() string {
 	return strings.Join(s, " ")
 }
 
-// Markdown returns the report's text; the plots lie beside it.
+// Markdown returns the report's text; the plots are files next to it.
 func (r *Run) Markdown(plots []Plot) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -63,7 +63,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Entries whose threads ran beside different last-level caches are marked.
+// Entries whose threads ran on processors with different last-level caches are marked.
 func TestApart(t *testing.T) {
 	r := &Run{}
 	for i, ns := range []float64{27, 29, 31, 160, 0} {
@@ -122,7 +122,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// A comparison without a required library must say so wherever its figures stand.
+// A comparison without a required library must say so wherever its figures are.
 func TestIncomplete(t *testing.T) {
 	r := sample()
 	r.Missing = []string{"onnxruntime"}
@@ -133,7 +133,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// What was done about the environment is in the report, also after a run that continues it.
+// The notes on the environment are in the report, also after a run that continues it.
 func TestVariables(t *testing.T) {
 	r, later := sample(), sample()
 	r.Variables = []string{"not passed on to other libraries: OMP_NUM_THREADS=1"}
@@ -147,7 +147,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// An interrupted run says so wherever its figures stand, until one that continues it has the rest.
+// An interrupted run says so wherever its figures are, until a run that continues it has the missing cases.
 func TestInterrupted(t *testing.T) {
 	whole := sample()
 	r := sample()
@@ -272,7 +272,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// Each set has sections, a mean and plots of its own; none counts for another.
+// Each set has its own sections, mean and plots. A case counts only in its own set.
 func TestSets(t *testing.T) {
 	r := sample()
 	r.Entries = append(r.Entries, entryOf("softmax 1536x128", "avx2", 1, 1, 3), entryOf("softmax 7x9", Drawn, 1, 1, 5))

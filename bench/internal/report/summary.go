@@ -28,7 +28,7 @@ const ofCore = 0.9
 // to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 
-// enough returns the share of the FMA peak from which a case is as it should be whatever others reach.
+// enough returns the share of the FMA peak that is sufficient for a case, whatever other libraries reach.
 func enough(op workload.Op) float64 {
 	switch op {
 	case workload.GemmNN, workload.GemmNT, workload.GemmPacked, workload.LinearBiasGELU, workload.BatchGemmNN, workload.BatchGemmNT:

@@ -24,7 +24,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// What the environment says of workspaces and of go.mod does not count.
+// Variables of the environment for workspaces and go.mod have no effect.
 func TestGo(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)

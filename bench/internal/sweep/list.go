@@ -31,7 +31,7 @@ type Series struct {
 // All are the sweeps, in the order of the report.
 var All = slices.Concat(gemm(), rows(), attention())
 
-// around is every size up to dense, and beyond it each of the others with its neighbours.
+// around returns every size up to dense, and beyond it each of the given sizes with its neighbours.
 func around(dense int, others ...int) []int {
 	var s []int
 	for i := range dense {
@@ -46,7 +46,7 @@ func around(dense int, others ...int) []int {
 
 func of(op workload.Op, dims ...int) workload.Case { return workload.Case{Op: op, Dims: dims} }
 
-// gemm draws M, N and K out alone, the other two at 64 and at 768.
+// gemm varies each of M, N and K separately, with the other two at 64 and at 768.
 func gemm() []Sweep {
 	sizes := around(36, 40, 48, 56, 64, 72, 84, 96, 100, 112, 128, 144, 160, 168, 192, 200, 224, 256, 288, 320, 336, 384,
 		400, 448, 512, 600, 640, 700, 768, 850, 1000, 1024, 1152, 1300, 1536, 1700, 1920, 2048, 2199)

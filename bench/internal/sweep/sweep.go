@@ -26,8 +26,8 @@ type Line struct {
 	Cliffs []Cliff
 }
 
-// A Cliff is a fall of the speed that a second measurement, of the two sizes alone, confirmed: in memory of
-// its own, since where its pages lie is no matter of the size.
+// A Cliff is a fall of the speed that a second measurement of only the two sizes confirmed. That measurement uses other
+// memory, because the effect of where pages lie is not an effect of the size.
 type Cliff struct {
 	From, To int
 	Fall     float64

@@ -1,6 +1,6 @@
-// Package workload names what is benchmarked: the cases, the inputs they run on, the amount of
-// arithmetic and memory traffic each stands for, and the check against the float64 oracle that a
-// result passes before its time counts.
+// Package workload defines the benchmarks: the cases, their inputs, the amount of arithmetic and
+// memory traffic of each case, and the check against the float64 oracle that a result must pass
+// before its time counts.
 package workload
 
 import (
@@ -194,7 +194,7 @@ func (c Case) Bytes() float64 {
 }
 
 // moved is what the GB/s of the bandwidth-bound operations count: without layernorm's vectors, and
-// for decoding K and V alone.
+// for decoding only K and V.
 func (c Case) moved() float64 {
 	d := c.Dims
 	if c.Op == SDPADecode {

@@ -39,7 +39,7 @@ type Data struct {
 // (always with the first and the last) is checked.
 const maxOracleFLOPs = 1e8
 
-// maxLayerRows is the sample of a layer's rows, each of which needs all keys and values.
+// maxLayerRows is the number of a layer's rows that are checked. Each of them needs all keys and values.
 const maxLayerRows = 16
 
 // NewData draws the inputs of a case, the same ones every time, and computes the oracle's result.

@@ -57,7 +57,7 @@ type Instruction struct {
 	Len int // bytes
 }
 
-// Address is an operand in memory, by the numbers of its registers, in the order of their encoding; -1 stands for none.
+// Address is an operand in memory, by the numbers of its registers, in the order of their encoding; -1 means no register.
 type Address struct {
 	Base, Index int
 	Scale       int
@@ -167,7 +167,7 @@ func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	return at
 }
 
-// Stride returns the index, scaled: 0 if there is none.
+// Stride returns the index, scaled; 0 if there is no index.
 func (m Address) Stride(reg func(n int) uint64) uint64 {
 	if m.Index < 0 {
 		return 0

@@ -63,7 +63,7 @@ func (m *Machine) do(t *testing.T, f flat, op Op, tile int, at, stride uint64) {
 	}
 }
 
-// TestConfiguration refuses what is not a configuration, and keeps the one before.
+// TestConfiguration: bytes that are not a configuration are refused, and the earlier configuration stays.
 func TestConfiguration(t *testing.T) {
 	good := config([2]int{16, 64}, [2]int{3, 20})
 	for name, c := range map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestNative executes every instruction on the processor, as the runner makes it one with tiles, and compares what it leaves in
-// memory with what the machine of this package does. On a processor with tiles it compares that machine with silicon.
+// TestNative executes every instruction on the processor, to which the runner adds tiles, and compares the memory afterwards with
+// that of this package's machine. On a processor with tiles it compares that machine with silicon.
 func TestNative(t *testing.T) {
 	native.Need(t)
 	runtime.LockOSThread() // which has the tiles

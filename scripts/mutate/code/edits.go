@@ -55,7 +55,7 @@ type finder struct {
 	path  []ast.Node // from the file to the node at hand
 }
 
-// mutantsOf lists the mutants of a file; none if it is generated.
+// mutantsOf lists the mutants of a file. A generated file has no mutants.
 func mutantsOf(file string, src []byte) ([]mutant, error) {
 	f := finder{file: file, src: src, lines: strings.Split(string(src), "\n"), fset: token.NewFileSet(), seen: map[string]int{}}
 	tree, err := parser.ParseFile(f.fset, file, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -204,7 +204,7 @@ func (f *finder) negate(cond ast.Expr) {
 	f.add("condition", cond.Pos(), cond.End(), "!("+string(f.src[f.fset.Position(cond.Pos()).Offset:f.fset.Position(cond.End()).Offset])+")", "negated")
 }
 
-// statement adds the mutants of a statement: another operator, and none of it.
+// statement adds the mutants of a statement: one with another operator, and one without the statement.
 func (f *finder) statement(n ast.Stmt) {
 	dropped := false
 	switch n := n.(type) {

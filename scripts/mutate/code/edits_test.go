@@ -31,8 +31,8 @@ var least = 1e-6
 var measured = Record{rows: 140}
 `
 
-// TestMutants lists what can be done to a file, and what is left alone: imports, tags,
-// messages, figures of a record.
+// TestMutants lists the mutants of a file. Imports, tags, messages and figures of a record
+// have no mutants.
 func TestMutants(t *testing.T) {
 	found, err := mutantsOf("kernels/internal/tune/p.go", []byte(sample))
 	if err != nil {

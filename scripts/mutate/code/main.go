@@ -7,15 +7,15 @@
 // operator becomes another one, a comparison takes or loses its border, a
 // condition is turned round, a statement is left out, two arguments are swapped.
 // A mutant's place in the draw depends on the seed and on its own line, so that
-// changes elsewhere leave the draw as it was. Mutants that do not compile are
+// changes elsewhere do not change the draw. Mutants that do not compile are
 // replaced by the next ones.
 //
-// All happens in a copy of the working tree, and each mutant is one file laid over
-// it. First every test package runs once and tells by its coverage what it reaches.
-// A mutant is then tried by the packages that reach it: by their short tests, its
-// own package's first, and if those pass, by all their tests, unless -short leaves that out.
+// Everything happens in a copy of the working tree. A mutant replaces one file of the
+// copy. First every test package runs once, and its coverage shows which code it reaches.
+// Then the packages that reach a mutant test it: first with their short tests, beginning
+// with the mutant's own package, and if those pass, with all their tests, unless -short is given.
 //
-// Code fails where a mutant passes all tests, unless doc/mutants.md says why it
+// Code fails if a mutant passes all tests, unless doc/mutants.md says why it
 // changes nothing that a test could see. Mutants of that list are not tried, and a
 // line of it that no longer fits any code is an error.
 package main
@@ -94,7 +94,7 @@ func (m *mutator) run() error {
 	return m.hunt(drawn)
 }
 
-// copyTree copies what git tracks and what it does not ignore.
+// copyTree copies the files that git tracks, and untracked files that it does not ignore.
 func (m *mutator) copyTree() error {
 	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {

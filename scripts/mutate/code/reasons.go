@@ -14,8 +14,8 @@ import (
 
 const reasonsFile = "doc/mutants.md"
 
-// row returns the mutant's line in the list: place, the line of code, what is done to it,
-// why that changes nothing.
+// row returns the mutant's line in the list: the place, the line of code, the change,
+// and why the change has no effect.
 func row(u mutant, reason string) string {
 	var cells []string
 	for cell := range strings.SplitSeq(u.key(), "\t") {
@@ -29,8 +29,8 @@ func row(u mutant, reason string) string {
 	return fmt.Sprintf("| %s | `%s` | %s | %s |", place, quote(strings.ReplaceAll(u.text, "`", "'")), quote(cells[3]), reason)
 }
 
-// readReasons reads the rows of the list, each of which must fit one of the mutants if its file
-// is in the folders.
+// readReasons reads the rows of the list. If the file of a row is in the folders, the row must fit
+// one of the mutants.
 func (m *mutator) readReasons(every []mutant) error {
 	b, err := os.ReadFile(filepath.Join(m.root, filepath.FromSlash(reasonsFile)))
 	if err != nil {

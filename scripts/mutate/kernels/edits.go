@@ -29,7 +29,7 @@ func replace(line int, what, with string) edit {
 // mutantData stands for the name of a broken function's own constants.
 const mutantData = "MUTANTDATA"
 
-// edits lists what is done to the function in lines[start:stop].
+// edits lists the changes to the function in lines[start:stop].
 func edits(lines []string, start, stop, n int) []edit {
 	var tails, stores, operations []edit
 	guess := false

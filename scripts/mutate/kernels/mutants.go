@@ -1,6 +1,6 @@
 package main
 
-// Broken kernels beside the right ones, in the copy of the module.
+// Broken kernels next to the right ones, in the copy of the module.
 
 import (
 	"bytes"

@@ -15,7 +15,7 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// What GNU as makes of {vex} vpdpbusd %ymm12, %ymm13, and %ymm0 or %ymm11.
+// The bytes that GNU as makes of {vex} vpdpbusd %ymm12, %ymm13, and %ymm0 or %ymm11.
 func TestVexQuads(t *testing.T) {
 	for dst, want := range map[int][]byte{0: {0xc4, 0xc2, 0x15, 0x50, 0xc4}, 11: {0xc4, 0x42, 0x15, 0x50, 0xdc}} {
 		if got := vexQuads(dst, 13, 12); !bytes.Equal(got, want) {
