@@ -123,7 +123,7 @@ func TestBeamWidths(t *testing.T) {
 	}
 }
 
-// hesitant stops at once with a probability of 0.6, and else goes on for good.
+// hesitant stops at once with a probability of 0.6, and otherwise never stops.
 type hesitant struct{ step int }
 
 func (*hesitant) Vocab() int { return 2 }

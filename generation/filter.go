@@ -222,7 +222,7 @@ func (w *scratch) largest(x []float32, k int) float32 {
 	return best[min(k, len(best))-1]
 }
 
-// atLeast returns the tokens whose x is no less than least, more than -Inf.
+// atLeast returns the tokens whose x is at least least and greater than -Inf.
 func (w *scratch) atLeast(x []float32, least float32) []int32 {
 	kept := w.tokens[:0]
 	least = math.Nextafter32(least, negInf)

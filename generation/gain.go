@@ -14,7 +14,7 @@ func (f *line) learn(rows, seconds float64) {
 	f.xx, f.xy = keep*f.xx+rows*rows, keep*f.xy+rows*seconds
 }
 
-// at returns the seconds of a step, 0 where none is known.
+// at returns the seconds of a step, 0 if they are not known.
 func (f *line) at(rows float64) float64 {
 	if f.n == 0 {
 		return 0

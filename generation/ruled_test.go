@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// straightforward is what ruled.apply computes, from the tokens alone: the first are the
-// prompt, and most may follow it.
+// straightforward computes the same as ruled.apply, only from the tokens: the first tokens are
+// the prompt, and most tokens may follow it.
 func straightforward(r *Rules, scores []float32, tokens []int, prompt, most int) {
 	s := scored(scores)
 	for token, bias := range r.LogitBias {
@@ -173,8 +173,8 @@ func TestRuledText(t *testing.T) {
 	}
 }
 
-// TestNgramHashes has one hash for all tokens: what is found is what follows those asked for
-// nonetheless.
+// TestNgramHashes has one hash for all tokens: the tokens found still follow exactly those that
+// were asked for.
 func TestNgramHashes(t *testing.T) {
 	g := &ngrams{n: 3, latest: map[uint64]int32{}}
 	text := []int{1, 2, 3, 1, 2, 4, 2, 1, 5, 1, 2, 3, 1, 2}

@@ -289,7 +289,7 @@ func TestSamplerErrors(t *testing.T) {
 	}
 }
 
-// everyRule is each rule alone, for texts of the vocabulary's tokens; then all.
+// everyRule returns each rule on its own, for texts of the vocabulary's tokens; then all rules together.
 func everyRule(vocab int) map[string]*generation.Rules {
 	tokens := func(n, step int) []int {
 		t := make([]int, n)
@@ -349,7 +349,7 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	check("log probabilities", generation.SamplerConfig{LogProbs: true})
 }
 
-// TestGenerateAllocatesNothing: nor does a token of a text with rules, from prompt to end.
+// TestGenerateAllocatesNothing: a token of a text with rules allocates nothing, from the prompt to the end.
 func TestGenerateAllocatesNothing(t *testing.T) {
 	if race.Enabled || testenv.Emulated() {
 		t.Skip("the race detector has pools forget, and emulators take long")
@@ -375,7 +375,7 @@ type allowing struct{}
 func (allowing) Apply([]float32) error { return nil }
 func (allowing) Accept(int) error      { return nil }
 
-// filters is each filter alone, and some together.
+// filters returns each filter on its own, and some together.
 var filters = []generation.Sampling{
 	{Temperature: 1}, {Temperature: 0.7, TopK: 50}, {Temperature: 0.7, TopP: 0.9}, {Temperature: 0.7, MinP: 0.05}, {Temperature: 1, TypicalP: 0.9}, {Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01},
 }

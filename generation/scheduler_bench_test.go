@@ -20,7 +20,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// What a scheduler adds to the steps that have to be, with the model of the flags.
+// The time that a scheduler adds to the necessary steps, with the model of the flags.
 
 func benchScheduler(b *testing.B, m *models.Model, c generation.SchedulerConfig) *generation.Scheduler {
 	c.Model, c.Threads = m.LM, kernels.Threads(runtime.GOMAXPROCS(0))

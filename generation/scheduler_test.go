@@ -42,7 +42,7 @@ func longConfig(more string) string {
 // longPage is the bytes of a page: layers, keys and values, rows, elements.
 const longPage = 2 * 2 * 64 * 8 * 4
 
-// forgetful is weights that see the last token alone, so that texts soon repeat themselves.
+// forgetful returns weights that see only the last token, so that texts soon repeat themselves.
 type forgetful struct{ tf.Weights }
 
 func (f forgetful) Tensor(name string, shape ...int) ([]float32, error) {
@@ -160,8 +160,8 @@ func TestSmallSteps(t *testing.T) {
 	}
 }
 
-// TestSharedPrefixes: of requests that begin alike, the beginning is computed once, also where all come at once, and of
-// the next turn of a chat what is new alone.
+// TestSharedPrefixes: the common beginning of requests is computed once, also if all come at once; of the next turn of a
+// chat, only the new tokens are computed.
 func TestSharedPrefixes(t *testing.T) {
 	for name, m := range map[string]*models.Model{"attention": long(t, ""), "convolutions": convolving(t)} {
 		t.Run(name, func(t *testing.T) { sharedPrefixes(t, m) })
@@ -235,7 +235,7 @@ func TestSchedulerMemory(t *testing.T) {
 	}
 }
 
-// TestSchedulerFailsAlone: a text that the model refuses ends alone.
+// TestSchedulerFailsAlone: if the model refuses a text, only that text ends.
 func TestSchedulerFailsAlone(t *testing.T) {
 	m := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 100}`),
 		tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
@@ -273,7 +273,7 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestSchedulerCancel: a text that is cancelled, or that nobody wants more of, ends, and the others go on.
+// TestSchedulerCancel: a text ends if it is cancelled or if its caller stops reading; all other texts continue.
 func TestSchedulerCancel(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Streams: 2})

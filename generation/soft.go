@@ -11,7 +11,7 @@ import (
 
 // This file compares prompts with soft tokens. Their placeholders are equal for any vectors: both must be compared.
 
-// passage is tokens of which some are placeholders.
+// passage has tokens, some of which are placeholders.
 type passage struct {
 	tokens []int
 	soft   []softKey // in the order of their places

@@ -26,7 +26,7 @@ func ExamplePull() {
 	fmt.Println(m.Config.ModelType)
 }
 
-// What of a repository a model needs.
+// The files of a repository that a model needs.
 func ExampleNeeded() {
 	fmt.Println(hub.Needed([]string{"README.md", "config.json", "model.safetensors", "onnx/model.onnx", "pytorch_model.bin", "tokenizer.json"}))
 	// Output: [config.json model.safetensors tokenizer.json]
@@ -42,7 +42,7 @@ func ExampleParseName() {
 	// true
 }
 
-// What the cache has, and how a model leaves it.
+// The models in the cache, and how to remove one.
 func ExampleList() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -110,7 +110,7 @@ func (p *puller) settle() error {
 	return nil
 }
 
-// token returns the token of the environment, or none.
+// token returns the token of the environment, or "" if there is no token.
 func token() string {
 	if t := os.Getenv("HF_TOKEN"); t != "" {
 		return strings.TrimSpace(t)

@@ -200,7 +200,7 @@ func TestPullFile(t *testing.T) {
 	}
 }
 
-// TestResume goes on where a connection broke, and where a process ended.
+// TestResume continues where a connection broke, and where a process ended.
 func TestResume(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ranges=%v", ranges), func(t *testing.T) {

@@ -84,7 +84,7 @@ type bitView struct {
 	tail, last []int32 // after the parts
 }
 
-// scores are the dot products of signs: the number of those that are equal less that of the others.
+// scores are the dot products of signs: the number of equal signs minus the number of different ones.
 func (v bitView) scores(part int, q *queries, from, to int, w *worker) {
 	if part < len(v.parts) {
 		v.dots(v.parts[part], q, from, to, w.scores)

@@ -97,7 +97,7 @@ func small(t testing.TB, o Options) *Index {
 	return x
 }
 
-// TestSaveOver leaves what was there if it cannot write, and nothing beside it.
+// TestSaveOver: if Save cannot write, the earlier file stays, and there is no new file next to it.
 func TestSaveOver(t *testing.T) {
 	dir := t.TempDir()
 	if err := small(t, Options{}).Save(filepath.Join(dir, "none", "x")); err == nil {

@@ -75,8 +75,8 @@ func LastCache() (bytes int) {
 	return bytes << 10
 }
 
-// LevelOf returns the level of the cache that holds a working set used over and over, given the bytes of the last-level
-// cache. Only half of a large cache counts, since other processes may share it.
+// LevelOf returns the level of memory that serves a working set used over and over, on a machine with a last-level
+// cache of some bytes. Only half of a large cache counts, since other processes may share it.
 func LevelOf(bytes, cache int) Level {
 	switch {
 	case bytes <= 512<<10:

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// What a call takes beyond its arguments.
+// The memory that a call takes in addition to its arguments.
 
 // scratchBytes returns the memory that a call takes beyond its arguments, on one
 // thread: that of fresh scratch structures after the call.

@@ -10,11 +10,11 @@ import (
 // Attention of whole heads, all of whose scores are there before the softmax: those with few queries and
 // keys (attendShort), and those with very few queries (attendFew).
 
-// headElements is the room that a head needs for scores, and for what is added to them.
+// headElements is the room that a head needs for scores, and for the numbers that are added to them.
 const headElements = max(simd.ShortRows*simd.ShortQueries, fewQueries*simd.FewRow)
 
-// headMask is what a head sees: the keys [lo, lo+n), and what is added to their scores,
-// or nil. For attendShort bias has a row for each key, for attendFew one for each query.
+// headMask says which keys a head sees, [lo, lo+n), and has the numbers that are added to their
+// scores, or nil. For attendShort bias has a row for each key, for attendFew one for each query.
 type headMask struct {
 	lo, n int
 	bias  []float32

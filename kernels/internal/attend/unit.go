@@ -208,7 +208,7 @@ func (u *unit) finish(ra, rb int) {
 	scaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
-// withSink returns the sum of a row with what its sink adds to it, if it sees a key.
+// withSink returns the sum of a row, with the number that its sink adds if the row sees a key.
 func (u *unit) withSink(r int, sum float32) float32 {
 	if u.c.P.Sinks == nil || sum == 0 {
 		return sum

@@ -170,7 +170,7 @@ func newRows(f weights.Format, n, dim, panel int) rows {
 	return r
 }
 
-// start is where the first element of row i is; the others follow r.panel elements apart.
+// start is where the first element of row i is; its other elements follow r.panel elements apart.
 func (r *rows) start(i int) int { return i/r.panel*r.panel*r.dim + i%r.panel }
 
 // set stores x as row i.

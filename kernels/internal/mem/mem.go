@@ -10,7 +10,7 @@ import (
 // Element is the bytes of a float32.
 const Element = 4
 
-// NegInf is the number below all others.
+// NegInf is the number below all other numbers.
 var NegInf = float32(math.Inf(-1))
 
 // Grow returns a slice of n elements, buf itself if it is large enough. Slices of

@@ -2,9 +2,9 @@ package order
 
 import "math"
 
-// Attention of one query. The keys are cut into blocks, and the blocks into stretches, at places that do not depend on the query, on
-// what it sees, or on how many others there are, but on [AttentionSizes] alone. Each block is as in
-// [Attended.Add], stretches are brought together by [Attended.Merge], in order, and [Attended.Factor] is applied at the end.
+// Attention of one query. The keys are cut into blocks, and the blocks into stretches, at places that depend only on
+// [AttentionSizes]: not on the query, on the keys that it sees, or on the number of other queries. [Attended.Add] computes a
+// block, [Attended.Merge] combines stretches, in order, and [Attended.Factor] is applied at the end.
 
 // AttentionSizes are numbers of keys. They are variables only so that tests can have many blocks in short sequences.
 type AttentionSizes struct {
@@ -139,5 +139,5 @@ func AttentionFactor(weight, sum float32) float32 {
 	return weight / sum
 }
 
-// WithSink returns a sum with what a sink adds to it, max being the greatest score.
+// WithSink returns a sum plus the term of a sink; max is the greatest score.
 func WithSink(sum, sink, max float32) float32 { return sum + Exp(sink-max) }

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// Functions of one element. A product that is added to something within an FMA is written as one; all others
+// Functions of one element. A product and a sum that are one FMA are written as one. All other products
 // are rounded first, by a conversion that keeps the compiler from fusing them.
 
 const (

@@ -53,7 +53,7 @@ func Chain(alpha float32, x, y []float32, ldy int, beta, c float32) float32 {
 	return c
 }
 
-// Accumulate is alpha*sum + beta*c, of which alpha*sum is rounded first; where beta is 0, c does not count.
+// Accumulate is alpha*sum + beta*c. alpha*sum is rounded first. If beta is 0, c is ignored.
 func Accumulate(sum, alpha, beta, c float32) float32 {
 	sum *= alpha
 	if beta == 0 {

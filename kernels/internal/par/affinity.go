@@ -14,8 +14,8 @@ import (
 
 var affinity atomic.Bool
 
-// AllowAffinityChanges says whether workers may change the affinity of their threads
-// for a moment, and returns what it was before. At first they may not.
+// AllowAffinityChanges sets whether workers may change the affinity of their threads
+// for a moment, and returns the earlier setting. By default they may not.
 func AllowAffinityChanges(allow bool) (before bool) { return affinity.Swap(allow) }
 
 // callerCPU returns the CPU that the caller runs on, or -1 if it cannot be told, or if
@@ -28,7 +28,7 @@ func callerCPU() int {
 }
 
 // letWorkersMove lets a worker that was woken on the caller's CPU run for as long
-// as it takes to leave. It costs a fraction of a microsecond if there is none.
+// as it takes to leave. It costs a fraction of a microsecond if there is no such worker.
 func letWorkersMove() {
 	if affinity.Load() {
 		yieldThread()

@@ -17,8 +17,8 @@ func currentCPU() int {
 }
 
 // leaveCPU moves the calling thread off a CPU if it is there and may run on
-// others: by not being allowed there for a moment. Where the system forbids
-// that, it stays.
+// other CPUs: it excludes the CPU from the thread's affinity for a moment. If
+// the system forbids that, the thread stays.
 func leaveCPU(cpu int) {
 	if currentCPU() != cpu {
 		return
@@ -36,8 +36,8 @@ func leaveCPU(cpu int) {
 	}
 }
 
-// allowedCPUs is on how many CPUs the program's first thread may run, as others are unless it pins them, or 0
-// if it cannot be told.
+// allowedCPUs returns on how many CPUs the program's first thread may run, or 0 if the system does not say. Other
+// threads may run on the same ones unless the program pins them.
 func allowedCPUs() int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(unix.Getpid(), &allowed) != nil {

@@ -77,7 +77,7 @@ func (s *share) take(back bool) (from, to int) {
 }
 
 // divide gives each of several goroutines its share of n parts. No worker reads them before submit, so the stores need not wait
-// for each other, as atomic ones would: the lines are in the caches of those who had the shares before.
+// for each other, as atomic ones would: the lines are in the caches of the threads that had the shares before.
 func (j *job) divide(n, goroutines int) {
 	if cap(j.shares) < goroutines {
 		j.shares = make([]share, goroutines)
@@ -109,8 +109,8 @@ func (j *job) run(own int) {
 	}
 }
 
-// empty takes all parts that nobody has taken, so that nobody begins them, where run has not returned. After
-// it has there are none.
+// empty takes all parts that no goroutine has taken, so that none begins them, if run has not returned. After
+// run has returned, there are no such parts.
 func (j *job) empty() {
 	for i := range j.shares {
 		atomic.StoreUint64(&j.shares[i].parts, 0)

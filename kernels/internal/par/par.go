@@ -1,8 +1,8 @@
 // Package par runs the parts of a computation on several goroutines: the calling
 // one and the workers of a pool.
 //
-// The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
-// its end by a panic on a worker, pool.go the set of workers and its board, worker.go a worker's life,
+// The files: par.go has the functions that other packages call, job.go a call and its parts, failure.go
+// the end of a call by a panic on a worker, pool.go the set of workers and its board, worker.go a worker's life,
 // spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and pools.go the pools of threads that are bound
 // to CPUs.
 package par
@@ -13,16 +13,16 @@ import "github.com/avoformer/avoformer/internal/meetings"
 // and returns when all are done. Run never waits for a worker to come: the caller
 // does whatever parts the workers have not begun.
 //
-// A part that panics ends the call, on whichever goroutine it runs: parts that are under
-// way are waited for, others are not begun. On the calling goroutine the panic goes on;
+// A part that panics ends the call, on whichever goroutine it runs: Run waits for parts in
+// progress, and no other parts begin. On the calling goroutine the panic continues;
 // a panic of a worker reaches the caller as a *WorkerPanic, and runtime.Goexit on a worker
 // becomes the caller's. The workers stay usable.
 //
 // Each goroutine has an equal share of the parts, the same from call to call, so
-// that it meets again in its caches what it read and wrote before. It takes half of
-// what is left of its share at a time, and when nothing is left, half of what is
-// left of another goroutine's share: parts are handed out many at a time as long as
-// there are many, and one by one at the end, where they decide who waits.
+// that its caches still have the data that it read and wrote before. It takes half of the
+// remaining parts of its share at a time, and when none remain, half of the
+// remaining parts of another goroutine's share: goroutines take many parts at a time as long as
+// there are many, and one by one at the end, where parts decide which goroutine waits.
 func Run(threads, n int, task Task) {
 	if n <= 0 {
 		return

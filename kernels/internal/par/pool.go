@@ -12,8 +12,8 @@ import (
 // pool is a set of workers. A worker that looks for work finds a job on the board, or is handed one, without a
 // lock; busy and sleeping workers find jobs in a queue.
 //
-// What workers that look for work read again and again lies apart from what calls write: a line that some thread
-// has written has to come to each of the others that reads it.
+// The fields that workers read again and again while they look for work lie apart from those that calls write: a line
+// that one thread has written must move to every other thread that reads it.
 type pool struct {
 	mu    sync.Mutex
 	work  sync.Cond // a sleeping worker waits for it

@@ -92,7 +92,7 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsToProcessors has a GOMAXPROCS of which the machine has half: further workers would only
+// TestPoolKeepsToProcessors sets GOMAXPROCS to twice the number of processors: further workers would only
 // take processors from those that compute.
 func TestPoolKeepsToProcessors(t *testing.T) {
 	withProcs(t, 8)

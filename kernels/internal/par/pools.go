@@ -84,7 +84,7 @@ func PretendProcessors(n int) {
 // Bound returns the CPUs that the calling goroutine is bound to, nil if Bind has not bound it.
 func Bound() []int { return slices.Clone(current().cpus) }
 
-// everyPool returns the pool of goroutines that are not bound, and those of the others.
+// everyPool returns the pool of goroutines that are not bound, and the pools of bound goroutines.
 func everyPool() []*pool {
 	bound.mu.Lock()
 	defer bound.mu.Unlock()

@@ -2,7 +2,7 @@ package par
 
 import "math"
 
-// What it costs to hand work to further threads, in nanoseconds. doc/measurements/threads.md has the model.
+// The cost of handing work to further threads, in nanoseconds. doc/measurements/threads.md has the model.
 const (
 	// A worker that sleeps takes some 10 µs to begin: as much work on each thread pays for waking it.
 	wakeWork = 20_000

@@ -172,7 +172,7 @@ const (
 	nearWork       = 1 << 20
 )
 
-// isSmall reports whether B is so small that a plan would take long beside one call.
+// isSmall reports whether B is so small that a plan would take long compared with one call.
 func isSmall(a left, b right) bool { return b.n*a.k <= directElements }
 
 // workOf is about the time of a product in multiply-adds at full speed: at the least what reading B costs.
@@ -219,7 +219,7 @@ func fitsLines(a left, b right, mr, nr int) bool {
 		tune.Sharing(b.ld/16, min(a.k, order.Stretch), size.LinesSets) <= size.LinesWays
 }
 
-// copiesA reports whether the rows of A are copied: if they have to be transposed, or
+// copiesA reports whether the rows of A are copied: if they must be transposed, or
 // would crowd each other out of the cache.
 func copiesA(a left, b right) bool {
 	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && rowsCrowd(a)

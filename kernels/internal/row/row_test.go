@@ -169,7 +169,7 @@ func TestLongRowOutlier(t *testing.T) {
 	})
 }
 
-// TestGateLimit clamps what is beyond the limits and leaves the rest where it is.
+// TestGateLimit: elements beyond the limits are clamped, and all other elements stay as they are.
 func TestGateLimit(t *testing.T) {
 	g := Gate{Limit: 2}
 	for _, c := range []struct {
@@ -209,7 +209,7 @@ func TestRowMax(t *testing.T) {
 	}
 }
 
-// TestSeesNothing tells rows of -Inf from rows with anything else, a NaN too.
+// TestSeesNothing distinguishes rows of only -Inf from rows with any other element, also a NaN.
 func TestSeesNothing(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	for _, c := range []struct {

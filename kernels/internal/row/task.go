@@ -43,7 +43,7 @@ type task[A any] struct {
 // Do implements par.Task.
 func (c *task[A]) Do(from, to int) { c.do(&c.args, from*c.perPart, min(to*c.perPart, c.rows)) }
 
-// alone reports whether a call on t threads is serial: whether its rows, with n elements together, make fewer than two parts.
+// alone reports whether a call on t threads is serial: its rows, with n elements together, make fewer than two parts.
 func alone(t, rows, n int) bool {
 	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
 }

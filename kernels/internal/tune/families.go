@@ -2,8 +2,8 @@
 // where one way to the same result overtakes another.
 //
 // families.go has those that depend on the CPU. To change them for one family of CPUs, give it a
-// record in families. No figure there changes a result. What decides in what order numbers are summed
-// up is in order.go, or stands with the code that sums them, and is the same on every machine.
+// record in families. No figure there changes a result. The figures that decide the order of sums are
+// in order.go, or next to the code that computes the sums, and are the same on every machine.
 // cache.go says which rows of a matrix share sets of a cache.
 package tune
 
@@ -106,8 +106,8 @@ type Rows struct {
 	// it would be gone from a shared cache before its next use, and a line must be read
 	// before a part of it is written to the cache.
 	StreamElements int `unit:"elements" at:"rows: exponentials in a row of their own, results past the caches" on:"zen4"`
-	// A part of a parallel call has about PartElements: some microseconds' work, several
-	// times what it costs to hand it out. A call with fewer than two parts is serial.
+	// A part of a parallel call has about PartElements: work of some microseconds, several
+	// times the cost of handing it out. A call with fewer than two parts is serial.
 	PartElements int `unit:"elements" at:"rows: some 2^14 elements" on:"zen4"`
 	// A part of a softmax has CutPart elements of a long row, since it takes longer than
 	// most functions. Where there are fewer rows than threads, rows from CutElements on

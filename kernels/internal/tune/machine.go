@@ -1,6 +1,6 @@
 package tune
 
-// What callers ask of a tier's registers and cache lines, by name.
+// The sizes of a tier's registers and cache lines that callers need, by name.
 
 const element, line = 4, 64 // bytes of a float32 and of a cache line
 

@@ -8,7 +8,7 @@ import (
 // Conversion of float32 to blocks of few or uneven numbers: their scales are those of a few that are tried which leave the least squares of
 // errors.
 
-// grid is the numbers that codes stand for, from -128 to 127.
+// grid has the numbers that codes stand for, from -128 to 127.
 type grid struct {
 	numbers []int
 	nearest [256]byte // the code of the number nearest to an integer that is less by 128

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// What each format is made of.
+// The records of the formats.
 
 // Of returns the record of a format on a tier, with the features that are in use.
 func Of(f Format, isa simd.ISA) *Record {

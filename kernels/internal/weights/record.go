@@ -1,5 +1,5 @@
-// Package weights packs weights in all formats, and multiplies them. What a product needs to know of a format is in the
-// format's record.
+// Package weights packs weights in all formats, and multiplies them. A format's record has everything that a product
+// needs to know of the format.
 //
 //   - record.go has the record's fields, and formats.go the records.
 //   - matrix.go is a packed matrix.
@@ -60,10 +60,10 @@ func (f Format) String() string {
 
 // Record is the record of a format on one tier.
 //
-// A packed matrix is panels of nr columns, the last one filled up with zeros. A panel is
-// blocks of some steps of k, one after the other. What the bytes of a block mean is known
-// to pack, widen and the format's kernels alone. The ranges of steps that drivers ask for
-// begin at a block.
+// A packed matrix consists of panels of nr columns; the last panel is filled up with zeros. A
+// panel consists of blocks of some steps of k, one after the other. Only pack, widen and the
+// format's kernels know what the bytes of a block mean. The ranges of steps that drivers ask
+// for begin at the first step of a block.
 type Record struct {
 	Format
 	ISA    simd.ISA
