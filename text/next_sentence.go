@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// NextSentence says how likely a text follows another, with a model of BERT's second task (Devlin et al., 2019).
+// NextSentence says how likely it is that a text follows another one, with a model of BERT's second task (Devlin et al., 2019).
 type NextSentence struct{ *base }
 
 // KindNextSentence is the kind of a [NextSentence].
