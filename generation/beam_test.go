@@ -85,7 +85,7 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 }
 
 // TestBeamWidths: width 1 is greedy, and wider is no worse on what this model
-// was seen to do; all hypotheses are what the model says of their tokens.
+// was seen to do; the probabilities of all hypotheses are those that the model gives their tokens.
 func TestBeamWidths(t *testing.T) {
 	m := tiny(t, 7)
 	best := math.Inf(-1)

@@ -5,7 +5,7 @@
 //	d := generation.Start(new(transformer.Workspace), m, 1)
 //	for token, err := range generation.Generate(ctx, d, prompt, generation.SamplerConfig{Sampling: Sampling{Temperature: 0.7}}, generation.Limits{MaxTokens: 100}) {
 //
-// What is where, from the model up:
+// The files, from the model up:
 //
 //   - decoding.go: [Decoding], the state of sequences that a model continues, from tokens and a cache to logits. [Start] begins one.
 //   - rules.go: [Rules], which change logits before a token is chosen: penalties, bans, forced

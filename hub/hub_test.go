@@ -334,7 +334,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestReason has the hub say why there is no access.
+// TestReason: if the hub says why it denies access, the error has the reason.
 func TestReason(t *testing.T) {
 	f := newFake(t)
 	f.cause(func(w http.ResponseWriter, r *http.Request) bool {

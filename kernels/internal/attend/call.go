@@ -94,7 +94,7 @@ type Call struct {
 }
 
 // group has sequences of the same lengths, and the division of their work: all sequences of a call, or a single one where the call
-// describes each sequence, whose result then does not depend on the others.
+// describes each sequence; the result of a sequence then does not depend on the other sequences.
 type group struct {
 	seq              int // the first sequence
 	lenQ, lenK, past int

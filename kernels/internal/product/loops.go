@@ -176,8 +176,8 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 }
 
 const (
-	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
-	// second-level cache: as many lines as are on their way from the third at a time.
+	// farRows is how many rows ahead a B in place is fetched if none of its panels stays in the
+	// second-level cache: as many lines as are in transit from the third-level cache at a time.
 	farRows = 24
 	// Up to pairRows rows, two panels of a packed B are multiplied at once: one has six vectors of sums at most then, and
 	// AVX2 eight multiply-adds on their way.
@@ -211,8 +211,8 @@ func (l *nest) evenPace() int {
 	return (4*g.nr + tiles - 1) / tiles
 }
 
-// fetchesRows reports whether the rows of a transposed B that become the next panel are to be
-// fetched while this one is multiplied.
+// fetchesRows reports whether the rows of a transposed B that become the next panel are
+// fetched while this panel is multiplied.
 func (l *nest) fetchesRows() bool {
 	return l.b.g.way == packedHere && l.b.b.Trans && l.i == 0
 }

@@ -116,7 +116,7 @@ func worthThreads(t, work int) bool {
 	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }
 
-// nanoseconds is what work takes a thread, by what is worth waking another one.
+// nanoseconds returns the time that work takes a thread, on the scale that decides whether to wake another one.
 func nanoseconds(work int) int { return work / max(1, tune.Used.Threads.WakeWork/20_000) }
 
 // workOf estimates the time of one product, in multiply-adds of float32 at full speed.

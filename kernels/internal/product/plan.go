@@ -46,8 +46,8 @@ func (g *call) decide(t int, a left, b right) {
 	g.partition(t)
 }
 
-// prefetches reports whether gemmPanel is to fetch the next panel while it multiplies
-// one with m rows. A packed B that few rows are multiplied with comes from memory
+// prefetches reports whether gemmPanel fetches the next panel while it multiplies
+// a panel with m rows. If few rows are multiplied with a packed B, the B comes from memory
 // fastest as one stream.
 func (g *call) prefetches(m int) bool {
 	size := &tune.Used.Gemm

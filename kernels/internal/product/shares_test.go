@@ -12,8 +12,8 @@ import (
 // makes integers.
 type work struct{ multiplied, copied int }
 
-// shareOfThread is what the goroutine numbered i of t does, if nobody takes anything from another, as package par hands parts
-// out: half of what is left of its share at a time.
+// shareOfThread returns the work of goroutine i of t if no goroutine takes parts from another. The goroutine takes parts as
+// package par hands them out: half of the remaining parts of its share at a time.
 func (g *call) shareOfThread(i, t int) (w work) {
 	parts := g.cutM * g.cutN * g.batch
 	from, to := parts*i/t, parts*(i+1)/t

@@ -114,8 +114,8 @@ type operand struct {
 	same                 []string
 }
 
-// nearly is what may lie between two implementations of a kernel. How close each is to the
-// truth, other tests ask.
+// nearly reports whether two implementations of a kernel differ by no more than is allowed. Other
+// tests measure how close each is to the exact result.
 func (r record) nearly(got, want float32) bool {
 	if r.relative {
 		return math.Abs(float64(got)-float64(want)) <= 0x1p-20*math.Abs(float64(want))+0x1p-40

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Tests of what single kernels compute, beside their being equal to their twins.
+// Tests of the results of single kernels, in addition to the comparison with their twins.
 
 // TestAttnSoftmaxLowest has only the lowest float32 in a row, which is
 // more than the -Inf that a maximum starts with.

@@ -79,8 +79,8 @@ var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // widePanels are panels before they are narrow.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 
-// HasPanel reports whether there is a micro-kernel for panels of the format, beside that of
-// float32. It widens a row of B for every tile, so it is for few of them; sums are the same.
+// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that of
+// float32. It widens a row of B for every tile, and therefore pays only for few tiles; sums are the same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16, BF16Fast:
