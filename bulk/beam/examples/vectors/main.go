@@ -5,7 +5,7 @@
 //
 // For an input NAME there is OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut, its rows in their order,
 // and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot be opened, is not Parquet or does not have the
-// column is one dead letter with row -1; so is the part of a file after damage. Other errors of reading or writing fail the
+// column and the part of a file after damage are one dead letter each, with row -1. Other errors of reading or writing fail the
 // bundle, which the runner tries again. Results of one file are sorted in memory.
 package main
 
