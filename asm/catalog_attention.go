@@ -2,6 +2,7 @@ package asm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
@@ -98,15 +99,13 @@ var attentionKernels = []Kernel{
 		"bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.",
 	}, Operand{Name: "bias", Elem: Float32, Rows: "rows", Cols: "(n+15)&^15", Stride: "ldb", OneRow: true, Access: Read},
 		Operand{Name: "s", Elem: Float32, Rows: "rows", Cols: expr(kernel.FewRow), Access: Scratch}),
-	{
-		File: "attention", Source: "attention.go", Name: "attnAccumulate",
-		Doc:   []string{"computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p."},
-		Sizes: []Size{lengths("cols", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7")},
-		Params: []Param{update("o", "1", "cols", ""), in("p", "1", "n", ""),
-			in("v", "n", "cols", "ldv"), Stride("ldv")},
-		Close: Closeness{Exact: true},
-		Body:  kernel.AttnAccumulate,
-	},
+	attnValues("", Float32, kernel.AttnValues),
+	attnValues("Float16", Uint16, kernel.AttnValuesFloat16, float16Tiers...),
+	attnValues("BFloat16", Uint16, kernel.AttnValuesBFloat16),
+	attnValues("Int8", Int8, kernel.AttnValuesInt8),
+	attnScores("Float16", Uint16, kernel.AttnScoresFloat16, float16Tiers...),
+	attnScores("BFloat16", Uint16, kernel.AttnScoresBFloat16),
+	attnScores("Int8", Int8, kernel.AttnScoresInt8),
 	{
 		File: "attention_words", Source: "attention_words.go", Name: "roundWords",
 		Doc: []string{
@@ -171,6 +170,72 @@ var attentionKernels = []Kernel{
 
 // wordTiers are those that multiply words at least as fast as floats.
 var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}, {Tier: "NEON"}}
+
+// attnValues returns the kernel that adds up values of some type.
+func attnValues(suffix string, elem Elem, body func(vec.Machine), on ...On) Kernel {
+	value, scale, cols := valueOf(elem, suffix, "v[j*ldv+c]", "scale[j]"), []Param{}, each("cols", 16, "16", "32", "48", "64", "80", "128", "144")
+	if elem == Int8 {
+		scale = append(scale, in("scale", "1", "n", ""))
+	}
+	doc := []string{"computes o[r*ldo+c] += sum_j p[r*ldp+j] * " + value + " for r < rows, c < cols and j < n, in order."}
+	ahead := []Param{hint("ahead", "0", "64", "n*cols")}
+	if elem == Float32 {
+		cols, ahead = lengths("cols", 1, "vectorLengths"), nil
+	} else {
+		doc = append(doc, "cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.")
+	}
+	return Kernel{
+		File: "attention_pages", Source: "attention_pages.go", Name: "attnValues" + suffix, Doc: doc,
+		Params: slices.Concat([]Param{turn("rows", 1, "1", "2", "3", "4", "7"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7"), cols,
+			update("o", "rows", "cols", "ldo"), Stride("ldo"), in("p", "rows", "n", "ldp"), Stride("ldp"),
+			in("v", "n", "cols", "ldv").of(elem), Stride("ldv")}, scale, ahead),
+		Close: Closeness{Exact: true},
+		On:    on,
+		Body:  body,
+	}
+}
+
+// attnScores returns the kernel that multiplies queries with keys of some type.
+func attnScores(suffix string, elem Elem, body func(vec.Machine), on ...On) Kernel {
+	value, scale := valueOf(elem, suffix, "b[q*panel+p*nr+j]", "scale[q*nr+j]"), []Param{}
+	if elem == Int8 {
+		scale = append(scale, in("scale", "1", "panels*nr", ""))
+	}
+	return Kernel{
+		File: "attention_pages", Source: "attention_pages.go", Name: "attnScores" + suffix,
+		Doc: []string{
+			"multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:",
+			"",
+			"\tc[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * " + value,
+			"",
+			"for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
+			"second-level cache on the way.",
+		},
+		Params: slices.Concat([]Param{turn("rows", 1, "1", "2", "3", "4", "7"), turn("panels", 1, "1", "2", "3", "4", "5", "7"), turn("nr", 1, "nr"),
+			each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), scalar("alpha", 1.25), in("a", "rows", "k", "lda"), Stride("lda"),
+			in("b", "panels", "k*nr", "").of(elem), each("panel", 0, "k*nr")}, scale,
+			[]Param{out("c", "rows", "panels*nr", "ldc"), Stride("ldc"), hint("ahead", "0", "64", "4*k*nr")}),
+		Close: Closeness{Exact: true},
+		On:    on,
+		Body:  body,
+	}
+}
+
+// valueOf is what an element of some type stands for. Products of int8 with their scale are rounded.
+func valueOf(elem Elem, suffix, element, scale string) string {
+	switch {
+	case elem == Int8:
+		return "(" + scale + "*" + element + ")"
+	case suffix == "Float16":
+		return "the value of the binary16 number " + element
+	case suffix == "BFloat16":
+		return "the value of the bfloat16 number " + element
+	}
+	return element
+}
+
+// float16Tiers are those that widen binary16.
+var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 

@@ -109,7 +109,7 @@ func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
 			at += some
 			continue
 		}
-		if some := u.halves(s[at:], lds, rb-ra, q, j+at, n-at); some > 0 {
+		if some := u.storedScores(s[at:], lds, rb-ra, q, j+at, n-at, u.v.address(j)); some > 0 {
 			at += some
 			continue
 		}
@@ -119,60 +119,31 @@ func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// halves multiplies one or two queries with keys of 16 bits where they lie in their page, and returns the number of keys: 0 where it does
-// not, for more queries, other formats, or if key j is not the first of a panel.
-func (u *unit) halves(s []float32, lds, m int, q []float32, j, n int) int {
-	if m > 2 || !u.inPanels() || u.keys.data != nil {
+// storedScores multiplies m queries with keys of less than 32 bits where they lie in their page, and returns the number of keys: 0 if the
+// keys are prepared otherwise, or if key j is not the first of a panel. n keys are left, and then is where what is used after them begins.
+func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then uintptr) int {
+	c, w, k := u.c, u.w, &u.k
+	if !u.inPanels() || u.keys.data != nil || k.pages.Format == weights.F32 || j%c.nr != 0 {
 		return 0
 	}
-	c, p, dim := u.c, u.k.pages, u.c.P.HeadDim
-	row, multiply := j%p.Rows, simd.GemvPanelsFloat16
-	switch {
-	case row%c.nr != 0:
-		return 0
-	case p.Format == weights.BF16:
-		multiply = simd.GemvPanelsBFloat16
-	case p.Format != weights.F16:
-		return 0
+	p, nr := k.pages, c.nr
+	page, row, next := int(k.table[j/p.Rows]), j%p.Rows, then
+	some := min(n, p.Rows-row, max(nr, perCall(m, p.Dim)/nr*nr))
+	if some < n {
+		next = k.address(j + some)
 	}
-	some := min(n, p.Rows-row)
-	halves, ahead := p.Halves(int(u.k.table[j/p.Rows]), u.k.head, row), u.ahead(j, some, n)
-	for i := range m {
-		u.w.wholePanels(s[i*lds:], some, c.nr, (p.Rows-row)/c.nr, func(panels, column int, s []float32) {
-			multiply(c.isa, panels, c.nr, c.P.Scale, q[i*u.ldq:][:dim], halves[column*dim:], dim*c.nr, 0, s, c.nr, ahead)
-		})
-		ahead = 0 // fetched by then
+	whole := some / nr
+	if whole > 0 {
+		p.Scores(c.isa, page, k.head, row, whole, m, c.P.Scale, q, u.ldq, s, lds, next)
+	}
+	if done := whole * nr; done < some { // a whole panel, since all of it is there
+		w.line = mem.Grow(w.line, m*nr)
+		p.Scores(c.isa, page, k.head, row+done, 1, m, c.P.Scale, q, u.ldq, w.line, nr, next)
+		for i := range m {
+			copy(s[i*lds+done:][:some-done], w.line[i*nr:])
+		}
 	}
 	return some
-}
-
-// wholePanels sets n elements of s to products of a query with whole panels, the last of which go through a buffer. multiply does that for
-// a number of panels from a column on. Four panels take no longer than three where they are read as 16 bits, if that many are there.
-func (w *scratch) wholePanels(s []float32, n, nr, there int, multiply func(panels, column int, s []float32)) {
-	const most = simd.PanelsAtOnce
-	whole := n / (most * nr) * most
-	if whole > 0 {
-		multiply(whole, 0, s)
-	}
-	if left := n - whole*nr; left > 0 {
-		panels := (left + nr - 1) / nr
-		if panels == most-1 && there-whole >= most {
-			panels = most
-		}
-		w.line = mem.Grow(w.line, most*nr)
-		multiply(panels, whole*nr, w.line)
-		copy(s[whole*nr:n], w.line)
-	}
-}
-
-// ahead is how many bytes behind the panels of some keys, of n that are left from j on, those lie that are used next: the keys after
-// them, or the values.
-func (u *unit) ahead(j, some, n int) int {
-	next := u.v.address(j)
-	if some < n {
-		next = u.k.address(j + some)
-	}
-	return int(next - u.k.address(j))
 }
 
 // columns multiplies m queries with n keys from a column of the first panel on.
@@ -185,13 +156,25 @@ func (u *unit) columns(s []float32, lds, m int, q, panels []float32, column, n i
 		panels = panels[panel:]
 	}
 	if m == 1 && done < n {
-		u.w.wholePanels(s[done:], n-done, c.nr, 0, func(number, column int, s []float32) {
-			simd.GemvPanels(c.isa, number, c.nr, c.P.Scale, q[:dim], panels[column*dim:], panel, 0, s, c.nr, 0)
-		})
+		u.w.wholePanels(c, s[done:], n-done, q[:dim], panels)
 		return
 	}
 	if done < n {
 		u.panels(m, n-done, dim, c.P.Scale, q, u.ldq, panels, c.nr, panel, 0, s[done:], lds)
+	}
+}
+
+// wholePanels sets n elements of s to products of a query with whole panels, the last of which go through a buffer.
+func (w *scratch) wholePanels(c *Call, s []float32, n int, q, panels []float32) {
+	const most = simd.PanelsAtOnce
+	panel, whole := c.nr*len(q), n/(most*c.nr)*most
+	if whole > 0 {
+		simd.GemvPanels(c.isa, whole, c.nr, c.P.Scale, q, panels, panel, 0, s, c.nr, 0)
+	}
+	if done := whole * c.nr; done < n {
+		w.line = mem.Grow(w.line, most*c.nr)
+		simd.GemvPanels(c.isa, roundUp(n-done, c.nr)/c.nr, c.nr, c.P.Scale, q, panels[whole*panel:], panel, 0, w.line, c.nr, 0)
+		copy(s[done:n], w.line)
 	}
 }
 

@@ -112,14 +112,28 @@ func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		clear(sums[r*ld:][:dim])
 	}
 	for at := 0; at < n; {
-		data, some := u.v.piece(v.first+at, n-at)
-		some = min(some, perCall(1, dim))
-		for r := range rows {
-			simd.AttnAccumulate(c.isa, sums[r*ld:][:dim], s[r*lds+at:][:some], data, v.ld)
-		}
-		at += some
+		at += u.addValues(sums, ld, s[at:], lds, rows, v.first+at, n-at)
 	}
 	if beta != 0 {
 		addRows(c.isa, o, sums, rows, dim, u.ldo, ld)
 	}
+}
+
+// addValues adds the first of n values from value j on, times the weights s, to the sums of some rows, and returns the number of values.
+func (u *unit) addValues(sums []float32, ld int, s []float32, lds, rows, j, n int) int {
+	c, v, dim := u.c, &u.v, u.c.P.ValueDim
+	most := perCall(rows, dim)
+	if !v.apart || !v.pages.AddsValues() {
+		values, some := v.piece(j, n)
+		some = min(some, most)
+		simd.AttnValues(c.isa, rows, some, dim, sums, ld, s, lds, values, v.ld)
+		return some
+	}
+	p, next := v.pages, v.then
+	some := min(n, p.Rows-j%p.Rows, most)
+	if some < n {
+		next = v.address(j + some)
+	}
+	p.AddValues(c.isa, sums, ld, s, lds, rows, int(v.table[j/p.Rows]), v.head, j%p.Rows, some, next)
+	return some
 }

@@ -108,15 +108,6 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 	return slab.wide[i*p.Dim : (i-row+p.Rows)*p.Dim]
 }
 
-// Halves is Wide for 16 bits: it is nil for other formats.
-func (p *Pages) Halves(page, head, row int) []uint16 {
-	slab, i := p.at(page, head, row)
-	if slab.halves == nil {
-		return nil
-	}
-	return slab.halves[i*p.Dim : (i-row+p.Rows)*p.Dim]
-}
-
 // Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless next is 0, it also fetches
 // as many bytes from address next into the second-level cache.
 func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
@@ -133,11 +124,7 @@ func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next 
 // WidenPanels is Widen for whole panels of n rows in all, which stay panels.
 func (p *Pages) WidenPanels(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
-	ahead := 0
-	if next != 0 {
-		ahead = int(next - slab.address(i))
-	}
-	slab.widen(isa, dst[:n*p.Dim], i, n, ahead)
+	slab.widen(isa, dst[:n*p.Dim], i, n, slab.distance(i, next))
 }
 
 // Address returns the address of a row of a head, or of the panel that has it. It is 0 in float32, which needs no widening.
@@ -252,6 +239,14 @@ func (r *rows) address(i int) uintptr {
 		return uintptr(unsafe.Pointer(&r.bytes[i*r.dim]))
 	}
 	return 0
+}
+
+// distance returns how many bytes next lies after row i, the first of a panel, and 0 if next is.
+func (r *rows) distance(i int, next uintptr) int {
+	if next == 0 {
+		return 0
+	}
+	return int(next - r.address(i))
 }
 
 // widen sets dst to n rows from row i on, in whole panels, and fetches the bytes that lie ahead bytes after them.

@@ -47,12 +47,6 @@ func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnAccumulateGeneric(o, p, v []float32, ldv int) {
-	for j, w := range p {
-		order.AddProducts(o, w, v[j*ldv:][:len(o)])
-	}
-}
-
 func attnShortGeneric(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	var row [ShortQueries]float32
 	for r := range rows {
@@ -97,6 +91,6 @@ func attendRow(scores []float32, weight float32, v []float32, ldv int, out []flo
 		sum = 0x1p-126
 	}
 	clear(out)
-	attnAccumulateGeneric(out, scores, v, ldv)
+	attnValuesGeneric(1, len(scores), len(out), out, 0, scores, 0, v, ldv)
 	scaleVecGeneric(out, out, weight/sum)
 }

@@ -621,20 +621,124 @@ func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight 
 	}
 }
 
-// AttnAccumulate runs the implementation of attnAccumulate for the tier.
-func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
+// AttnValues runs the implementation of attnValues for the tier.
+func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
 	if race.Enabled {
-		raceWrite(o)
-		raceRead(p)
-		raceReadRows(v, len(p), len(o), ldv)
+		raceWriteRows(o, rows, cols, ldo)
+		raceReadRows(p, rows, n, ldp)
+		raceReadRows(v, n, cols, ldv)
 	}
-	switch chosen[KernelAttnAccumulate][isa&isaMask] {
+	switch chosen[KernelAttnValues][isa&isaMask] {
 	case 0:
-		attnAccumulateAVX512(o, p, v, ldv)
+		attnValuesAVX512(rows, n, cols, o, ldo, p, ldp, v, ldv)
 	case 1:
-		attnAccumulateAVX2(o, p, v, ldv)
+		attnValuesAVX2(rows, n, cols, o, ldo, p, ldp, v, ldv)
 	default:
-		attnAccumulateGeneric(o, p, v, ldv)
+		attnValuesGeneric(rows, n, cols, o, ldo, p, ldp, v, ldv)
+	}
+}
+
+// AttnValuesFloat16 runs the implementation of attnValuesFloat16 for the tier.
+func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	if race.Enabled {
+		raceWriteRows(o, rows, cols, ldo)
+		raceReadRows(p, rows, n, ldp)
+		raceReadRows(v, n, cols, ldv)
+	}
+	switch chosen[KernelAttnValuesFloat16][isa&isaMask] {
+	case 0:
+		attnValuesFloat16AVX512(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	case 1:
+		attnValuesFloat16AVX2F16C(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	default:
+		attnValuesFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	}
+}
+
+// AttnValuesBFloat16 runs the implementation of attnValuesBFloat16 for the tier.
+func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	if race.Enabled {
+		raceWriteRows(o, rows, cols, ldo)
+		raceReadRows(p, rows, n, ldp)
+		raceReadRows(v, n, cols, ldv)
+	}
+	switch chosen[KernelAttnValuesBFloat16][isa&isaMask] {
+	case 0:
+		attnValuesBFloat16AVX512(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	case 1:
+		attnValuesBFloat16AVX2(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	default:
+		attnValuesBFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+	}
+}
+
+// AttnValuesInt8 runs the implementation of attnValuesInt8 for the tier.
+func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
+	if race.Enabled {
+		raceWriteRows(o, rows, cols, ldo)
+		raceReadRows(p, rows, n, ldp)
+		raceReadRows(v, n, cols, ldv)
+		raceRead(scale)
+	}
+	switch chosen[KernelAttnValuesInt8][isa&isaMask] {
+	case 0:
+		attnValuesInt8AVX512(rows, n, cols, o, ldo, p, ldp, v, ldv, scale, ahead)
+	case 1:
+		attnValuesInt8AVX2(rows, n, cols, o, ldo, p, ldp, v, ldv, scale, ahead)
+	default:
+		attnValuesInt8Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, scale, ahead)
+	}
+}
+
+// AttnScoresFloat16 runs the implementation of attnScoresFloat16 for the tier.
+func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	if race.Enabled {
+		raceReadRows(a, rows, k, lda)
+		raceReadRows(b, panels, k*nr, k*nr)
+		raceWriteRows(c, rows, panels*nr, ldc)
+	}
+	switch chosen[KernelAttnScoresFloat16][isa&isaMask] {
+	case 0:
+		attnScoresFloat16AVX512(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	case 1:
+		attnScoresFloat16AVX2F16C(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	default:
+		attnScoresFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	}
+}
+
+// AttnScoresBFloat16 runs the implementation of attnScoresBFloat16 for the tier.
+func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	if race.Enabled {
+		raceReadRows(a, rows, k, lda)
+		raceReadRows(b, panels, k*nr, k*nr)
+		raceWriteRows(c, rows, panels*nr, ldc)
+	}
+	switch chosen[KernelAttnScoresBFloat16][isa&isaMask] {
+	case 0:
+		attnScoresBFloat16AVX512(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	case 1:
+		attnScoresBFloat16AVX2(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	default:
+		attnScoresBFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+	}
+}
+
+// AttnScoresInt8 runs the implementation of attnScoresInt8 for the tier.
+func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int) {
+	if race.Enabled {
+		raceReadRows(a, rows, k, lda)
+		raceReadRows(b, panels, k*nr, k*nr)
+		raceRead(scale)
+		raceWriteRows(c, rows, panels*nr, ldc)
+	}
+	switch chosen[KernelAttnScoresInt8][isa&isaMask] {
+	case 0:
+		attnScoresInt8AVX512(rows, panels, nr, k, alpha, a, lda, b, panel, scale, c, ldc, ahead)
+	case 1:
+		attnScoresInt8AVX2(rows, panels, nr, k, alpha, a, lda, b, panel, scale, c, ldc, ahead)
+	default:
+		attnScoresInt8Generic(rows, panels, nr, k, alpha, a, lda, b, panel, scale, c, ldc, ahead)
 	}
 }
 

@@ -184,9 +184,39 @@ func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight 
 	attnFewGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
-// AttnAccumulate runs the implementation of attnAccumulate for the tier.
-func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
-	attnAccumulateGeneric(o, p, v, ldv)
+// AttnValues runs the implementation of attnValues for the tier.
+func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
+	attnValuesGeneric(rows, n, cols, o, ldo, p, ldp, v, ldv)
+}
+
+// AttnValuesFloat16 runs the implementation of attnValuesFloat16 for the tier.
+func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	attnValuesFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+}
+
+// AttnValuesBFloat16 runs the implementation of attnValuesBFloat16 for the tier.
+func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	attnValuesBFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
+}
+
+// AttnValuesInt8 runs the implementation of attnValuesInt8 for the tier.
+func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
+	attnValuesInt8Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, scale, ahead)
+}
+
+// AttnScoresFloat16 runs the implementation of attnScoresFloat16 for the tier.
+func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	attnScoresFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+}
+
+// AttnScoresBFloat16 runs the implementation of attnScoresBFloat16 for the tier.
+func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	attnScoresBFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
+}
+
+// AttnScoresInt8 runs the implementation of attnScoresInt8 for the tier.
+func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int) {
+	attnScoresInt8Generic(rows, panels, nr, k, alpha, a, lda, b, panel, scale, c, ldc, ahead)
 }
 
 // RoundWords runs the implementation of roundWords for the tier.

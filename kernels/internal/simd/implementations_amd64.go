@@ -183,7 +183,37 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelAttnAccumulate: {
+	KernelAttnValues: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesBFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesInt8: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresBFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresInt8: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},

@@ -144,7 +144,31 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelAttnAccumulate: {
+	KernelAttnValues: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesBFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnValuesInt8: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresBFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelAttnScoresInt8: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},

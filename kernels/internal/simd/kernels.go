@@ -40,7 +40,13 @@ const (
 	KernelAttnScaleRows
 	KernelAttnShort
 	KernelAttnFew
-	KernelAttnAccumulate
+	KernelAttnValues
+	KernelAttnValuesFloat16
+	KernelAttnValuesBFloat16
+	KernelAttnValuesInt8
+	KernelAttnScoresFloat16
+	KernelAttnScoresBFloat16
+	KernelAttnScoresInt8
 	KernelRoundWords
 	KernelWordColumns
 	KernelWordPanel
@@ -136,7 +142,13 @@ var kernelNames = [numKernels]string{
 	"attnScaleRows",
 	"attnShort",
 	"attnFew",
-	"attnAccumulate",
+	"attnValues",
+	"attnValuesFloat16",
+	"attnValuesBFloat16",
+	"attnValuesInt8",
+	"attnScoresFloat16",
+	"attnScoresBFloat16",
+	"attnScoresInt8",
 	"roundWords",
 	"wordColumns",
 	"wordPanel",

@@ -264,6 +264,10 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelGemmPanelBFloat16:  halfContents,
 	KernelGemvPanelsFloat16:  halfContents,
 	KernelGemvPanelsBFloat16: halfContents,
+	KernelAttnScoresFloat16:  halfContents,
+	KernelAttnScoresBFloat16: halfContents,
+	KernelAttnValuesFloat16:  halfContents,
+	KernelAttnValuesBFloat16: halfContents,
 	KernelAttnShort:          func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
 	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
 }

@@ -452,16 +452,102 @@ func attnShortNEON(rows, n int, bias []float32, ldb int, s []float32, weight flo
 //go:noescape
 func attnFewNEON(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnAccumulateNEON computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
+// attnValuesNEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * v[j*ldv+c] for r < rows, c < cols and j < n, in order.
 //
-//	o cols, read and written
-//	p n
+//	o rows x cols, rows ldo apart, read and written
+//	p rows x n, rows ldp apart
 //	v n x cols, rows ldv apart
 //
-// cols >= 1. Operands that are written overlap no others, unless it says so.
+// rows >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnAccumulateNEON(o, p, v []float32, ldv int)
+func attnValuesNEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int)
+
+// attnValuesFloat16NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the binary16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
+// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+//
+//	o rows x cols, rows ldo apart, read and written
+//	p rows x n, rows ldp apart
+//	v n x cols uint16, rows ldv apart
+//
+// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnValuesFloat16NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
+
+// attnValuesBFloat16NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the bfloat16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
+// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+//
+//	o rows x cols, rows ldo apart, read and written
+//	p rows x n, rows ldp apart
+//	v n x cols uint16, rows ldv apart
+//
+// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnValuesBFloat16NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
+
+// attnValuesInt8NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * (scale[j]*v[j*ldv+c]) for r < rows, c < cols and j < n, in order.
+// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+//
+//	o     rows x cols, rows ldo apart, read and written
+//	p     rows x n, rows ldp apart
+//	v     n x cols int8, rows ldv apart
+//	scale n
+//
+// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnValuesInt8NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
+
+// attnScoresFloat16NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+//
+//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
+//
+// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
+//
+//	a rows x k, rows lda apart
+//	b panels x k*nr uint16
+//	c rows x panels*nr, rows ldc apart, written
+//
+// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnScoresFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
+
+// attnScoresBFloat16NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+//
+//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
+//
+// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
+//
+//	a rows x k, rows lda apart
+//	b panels x k*nr uint16
+//	c rows x panels*nr, rows ldc apart, written
+//
+// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnScoresBFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
+
+// attnScoresInt8NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+//
+//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
+//
+// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
+//
+//	a     rows x k, rows lda apart
+//	b     panels x k*nr int8
+//	scale panels*nr
+//	c     rows x panels*nr, rows ldc apart, written
+//
+// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnScoresInt8NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int)
 
 // roundWordsNEON makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
 // cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.

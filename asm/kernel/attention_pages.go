@@ -1,0 +1,259 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// A few queries read keys and values as these are stored: an element is widened in the register that multiplies it, once
+// for all queries of a block.
+
+// stored is how elements of keys and values are stored.
+type stored struct {
+	size   int // bytes of an element
+	load   func(m vec.Machine, p vec.Ptr, off int) vec.V
+	scaled bool // each key has a scale, which its elements are multiplied with first
+}
+
+var (
+	inFloat32  = stored{size: 4, load: vec.Machine.Load}
+	inFloat16  = stored{size: 2, load: vec.Machine.LoadFloat16}
+	inBFloat16 = stored{size: 2, load: vec.Machine.LoadBFloat16}
+	inInt8     = stored{size: 1, load: vec.Machine.LoadInt8, scaled: true}
+)
+
+// AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries with panels of keys. Each element is one chain of
+// multiply-adds, which wait for one another: therefore a block of queries and several panels go side by side.
+var (
+	AttnScoresFloat16  = attnScores(inFloat16)
+	AttnScoresBFloat16 = attnScores(inBFloat16)
+	AttnScoresInt8     = attnScores(inInt8)
+)
+
+func attnScores(keys stored) func(vec.Machine) {
+	return func(m vec.Machine) {
+		g := &attnScoresGen{Machine: m, keys: keys, nr: m.Tier().Gemm.NR}
+		g.a, g.c = m.SlicePtr("a"), m.SlicePtr("c")
+		rows := m.IntParam("rows")
+		for block := m.Tier().Blocking.ValueRows; block >= 1; block /= 2 {
+			m.Loop(rows, block, func() { g.rows(block) })
+		}
+	}
+}
+
+// attnScoresGen is what all blocks of queries share.
+type attnScoresGen struct {
+	vec.Machine
+	keys        stored
+	nr          int
+	a, c        vec.Ptr // the next queries
+	b, scale, s vec.Ptr // the next panels
+}
+
+// rows emits the scores of a block of queries, and moves to the next.
+func (g *attnScoresGen) rows(block int) {
+	g.b, g.s = g.SlicePtr("b"), g.CopyPtr(g.c)
+	if g.keys.scaled {
+		g.scale = g.SlicePtr("scale")
+	}
+	left := g.IntParam("panels")
+	for panels := max(1, PanelsAtOnce/block); panels >= 1; panels /= 2 {
+		g.Loop(left, panels, func() { g.panels(block, panels) })
+	}
+	for range block {
+		g.BumpBy(g.a, g.IntParam("lda"))
+		g.BumpBy(g.c, g.IntParam("ldc"))
+	}
+}
+
+// panels emits the scores of some panels, and moves to the next.
+func (g *attnScoresGen) panels(block, panels int) {
+	vectors := g.nr / g.Width()
+	acc := make([][]vec.V, block)
+	for r := range acc {
+		acc[r] = make([]vec.V, panels*vectors)
+		for i := range acc[r] {
+			acc[r][i] = g.Zero()
+		}
+	}
+	at := make([]vec.Ptr, panels)
+	for p := range at {
+		if at[p] = g.b; p < panels-1 {
+			at[p] = g.CopyPtr(g.b)
+			g.BumpBytes(g.b, g.IntParam("panel"), g.keys.size)
+		}
+	}
+	x, left := make([]vec.Ptr, block), g.IntParam("k")
+	for r := range x {
+		if x[r] = g.CopyPtr(g.a); r > 0 {
+			x[r] = g.CopyPtr(x[r-1])
+			g.BumpBy(x[r], g.IntParam("lda"))
+		}
+	}
+	for _, steps := range []int{4, 1} {
+		g.Loop(left, steps, func() {
+			if steps > 1 {
+				g.fetch(at, steps)
+			}
+			for u := range steps {
+				e := make([]vec.V, block)
+				for r := range e {
+					e[r] = g.LoadScalar(x[r], 4*u)
+				}
+				for i := range panels * vectors {
+					v := g.keys.load(g.Machine, at[i/vectors], g.keys.size*(u*g.nr+i%vectors*g.Width()))
+					if g.keys.scaled {
+						g.MulTo(v, g.Load(g.scale, 4*i*g.Width())) // in registers, they would be too many
+					}
+					for r := range e {
+						g.FMATo(acc[r][i], e[r], v)
+					}
+				}
+			}
+			for _, p := range x {
+				g.Bump(p, 4*steps)
+			}
+			for _, p := range at {
+				g.Bump(p, g.keys.size*steps*g.nr)
+			}
+		})
+	}
+	if g.keys.scaled {
+		g.Bump(g.scale, 4*panels*g.nr)
+	}
+	alpha, to := g.FloatParam("alpha"), g.CopyPtr(g.s)
+	for _, row := range acc {
+		for i, v := range row {
+			g.Store(to, 4*i*g.Width(), g.Mul(v, alpha))
+		}
+		g.BumpBy(to, g.IntParam("ldc"))
+	}
+	g.Bump(g.s, 4*panels*g.nr)
+}
+
+// fetch fetches what lies ahead of some steps of the panels.
+func (g *attnScoresGen) fetch(at []vec.Ptr, steps int) {
+	if !g.Prefetches() {
+		return
+	}
+	ahead := g.IntParam("ahead")
+	g.If(ahead, func() {
+		for _, p := range at {
+			for off := 0; off < g.keys.size*steps*g.nr; off += cacheLine {
+				g.PrefetchFar(p, off, ahead, 1)
+			}
+		}
+	})
+}
+
+// AttnValues and the kernels after it add values, times their weights, to the outputs of queries: a block of queries and as many columns
+// as possible at a time, which stay in registers while the keys pass by. Rows of which a part is left for later are not the stream that a
+// processor fetches ahead.
+var (
+	AttnValues         = attnValues(inFloat32)
+	AttnValuesFloat16  = attnValues(inFloat16)
+	AttnValuesBFloat16 = attnValues(inBFloat16)
+	AttnValuesInt8     = attnValues(inInt8)
+)
+
+// attnValues returns the kernel for values of a type. Tails of rows are for float32 only: AVX2 and NEON have no masked loads of less.
+func attnValues(values stored) func(vec.Machine) {
+	return func(m vec.Machine) {
+		g := &attnValuesGen{Machine: m, values: values}
+		g.o, g.v = m.SlicePtr("o"), m.SlicePtr("v")
+		left := m.IntParam("cols")
+		most, bytes := 4*m.Tier().Blocking.ValueRows, 4*m.Width() // vectors of sums
+		tail := vec.Tail{}
+		if values.size == 4 {
+			tail = m.Tail(left)
+		}
+		for _, vectors := range []int{8, 4, 1} {
+			m.Loop(left, vectors*m.Width(), func() {
+				g.columns(vectors, max(1, min(m.Tier().Blocking.ValueRows, most/vectors)), columnsOf{
+					values: func(p vec.Ptr, i int) vec.V { return values.load(m, p, i*m.Width()*values.size) },
+					load:   func(p vec.Ptr, i int) vec.V { return m.Load(p, i*bytes) },
+					store:  func(p vec.Ptr, i int, x vec.V) { m.Store(p, i*bytes, x) },
+				})
+				m.Bump(g.o, vectors*bytes)
+				m.Bump(g.v, vectors*m.Width()*values.size)
+			})
+		}
+		if values.size == 4 {
+			load := func(p vec.Ptr, _ int) vec.V { return m.LoadTail(p, tail, 0) }
+			m.If(tail.Count, func() {
+				g.columns(1, m.Tier().Blocking.ValueRows, columnsOf{load, load, func(p vec.Ptr, _ int, x vec.V) { m.StoreTail(p, tail, x) }})
+			})
+		}
+	}
+}
+
+// columnsOf is how vector i of some columns is read and written.
+type columnsOf struct {
+	values, load func(p vec.Ptr, i int) vec.V
+	store        func(p vec.Ptr, i int, x vec.V)
+}
+
+// attnValuesGen is what all columns share.
+type attnValuesGen struct {
+	vec.Machine
+	values stored
+	o, v   vec.Ptr // the columns at hand
+}
+
+// columns emits some vectors of columns, for block queries at a time, then half as many.
+func (g *attnValuesGen) columns(vectors, block int, of columnsOf) {
+	rows, weights, to := g.IntParam("rows"), g.SlicePtr("p"), g.CopyPtr(g.o)
+	for ; block >= 1; block /= 2 {
+		g.Loop(rows, block, func() {
+			from, acc, w := g.CopyPtr(to), make([][]vec.V, block), make([]vec.Ptr, block)
+			for r := range acc {
+				w[r] = g.CopyPtr(weights)
+				g.BumpBy(weights, g.IntParam("ldp"))
+				for i := range vectors {
+					acc[r] = append(acc[r], of.load(from, i))
+				}
+				g.BumpBy(from, g.IntParam("ldo"))
+			}
+			g.keys(vectors, acc, w, of)
+			for _, row := range acc {
+				for i, x := range row {
+					of.store(to, i, x)
+				}
+				g.BumpBy(to, g.IntParam("ldo"))
+			}
+		})
+	}
+}
+
+// keys adds the values of all keys to the sums of a block of queries, whose weights are at w.
+func (g *attnValuesGen) keys(vectors int, acc [][]vec.V, w []vec.Ptr, of columnsOf) {
+	row, left, scale := g.CopyPtr(g.v), g.IntParam("n"), vec.Ptr{}
+	if g.values.scaled {
+		scale = g.SlicePtr("scale")
+	}
+	g.Loop(left, 1, func() {
+		if g.values.size < 4 && g.Prefetches() {
+			ahead := g.IntParam("ahead")
+			for off := 0; off < vectors*g.Width()*g.values.size; off += cacheLine {
+				g.PrefetchFar(row, off, ahead, 1)
+			}
+		}
+		e := make([]vec.V, len(acc))
+		for r := range e {
+			e[r] = g.LoadScalar(w[r], 0)
+			g.Bump(w[r], 4)
+		}
+		s := vec.V{}
+		if g.values.scaled {
+			s = g.LoadScalar(scale, 0)
+			g.Bump(scale, 4)
+		}
+		for i := range vectors {
+			x := of.values(row, i)
+			if g.values.scaled {
+				g.MulTo(x, s)
+			}
+			for r := range e {
+				g.FMATo(acc[r][i], e[r], x)
+			}
+		}
+		g.BumpBytes(row, g.IntParam("ldv"), g.values.size)
+	})
+}

@@ -1,0 +1,88 @@
+package simd
+
+import "github.com/avoformer/avoformer/kernels/internal/order"
+
+func attnValuesGeneric(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
+	for r := range rows {
+		for j := range n {
+			order.AddProducts(o[r*ldo:][:cols], p[r*ldp+j], v[j*ldv:][:cols])
+		}
+	}
+}
+
+func attnValuesFloat16Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	attnHalfValues(float16VecGeneric, rows, n, cols, o, ldo, p, ldp, v, ldv)
+}
+
+func attnValuesBFloat16Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
+	attnHalfValues(bfloat16VecGeneric, rows, n, cols, o, ldo, p, ldp, v, ldv)
+}
+
+func attnHalfValues(widen func(dst []float32, x []uint16, ahead int), rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv int) {
+	for c := 0; c < cols; c += widePiece {
+		var piece [widePiece]float32
+		some := min(widePiece, cols-c)
+		for j := range n {
+			widen(piece[:some], v[j*ldv+c:], 0)
+			for r := range rows {
+				order.AddProducts(o[r*ldo+c:][:some], p[r*ldp+j], piece[:some])
+			}
+		}
+	}
+}
+
+func attnValuesInt8Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
+	for c := 0; c < cols; c += widePiece {
+		var piece [widePiece]float32
+		some := min(widePiece, cols-c)
+		for j := range n {
+			widenInt8Generic(piece[:some], v[j*ldv+c:], scale[j:], 1, some, some, 1, 0)
+			for r := range rows {
+				order.AddProducts(o[r*ldo+c:][:some], p[r*ldp+j], piece[:some])
+			}
+		}
+	}
+}
+
+// widePiece is how many elements are widened at a time: at least a row of a panel.
+const widePiece = 64
+
+func attnScoresFloat16Generic(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	attnHalfScores(float16VecGeneric, rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc)
+}
+
+func attnScoresBFloat16Generic(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
+	attnHalfScores(bfloat16VecGeneric, rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc)
+}
+
+func attnHalfScores(widen func(dst []float32, x []uint16, ahead int), rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc int) {
+	for q := range panels {
+		attnPanelScores(func(row []float32, p int) { widen(row, b[q*panel+p*nr:], 0) }, rows, nr, k, alpha, a, lda, c[q*nr:], ldc)
+	}
+}
+
+func attnScoresInt8Generic(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale []float32, c []float32, ldc, ahead int) {
+	for q := range panels {
+		attnPanelScores(func(row []float32, p int) {
+			widenInt8PanelGeneric(row, b[q*panel+p*nr:], scale[q*nr:], 1, nr, 0)
+		}, rows, nr, k, alpha, a, lda, c[q*nr:], ldc)
+	}
+}
+
+// attnPanelScores multiplies queries with a panel, of which widen makes row p float32.
+func attnPanelScores(widen func(row []float32, p int), rows, nr, k int, alpha float32, a []float32, lda int, c []float32, ldc int) {
+	var row, zeros [widePiece]float32
+	for i := range rows {
+		copy(c[i*ldc:][:nr], zeros[:])
+	}
+	for p := range k {
+		widen(row[:nr], p)
+		for i := range rows {
+			order.AddProducts(c[i*ldc:][:nr], a[i*lda+p], row[:nr])
+		}
+	}
+	for i := range rows {
+		scores := c[i*ldc:][:nr]
+		scaleVecGeneric(scores, scores, alpha)
+	}
+}
