@@ -35,16 +35,20 @@ const (
 	longestList, longestText, longestQuery = 125, 2048, 512
 
 	textPart, queryPart = 2, 8 // a text has at most a half of MaxLength, a query an eighth
+
+	joinTokens = 4 // more that a text may have in a window than by itself
 )
 
 // ranker scores lists of texts: a window has the query and several texts, and a score is the cosine of two vectors.
 type ranker struct {
 	text, query int // the special tokens
+	positions   int // most tokens of a window; 0: no limit
+	frame, each int // tokens of a window without texts and query, and of what it has around each text
 }
 
 // openRanker returns the ranker of a folder.
 func openRanker(f *base) (*ranker, error) {
-	r := &ranker{}
+	r := &ranker{positions: f.model.Config.MaxLength}
 	for token, to := range map[string]*int{textToken: &r.text, queryToken: &r.query} {
 		id, ok := f.tokenizer.TokenID(token)
 		if !ok {
@@ -57,6 +61,13 @@ func openRanker(f *base) (*ranker, error) {
 	}
 	if f.limit > 0 && f.limit < queryPart {
 		return nil, check.Option("MaxLength", f.options.MaxLength, "want at least %d, because a query has at most an eighth of it", queryPart)
+	}
+	for part, to := range map[string]*int{r.prompt("", nil, f.options.Instruction): &r.frame, fmt.Sprintf(listText, longestList, ""): &r.each} {
+		e, err := f.tokenizer.Encode(part, tokenizer.Options{})
+		if err != nil {
+			return nil, err
+		}
+		*to = len(e.IDs)
 	}
 	return r, nil
 }
@@ -74,7 +85,8 @@ func (r *ranker) scores(ctx context.Context, f *base, query string, texts []stri
 	if err != nil || len(lists) == 0 {
 		return nil, counts, err
 	}
-	splitter, err := f.splitterFor(0, tokenizer.Options{}, InputOptions{Long: LongTruncate})
+	// Tokens that arise where parts meet may be more than lists counts with: then a window is refused, too.
+	splitter, err := f.splitterFor(r.positions, tokenizer.Options{}, InputOptions{Long: LongRefuse})
 	if err != nil {
 		return nil, Counts{}, err
 	}
@@ -109,7 +121,8 @@ func (r *ranker) scores(ctx context.Context, f *base, query string, texts []stri
 }
 
 // lists cuts the query and the texts, and puts the texts into lists as the model's authors do: a list ends where another
-// of the longest texts may not fit.
+// of the longest texts may not fit. The authors count only the texts and the query; a list also ends where the whole window would have
+// more tokens than the model has positions.
 func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []string, o RerankOptions) ([]textList, Counts, error) {
 	limit := f.limit
 	if limit == 0 {
@@ -120,7 +133,11 @@ func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []stri
 	if err != nil {
 		return nil, Counts{}, err
 	}
-	counts, room := newCounts(len(texts)), 0
+	positions := r.positions
+	if positions == 0 {
+		positions = math.MaxInt / 2
+	}
+	counts, room, left := newCounts(len(texts)), 0, 0 // left: positions of the window
 	var lists []textList
 	for i, t := range texts {
 		if err := ctx.Err(); err != nil {
@@ -131,11 +148,15 @@ func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []stri
 			return nil, Counts{}, &InputError{i, err}
 		}
 		counts.Windows[i], counts.Cut[i] = 1, cut || queryCut
-		if i == 0 || o.Apart || room <= longest || len(lists[len(lists)-1].texts) == longestList {
-			lists, room = append(lists, textList{first: i}), limit-2*length
+		all := n + r.each + joinTokens
+		if i == 0 || o.Apart || room <= longest || left < all || len(lists[len(lists)-1].texts) == longestList {
+			lists, room, left = append(lists, textList{first: i}), limit-2*length, positions-r.frame-2*(length+joinTokens)
+			if left < all {
+				return nil, Counts{}, &InputError{i, fmt.Errorf("%w: with the prompt it has %d, at most %d are possible", fault.ErrTooLong, positions-left+all, positions)}
+			}
 		}
 		l := &lists[len(lists)-1]
-		l.texts, room = append(l.texts, t), room-n
+		l.texts, room, left = append(l.texts, t), room-n, left-all
 	}
 	return lists, counts, nil
 }

@@ -111,3 +111,28 @@ func TestRerankListHostile(t *testing.T) {
 		t.Errorf("error %v without a special token, want a fault.ErrFolder", err)
 	}
 }
+
+// TestRerankListPositions has short texts that fit into one window by the authors' count, which leaves out the prompt around them, but
+// not into the model's positions; and an instruction that leaves no place for a text.
+func TestRerankListPositions(t *testing.T) {
+	const positions = 2000
+	config := string(tftest.Must(os.ReadFile("testdata/rerank-list/config.json"))(t))
+	files := map[string]string{"config.json": strings.Replace(config, `"max_position_embeddings": 131072`, `"max_position_embeddings": 2000`, 1)}
+	var windows, over atomic.Int32
+	o := Options{FS: overlay("rerank-list", files), OnBatch: func(n, tokens int) {
+		windows.Add(int32(n))
+		if tokens > n*positions {
+			over.Add(1)
+		}
+	}}
+	ctx, texts := context.Background(), slices.Repeat([]string{"x"}, longestList)
+	r := tftest.Must(OpenReranker(".", o))(t)
+	if _, err := r.Score(ctx, "fox", texts, RerankOptions{}); err != nil || windows.Load() < 2 || over.Load() > 0 {
+		t.Errorf("%d short texts: %d windows, %d batches have more tokens than positions, error %v", len(texts), windows.Load(), over.Load(), err)
+	}
+	o.Instruction = strings.Repeat("foxes ", positions)
+	var at *InputError
+	if _, err := tftest.Must(OpenReranker(".", o))(t).Score(ctx, "fox", texts[:2], RerankOptions{}); !errors.Is(err, fault.ErrTooLong) || !errors.As(err, &at) || at.Number != 0 {
+		t.Errorf("error %v of a long instruction, want a fault.ErrTooLong of text 0", err)
+	}
+}
