@@ -478,7 +478,7 @@ bench-check: ## benchstat of BASE=revision against the working tree; fails if sl
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: bench-amx
-bench-amx: ## on a CPU with AMX: its tests natively, and products of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
+bench-amx: ## on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
 	scripts/bench_amx.sh $(ROUNDS)
 
 .PHONY: peers

@@ -114,6 +114,41 @@ func TestAttentionInt8Bits(t *testing.T) {
 	})
 }
 
+// TestAttentionInt8Tiles wants the bits of pure Go from every configuration, of shapes on which tiles and vectors may differ.
+func TestAttentionInt8Tiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, dim := range []int{32, 64, 128} {
+		for i, n := range []int{65, 96, 127, 128, 129, 257} {
+			for name, terms := range map[string][]MaskTerm{
+				"all":     nil,
+				"causal":  {CausalMask()},
+				"window":  {WindowMask(70, 20)},
+				"lengths": {LengthMask([]int{n, n - 31})},
+			} {
+				valueDim := []int{32, 64, 128}[i%3]
+				p := AttentionParams{Batch: 2, Heads: 2, KVHeads: 1, LenQ: n, LenK: n, HeadDim: dim, ValueDim: valueDim, Mask: terms, Int8: true}
+				p.Q, p.K, p.V = randomSlice(r, 4*n*dim), randomSlice(r, 2*n*dim), randomSlice(r, 2*n*valueDim)
+				p.Dst = make([]float32, 4*n*valueDim)
+				restore := simd.Configuration{ISA: simd.Generic}.Use()
+				Attention(p)
+				restore()
+				want := slices.Clone(p.Dst)
+				t.Run(fmt.Sprintf("%s/%dx%dx%d", name, n, dim, valueDim), func(t *testing.T) {
+					eachConfiguration(t, func(t *testing.T) {
+						clear(p.Dst)
+						if Attention(p); !slices.Equal(p.Dst, want) {
+							t.Error("other bits than in pure Go")
+						}
+					})
+				})
+				if testenv.Emulated() {
+					return
+				}
+			}
+		}
+	}
+}
+
 // TestAttentionInt8Special: a NaN or an infinity leaves no finite number of what it has a part in, and all others.
 func TestAttentionInt8Special(t *testing.T) {
 	const n, dim = 80, 32

@@ -15,6 +15,8 @@ on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDP
 	-run '^TestNative$' ./scripts/amx/tile
 on LDTILECFG -run '^TestTiles$' ./internal/checkasm
 on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD,TDPBF16PS -short -run '^TestCatalog$/^(int8|bfloat16)Tiles$' ./kernels/internal/simd
+on TDPBSUD -run '^TestScoresByTiles$' ./kernels/internal/weights
+on TDPBSUD -run '^TestAttentionInt8Tiles$' ./kernels
 on TDPBSUD,TDPBF16PS -run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$)' ./kernels
 
 # Where the system refuses, and where they are turned off, products go on without tiles.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench_amx.sh [ROUNDS]: what the tiles of AMX do on this processor, which must have them. First the tests run natively: the emulator beside
-# silicon, the kernels between guard pages, the bits, and a million calls of 16 goroutines. Then products of int8 and bf16_fast take turns with
+# silicon, the kernels between guard pages, the bits, and a million calls of 16 goroutines. Then products of int8 and bf16_fast, and attention in int8, take turns with
 # and without tiles for ROUNDS (10), and medians are printed; then the tiles alone, and other libraries if `make peers` installed them.
 #
 # With BIN=DIR it only writes the binaries, which are static, and a copy of itself to DIR; there it runs without Go.
@@ -30,17 +30,19 @@ grep -m1 'model name' /proc/cpuinfo || :
 export AVOFORMER_REQUIRE_AMX=1 AVOFORMER_TILES=permitted
 (cd tile && ./test -test.run '^TestNative$')
 ./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|bfloat16)Tiles$'
-(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
+(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$|TestAttentionInt8Tiles$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
 
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 for ((round = 0; round < rounds; round++)); do
 	for off in '' -amx; do
-		(cd kernels && AVOFORMER_CPU=$off ./test -test.run '^$' -test.bench 'GemmInt8/format=(int8|bf16_fast)' -test.benchtime 50ms) |
-			awk -v how="${off:-tiles}" '/^Benchmark/ { print how, $1, $3 }' >>"$results"
+		for cases in 'GemmInt8/format=(int8|bf16_fast)' '^BenchmarkAttentionInt8$/./int8=true'; do
+			(cd kernels && AVOFORMER_CPU=$off ./test -test.run '^$' -test.bench "$cases" -test.benchtime 50ms) |
+				awk -v how="${off:-tiles}" '/^Benchmark/ { print how, $1, $3 }' >>"$results"
+		done
 	done
 done
-echo "medians of $rounds rounds in turn, conversion of A included; without tiles bf16_fast is bf16"
+echo "medians of $rounds rounds in turn, conversion of A included in products; without tiles bf16_fast is bf16"
 sort -k1,2 -k3,3n "$results" | awk '
 	{ key = $1 " " $2; n[key]++; at[key, n[key]] = $3; if ($1 == "tiles") cases[$2] }
 	function median(key) { return (at[key, int((n[key] + 1) / 2)] + at[key, int(n[key] / 2) + 1]) / 2 }

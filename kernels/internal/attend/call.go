@@ -108,6 +108,7 @@ type group struct {
 	stretch int  // keys of a stretch
 	splits  int  // of a unit: 1, or as many as there are stretches
 	split   int  // keys of a split
+	strip   int  // rows that are scored at a time
 	perPart int  // pieces in one part of the parallel loop
 	ints    bool // products are of integers
 	dots    bool // scores are dot products

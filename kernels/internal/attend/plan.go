@@ -58,7 +58,9 @@ func (c *Call) plan() {
 	p := &c.P
 	c.isa = simd.Active()
 	c.mr, c.nr = simd.GemmTile(c.isa)
-	c.int8 = weights.OfHeads(c.isa)
+	if p.Int8 { // which asks the system for tiles
+		c.int8 = weights.OfHeads(c.isa)
+	}
 	c.groups, c.parts = c.groups[:0], 0
 	if p.Sequences == nil {
 		c.add(group{lenQ: p.LenQ, lenK: p.LenK, past: p.Past}, p.Batch)
@@ -84,7 +86,10 @@ func (c *Call) add(g group, sequences int) {
 	g.dots = order.ScoresAreDots(g.lenQ, g.lenK, c.P.HeadDim, c.inPieces())
 	g.way = c.chooseStrategy(&g)
 	c.planSplits(&g)
-	g.ints = c.byIntegers(&g)
+	g.ints, g.strip = c.byIntegers(&g), c.stripRows()
+	if g.ints {
+		g.strip = max(g.strip, c.int8.TileStrip())
+	}
 	g.perPart = min(g.units*g.splits, max(1, partElements/g.rows/max(g.split, 1)))
 	g.joins = g.way == attendTiles && g.rows%c.stripRows() == 0 && g.splits == 1 && g.fold == 1 && c.P.Relative == nil &&
 		!slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.ByQuery() })
@@ -234,5 +239,5 @@ func (c *Call) mostShortKeys() int {
 	return max(roomyKeys, min(c.P.HeadDim, simd.ShortQueries))
 }
 
-// stripRows is how many rows are scored at a time: two tiles of the micro-kernel.
+// stripRows is how many rows of floats are scored at a time: two tiles of the micro-kernel.
 func (c *Call) stripRows() int { return 2 * c.mr }

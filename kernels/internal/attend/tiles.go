@@ -44,10 +44,10 @@ func (u *unit) tiles() {
 // first-level cache from the product to the values, and at the end its output for the
 // division; the tile's keys and values stay in the second.
 func (u *unit) tilesOf(lo, hi int, only bool) {
-	c, w := u.c, u.w
+	w := u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+lastRows)*u.g.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, u.g.strip+lastRows)*u.g.tile)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}

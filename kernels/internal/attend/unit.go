@@ -284,7 +284,7 @@ type valueTile struct {
 // stripEnd is where the strip that begins at row from ends. The last strip takes up to
 // lastRows rows more rather than leave them by themselves.
 func (u *unit) stripEnd(from int) int {
-	to := from + u.c.stripRows()
+	to := from + u.g.strip
 	if u.rows-to <= lastRows {
 		return u.rows
 	}

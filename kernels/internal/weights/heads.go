@@ -57,6 +57,7 @@ type Keys struct {
 	start  []int32
 	panels []float32
 	scale  []float32
+	sums   []int32 // of a block of tiles
 }
 
 // Pack makes integers of n keys, whose scales are multiplied with a factor.
@@ -111,9 +112,47 @@ func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 // Scores sets c, rows ldc apart, to the products of rows [i, i+m) with the first n keys of those packed, filled up to whole
 // panels.
 func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
+	n = (n + f.NR - 1) / f.NR * f.NR
+	if f.tiles && tilesScore(m, n, dim) {
+		k.scoresByTiles(f, r, i, m, n, dim, c, ldc)
+		return
+	}
+	k.scoresByPanels(f, r, i, m, n, dim, c, ldc)
+}
+
+// scoresByTiles is Scores for whole panels, which one call of the kernel multiplies.
+func (k *Keys) scoresByTiles(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
+	k.sums = mem.Grow(k.sums, simd.TileSums)
+	simd.Int8Tiles(f.ISA, m, dim, f.NR, n/f.NR, r.bytes[i*r.ld:], r.ld, r.scale[i:], r.start[i:],
+		mem.Bytes(k.panels[:n*dim/4]), f.NR*dim, k.scale[:n], nil, k.sums, c, ldc)
+}
+
+// scoresByPanels is Scores for whole panels, one at a time.
+func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	x := Product{Format: f, Kernel: f.kernel, I: i, M: m, K: dim, LDC: ldc}
 	for j := 0; j < n; j += f.NR {
 		x.B, x.Scales, x.C = mem.Bytes(k.panels[j*dim/4:][:f.NR*dim/4]), k.scale[j:][:f.NR], c[j:]
 		r.Multiply(&x)
 	}
+}
+
+// The figures by which tilesScore compares both ways: an estimate, see doc/measurements/attention.md.
+const (
+	tileCall    = 1300 // cycles to configure the tiles and to release them
+	tileProduct = 16   // cycles of a product of tiles, whatever their rows
+	quadsACycle = 128  // multiply-adds of vectors in a cycle
+)
+
+// tilesScore reports whether tiles multiply m rows with n keys in fewer cycles than vectors.
+func tilesScore(m, n, dim int) bool {
+	rows, columns, depth := (m+tileSide-1)/tileSide, (n+tileSide-1)/tileSide, (dim+tileDepth-1)/tileDepth
+	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle
+}
+
+// TileStrip returns the number of queries whose scores are worth one call of the kernel of tiles, or 0 without tiles.
+func (f *Record) TileStrip() int {
+	if !f.tiles {
+		return 0
+	}
+	return 4 * tileSide
 }

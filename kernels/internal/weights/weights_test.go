@@ -289,3 +289,47 @@ func TestPackHalves(t *testing.T) {
 		}
 	}
 }
+
+// TestScoresByTiles wants the same bits of scores from tiles and from vectors, for rows from any one on.
+func TestScoresByTiles(t *testing.T) {
+	if f := OfHeads(simd.Active()); !f.tiles {
+		t.Skip("no tiles")
+	}
+	eachISA(t, func(t *testing.T) {
+		f := OfHeads(simd.Active())
+		if !f.tiles {
+			t.Skip("no tiles")
+		}
+		r := rand.New(rand.NewPCG(15, 16))
+		const most, first = 76, 3
+		for _, dim := range []int{32, 64, 128} {
+			var rows RowsOfA
+			rows.QuantizeHead(&f, normal(r, (first+most)*dim), dim, first+most, dim)
+			for _, n := range []int{1, 65, 96, 127, 128, 129, 257} {
+				var keys Keys
+				keys.Pack(&f, normal(r, n*dim), dim, n, dim, 0.3)
+				columns := (n + f.NR - 1) / f.NR * f.NR
+				for _, m := range []int{1, 15, 16, 17, 31, 32, 33, 64, most} {
+					got, want := make([]float32, m*columns), make([]float32, m*columns)
+					keys.scoresByTiles(&f, &rows, first, m, columns, dim, got, columns)
+					keys.scoresByPanels(&f, &rows, first, m, columns, dim, want, columns)
+					if !slices.Equal(got, want) {
+						t.Fatalf("%d rows, %d keys of %d: the bits of tiles are not those of vectors", m, n, dim)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestTilesScore has products on both sides of the limit.
+func TestTilesScore(t *testing.T) {
+	for _, c := range []struct {
+		m, n, dim int
+		want      bool
+	}{{64, 256, 32, true}, {64, 128, 32, true}, {16, 256, 32, false}, {16, 256, 64, true}, {12, 256, 64, false}, {64, 96, 64, true}, {32, 96, 32, false}} {
+		if got := tilesScore(c.m, c.n, c.dim); got != c.want {
+			t.Errorf("%d rows, %d keys of %d: %v, want %v", c.m, c.n, c.dim, got, c.want)
+		}
+	}
+}
