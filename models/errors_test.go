@@ -122,6 +122,7 @@ func TestConfigErrors(t *testing.T) {
 		{"nemotron_h-hub", "hybrid_override_pattern", `"*-X-"`},
 		{"nemotron_h-hub", "num_hidden_layers", `3`},
 		{"nemotron_h", "n_groups", `3`},
+		{"nemotron_h", "mamba_conv_bias", `null`},
 		{"nemotron_h", "mamba_hidden_act", `"gelu"`},
 		{"nemotron_h", "attention_bias", `true`},
 		{"falcon_h1", "mlp_multipliers", `[1]`},

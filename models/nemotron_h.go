@@ -1,6 +1,9 @@
 package models
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -39,9 +42,8 @@ type nemotronHConfig struct {
 	Eps          float32 `json:"layer_norm_epsilon"`
 
 	// The kinds of the layers: names, or a letter each.
-	Layers  *int     `json:"num_hidden_layers"`
-	Kinds   []string `json:"layers_block_type"`
-	Pattern *string  `json:"hybrid_override_pattern"`
+	Layers *int     `json:"num_hidden_layers"`
+	Kinds  []string `json:"layers_block_type"`
 
 	MambaHeads      int     `json:"mamba_num_heads"`
 	MambaHeadDim    int     `json:"mamba_head_dim"`
@@ -53,6 +55,9 @@ type nemotronHConfig struct {
 	Bias            bool    `json:"use_bias"`
 	StepMin         float32 `json:"time_step_min" min:"0"`
 }
+
+// nemotronPattern is a field with a letter for each layer, which counts only where layers_block_type is absent.
+const nemotronPattern = "hybrid_override_pattern"
 
 // The kinds of layers.
 const (
@@ -72,6 +77,9 @@ func newNemotronH(c *Checkpoint) (*Model, error) {
 	config := nemotronHConfig{
 		Vocab: 131072, Dim: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Hidden: 21504, Activation: "relu2", MaxPositions: 4096, Eps: 1e-5,
 		MambaHeads: 128, MambaHeadDim: 64, MambaActivation: "silu", Groups: 8, State: 128, Taps: 4, ConvBias: true, StepMin: 1e-3,
+	}
+	if err := c.renameNemotron(); err != nil {
+		return nil, err
 	}
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
@@ -106,19 +114,45 @@ func newNemotronH(c *Checkpoint) (*Model, error) {
 	return c.decoderModel(d, false) // whatever tie_word_embeddings says
 }
 
-// nemotronIdle are fields of predictions of several tokens, and of training; and those that repeat what other fields say.
+// nemotronAliases are other names of fields, which go before the fields' own.
+var nemotronAliases = map[string]string{
+	"mamba_n_groups": "n_groups", "mamba_d_conv": "conv_kernel", "mamba_expand": "expand", "mamba_conv_bias": "use_conv_bias", "mamba_chunk_size": "chunk_size",
+	"mamba_dt_min": "time_step_min", "mamba_dt_max": "time_step_max", "mamba_dt_limit": "time_step_limit", "mamba_dt_init_floor": "time_step_floor",
+}
+
+// renameNemotron gives fields their own names.
+func (c *Checkpoint) renameNemotron() error {
+	for _, alias := range slices.Sorted(maps.Keys(nemotronAliases)) {
+		if err := c.doc.NoneNull(alias); err != nil {
+			return err
+		}
+		if v, ok := c.doc.Raw(alias); ok {
+			c.doc.Note(alias)
+			c.doc = c.doc.With(nemotronAliases[alias], string(v))
+		}
+	}
+	return nil
+}
+
+// nemotronIdle are fields of predictions of several tokens, and of training; those that repeat what other fields say; and the window of
+// attention, which transformers' masks leave out.
 var nemotronIdle = []string{
 	"n_shared_experts", "moe_shared_expert_overlap", "num_nextn_predict_layers", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "expand", "time_step_max", "time_step_floor",
 	"time_step_limit", "residual_in_fp32", "rescale_prenorm_residual", "use_mamba_kernels", "mamba_ssm_cache_dtype", "mamba_proj_bias", "chunk_size", "tie_word_embeddings",
+	"sliding_window", nemotronPattern,
 }
 
 // kinds returns the kind of each layer.
 func (config *nemotronHConfig) kinds(d configuration.Document) ([]string, error) {
 	field, kinds := "layers_block_type", config.Kinds
 	switch {
-	case kinds == nil && config.Pattern != nil:
-		field = "hybrid_override_pattern"
-		for _, letter := range *config.Pattern {
+	case kinds == nil && d.Has(nemotronPattern):
+		var pattern string
+		if err := d.Field(nemotronPattern, &pattern); err != nil {
+			return nil, err
+		}
+		field = nemotronPattern
+		for _, letter := range pattern {
 			kinds = append(kinds, nemotronLetters[letter])
 		}
 	case kinds == nil:
