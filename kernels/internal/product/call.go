@@ -2,6 +2,7 @@ package product
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -26,6 +27,7 @@ type call struct {
 
 	batch                     int
 	strideA, strideB, strideC int
+	number                    uint64 // of a call on several goroutines that converts its rows, which no other call has; otherwise 0
 
 	plan
 }
@@ -80,6 +82,7 @@ type block struct {
 	a    pack.A
 	b    operand
 	c    []float32
+	top  int // the block's first row, where each product of the batch has m
 	ep   Epilogue
 	s    *scratch // nil if none is needed
 }
@@ -92,12 +95,31 @@ type scratch struct {
 	b        []float32 // panels of B
 	sums     []float32 // elements of C before the epilogue
 	int8     weights.RowsOfA
+	integers rowsOfCall // those in int8
 	rounded  weights.RoundedRows
-	strip    []float32 // products by tiles that are not C's elements yet
-	tileSums []int32   // of simd.Int8Tiles
+	pairs    rowsOfCall // those in rounded
+	strip    []float32  // products by tiles that are not C's elements yet
+	tileSums []int32    // of simd.Int8Tiles
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// rowsOfCall are some rows of a call.
+type rowsOfCall struct {
+	call         uint64 // 0: none
+	first, count int    // counted through all items of the batch
+}
+
+// numbers is the number of calls whose rows goroutines hold.
+var numbers atomic.Uint64
+
+// held reports whether rows are m rows of the block, from row i on, and notes that they are now. A goroutine computes several blocks of a
+// band one after the other: what it made of the rows for the first one is there for the others.
+func (b *block) held(rows *rowsOfCall, i, m int) bool {
+	before := *rows
+	*rows = rowsOfCall{b.g.number, b.top + i, m}
+	return *rows == before && rows.call != 0
+}
 
 // scaleMatrix is C = beta*C, without reading C when beta is 0.
 func scaleMatrix(c []float32, m, n, ldc int, beta float32) {

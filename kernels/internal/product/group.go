@@ -56,6 +56,7 @@ func (p *Group) Run(t int) {
 		g.batch = max(1, total/g.workOf()) // cut as if all the work were products like this one
 		g.decide(t, a, b)
 		g.batch = 1
+		g.count()
 		parts += g.cutM * g.cutN
 		p.ends = append(p.ends, parts)
 	}

@@ -23,8 +23,9 @@ func (b *block) int8Panels() {
 	for i := 0; i < b.m; i += rows {
 		x.I, x.M = i, min(rows, b.m-i)
 		if g.prepared == nil {
-			a, x.I = &s.int8, 0
-			a.Quantize(packed, b.a.Data[i*b.a.LD:], b.a.LD, x.M)
+			if a, x.I = &s.int8, 0; !b.held(&s.integers, i, x.M) {
+				a.Quantize(packed, b.a.Data[i*b.a.LD:], b.a.LD, x.M)
+			}
 		}
 		method = packed.Method(x.M)
 		switch x.Kernel = method.Kernel; x.Kernel {

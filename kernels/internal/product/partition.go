@@ -27,8 +27,8 @@ func (g *call) partition(t int) {
 	if g.copyA {
 		rows.price = priceCopied
 	}
-	if g.way == integers || g.way == pairsOf16 {
-		rows.price = priceInt8
+	if g.converts() {
+		rows.price, rows.kept = priceInt8, true
 	}
 	if ways[g.way].makes {
 		cols.price = priceCopied
@@ -48,7 +48,7 @@ func (g *call) partition(t int) {
 			band := across.cut(bands, byRows)
 			n := (across.size + band - 1) / band
 			part := max(size.PartWork/(element*band), 1)
-			if across.price > priceRead { // for every block again: not over 6% of the time, if there are enough
+			if across.price > priceRead && !across.kept { // for every block again: not over 6% of the time, if there are enough
 				part = max(part, min(100, along.size*n/threads))
 			}
 			part = min((part+along.unit-1)/along.unit*along.unit, along.size)
@@ -69,10 +69,14 @@ func (g *call) partition(t int) {
 	g.cutM, g.cutN = (g.m+g.tall-1)/g.tall, (cols.size+g.wide-1)/g.wide
 }
 
+// converts reports whether rows of A become integers, or numbers of 16 bits.
+func (g *call) converts() bool { return g.way == integers || g.way == pairsOf16 }
+
 // dimension is one of C's two: its rows or its columns.
 type dimension struct {
 	size, unit int     // rows or columns, of C and of a tile
 	price      float64 // of an element of A or B, for every block that has its row or column
+	kept       bool    // what a goroutine makes of an element, its next block finds, so that it pays once
 }
 
 // What a block pays for an element: reading it, copying it, and making it an integer or a bfloat16 number, in
@@ -107,7 +111,10 @@ func (d dimension) cut(bands int, columns bool) int {
 // repeatedly handed half of what is left.
 func cutCost(across, along dimension, band, part int, share float64) float64 {
 	width, length := float64(band), float64(along.size)*share
-	blocks := max(share, 1) + float64(bits.Len(uint(min(length, float64(along.size)))/uint(part)))
+	blocks := max(share, 1)
+	if !across.kept {
+		blocks += float64(bits.Len(uint(min(length, float64(along.size))) / uint(part)))
+	}
 	return width*max(length+float64(part)/2, float64(part)) + across.price*width*blocks + along.price*length
 }
 

@@ -31,11 +31,19 @@ func (g *call) runWay(t int, w way, a left, b right) {
 		g.Do(0, parts)
 		return
 	}
+	g.count()
 	p := calls.Get().(*call)
 	*p = *g
 	par.Run(t, parts, p)
 	*p = call{}
 	calls.Put(p)
+}
+
+// count gives the call a number, if it needs one.
+func (g *call) count() {
+	if g.converts() {
+		g.number = numbers.Add(1)
+	}
 }
 
 // Do implements par.Task: neighbouring parts of a band are one block.
@@ -74,7 +82,7 @@ func (g *call) block(item, i, j, m, n int) {
 	if b.b.packed, b.b.column = g.b.packed, j; b.b.packed == nil {
 		b.b.Data, b.b.LD, b.b.Trans = g.b.At(item*g.strideB, j), g.b.LD, g.b.Trans
 	}
-	b.c = g.c[item*g.strideC+i*g.ldc+j:]
+	b.c, b.top = g.c[item*g.strideC+i*g.ldc+j:], item*g.m+i
 	if g.finish {
 		b.ep = g.ep.from(i, j)
 	}

@@ -10,7 +10,10 @@ import (
 
 // work is what a thread does of a product: multiply-adds of whole tiles, and elements of A and B that it copies, widens or
 // makes integers.
-type work struct{ multiplied, copied int }
+type work struct {
+	multiplied, copied int
+	rows               [2]int // the last ones that it converted
+}
 
 // shareOfThread returns the work of goroutine i of t if no goroutine takes parts from another. The goroutine takes parts as
 // package par hands them out: half of the remaining parts of its share at a time.
@@ -31,19 +34,20 @@ func (g *call) shareOfThread(i, t int) (w work) {
 				i0, i1, j0, j1 = j0, j1, i0, i1
 			}
 			m, n := min(i1*g.tall, g.m)-i0*g.tall, min(j1*g.wide, g.n)-j0*g.wide
-			w.add(g, m, n)
+			w.add(g, i0*g.tall, m, n)
 			from += last - first
 		}
 	}
 	return w
 }
 
-// add adds a block. A tile of fewer rows takes less time, one of fewer columns does not.
-func (w *work) add(g *call, m, n int) {
+// add adds a block of m rows from row i on. A tile of fewer rows takes less time, one of fewer columns does not.
+func (w *work) add(g *call, i, m, n int) {
 	columns := (n + g.nr - 1) / g.nr * g.nr
 	w.multiplied += m * columns * g.k
-	if g.copyA || g.way == integers {
+	if rows := [2]int{i, i + m}; g.copyA || g.converts() && rows != w.rows {
 		w.copied += m * g.k
+		w.rows = rows
 	}
 	if ways[g.way].makes {
 		strips := 1

@@ -18,7 +18,9 @@ func (b *block) bfloat16Pairs() {
 	s.sums = mem.Grow(s.sums, rows*g.nr)
 	for i := 0; i < b.m; i += rows {
 		m := min(rows, b.m-i)
-		s.rounded.Round(packed, b.a.Data[i*b.a.LD:], b.a.LD, m)
+		if !b.held(&s.pairs, i, m) {
+			s.rounded.Round(packed, b.a.Data[i*b.a.LD:], b.a.LD, m)
+		}
 		b.tiles(s, nil, &method, 0, i, m, g.alpha == 1 && g.beta == 0 && !b.ep.any())
 	}
 	scratches.Put(s)
