@@ -2,16 +2,17 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// AttnSoftmax is one step of the online softmax over a tile of scores, in three
-// passes over the rows: the maximum of each; for all rows together, the new
-// running maximum and the factor that the old sum shrinks by; the exponentials
-// and their sum in vec.DotLanes lanes. Several rows are taken at once, so that their maxima and sums over the
-// lanes are formed together.
+// AttnSoftmax is one step of the online softmax over a tile of scores, in three passes over the rows. The
+// first finds the maximum of each row. The second computes, for all rows together, the new running maximum
+// and the factor that shrinks the old sum. The third computes the exponentials and their sum in vec.DotLanes
+// lanes. Each pass takes several rows together, which lets it reduce their maxima and sums over the lanes
+// together.
 func AttnSoftmax(m vec.Machine) {
 	cols := m.IntParam("cols")
 	tail, together := m.Tail(cols), m.Tier().Blocking.SoftmaxRows
 	maxima := m.Maxima()
-	// eachRow runs step for all rows, some at once; walk are streams with an element a row.
+	// eachRow runs step for all rows, a few together. walk has streams of one element per
+	// row.
 	eachRow := func(step func(rows []vec.Ptr), walk ...vec.Ptr) {
 		first, left := m.SlicePtr("s"), m.IntParam("rows")
 		for _, of := range []int{together, 1} {
@@ -52,7 +53,7 @@ func AttnSoftmax(m vec.Machine) {
 		m.StoreLanes(at, maxima(top), 0, len(rows))
 	}, at)
 
-	least := m.Splat(lowest) // what a row that sees nothing yet is compared with
+	least := m.Splat(lowest) // compared with a row that sees no key yet
 	exp := expDiff(m)
 	rows, max, sum, factor := m.IntParam("rows"), m.SlicePtr("max"), m.SlicePtr("sum"), m.SlicePtr("factor")
 	vec.Each(m, rows, m.Tail(rows), 1, []vec.Ptr{max, sum, factor}, func(span vec.Span) {
@@ -85,7 +86,7 @@ func AttnSoftmax(m vec.Machine) {
 	}, max, sum)
 }
 
-// loadFirst reads n elements at p, a vector at most.
+// loadFirst loads n elements at p, at most one vector.
 func loadFirst(m vec.Machine, p vec.Ptr, n int) vec.V {
 	if n == m.Width() {
 		return m.Load(p, 0)

@@ -6,19 +6,18 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// ShortQueries is the number of queries, and of keys, that AttnShort takes at most: its
-// scores are ShortRows rows of that many elements.
+// ShortQueries is the largest number of queries, and of keys, that AttnShort takes. Its
+// scores are ShortRows rows of ShortQueries elements.
 const ShortQueries, ShortRows = 64, 64 + 5
 
-// AttnShort is the softmax of a head with few keys, and its product with the values, from a scratch of scores that stays in
-// the first-level cache. There is a row for each key, and the queries are side by side in its vectors: so
-// the softmax needs no reductions over lanes, which would take most of its time.
-// What lanes without a query hold is never looked at.
+// AttnShort computes the softmax of a head with few keys and its product with the values, in a scratch of
+// scores that stays in the first-level cache. Each key has a row, whose vectors hold the queries side by
+// side. The softmax therefore needs no reductions over lanes, which would take most of its time. Lanes
+// without a query may hold anything: nothing reads them.
 //
-// The last elements of values, where they would fill no more than a
-// quarter of a vector, are taken one by one, for a vector of queries each: they cost
-// an operation for each key then, and not for each key and query. Four rows after those
-// of all keys and one more are for them.
+// If the last elements of the values fill no more than a quarter of a vector, AttnShort takes them one by
+// one, each for a vector of queries. They then cost one operation per key rather than one per key and query.
+// They use the five rows after those of all keys: four and one more.
 func AttnShort(m vec.Machine) {
 	a := shortHead{m}
 	a.softmax()
@@ -37,11 +36,11 @@ func AttnShort(m vec.Machine) {
 // shortBytes is the size of a row of AttnShort's scores.
 const shortBytes = 4 * ShortQueries
 
-// shortHead is what the parts of AttnShort share.
+// shortHead has what the parts of AttnShort share.
 type shortHead struct{ vec.Machine }
 
-// eachLast runs f for each of the last columns that are taken one by one: column is where
-// it is in the first row of a matrix, and lanes a row for it.
+// eachLast runs f for each of the last columns that are taken one by one: column points
+// to the column in the first row of a matrix, and lanes to a row for it.
 func (m shortHead) eachLast(matrix string, s vec.Ptr, f func(column, lanes vec.Ptr)) {
 	column, lanes := m.SlicePtr(matrix), m.CopyPtr(s)
 	whole, last := wholeVectors(m, "cols")
@@ -57,8 +56,8 @@ func (m shortHead) eachLast(matrix string, s vec.Ptr, f func(column, lanes vec.P
 	})
 }
 
-// eachKey runs step for the scores of each key with a vector of queries, from s on, and returns what
-// follows them.
+// eachKey runs step for the scores of each key with a vector of queries, beginning at s, and returns
+// the address after them.
 func (m shortHead) eachKey(s vec.Ptr, step func(row vec.Ptr)) (end vec.Ptr) {
 	row, n := m.CopyPtr(s), m.IntParam("n")
 	m.Loop(n, 1, func() {
@@ -72,7 +71,7 @@ func (m shortHead) eachKey(s vec.Ptr, step func(row vec.Ptr)) (end vec.Ptr) {
 func (m shortHead) softmax() {
 	s, bias, lanes := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows")
 	exp := expDiff(m)
-	m.Raise(lanes, m.Width()-1) // the last vector need not be full
+	m.Raise(lanes, m.Width()-1) // the last vector may be partly filled
 	m.Loop(lanes, m.Width(), func() {
 		top := m.biasAndTop(s, bias)
 		end := m.eachKey(s, func(row vec.Ptr) { m.Store(row, 0, exp(m.Load(row, 0), top)) })
@@ -91,8 +90,8 @@ func (m shortHead) softmax() {
 	})
 }
 
-// total adds up the exponentials, which begin at s and end at end: key i in lane i modulo vec.DotLanes, and the lanes as DotSums
-// does, four of them at a time.
+// total adds up the exponentials between s and end: key i goes to lane i modulo vec.DotLanes. It adds the
+// lanes as DotSums does, four at a time.
 func (m shortHead) total(s, end vec.Ptr) vec.V {
 	last, missing, zero := m.IntParam("n"), m.IntParam("n"), m.Zero()
 	m.Loop(last, vec.DotLanes, func() {})
@@ -142,8 +141,8 @@ func (m shortHead) biasAndTop(s, bias vec.Ptr) (top vec.V) {
 	return top
 }
 
-// wholeVectors is a parameter without its last elements where these would fill no more than a
-// quarter of a vector, and how many they are.
+// wholeVectors returns the parameter rounded down to whole vectors and the number of last
+// elements, if these would fill no more than a quarter of a vector.
 func wholeVectors(m vec.Machine, name string) (whole, last vec.Int) {
 	whole = m.IntParam(name)
 	last = m.Tail(whole).Count
@@ -153,17 +152,18 @@ func wholeVectors(m vec.Machine, name string) (whole, last vec.Int) {
 
 var lowest = f32(-math.MaxFloat32)
 
-// biased is s + b, and -Inf where b is, for a hidden key, even if its product is not finite.
+// biased returns s + b. Where b is -Inf, for a hidden key, the result is -Inf even if the
+// product s is not finite.
 func biased(m vec.Machine, s, b vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(lowest), b), m.Splat(negInf), m.Add(b, s))
 }
 
-// FewKeys is the number of keys that AttnFew takes at most: its scores are rows of FewRow elements.
+// FewKeys is the largest number of keys that AttnFew takes. Its scores are rows of FewRow elements.
 const FewKeys, FewRow = 256, 256 + 16
 
-// AttnFew is AttnShort for few queries, which would not fill vectors: there is a row of
-// scores for each of them, whose exponentials are added up in vec.DotLanes lanes. Only as many whole vectors of a row are used,
-// since what is stored in part cannot be loaded again at once.
+// AttnFew is AttnShort for few queries, which would not fill vectors: each query has a row of scores, and the
+// exponentials of a row are added up in vec.DotLanes lanes. Only whole vectors of a row are used, as many as
+// needed, because a vector that was stored in part cannot be loaded again immediately.
 func AttnFew(m vec.Machine) {
 	const ld = 4 * FewRow
 	s, bias, rows, n := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows"), m.IntParam("n")
@@ -223,16 +223,17 @@ func AttnFew(m vec.Machine) {
 	weightValues(m, m.IntParam("cols"), ld, 4)
 }
 
-// inverse is what exponentials with this sum are multiplied by to add up to the parameter weight. It
-// follows them, since only the output is multiplied, which need not wait for the division. The greatest
-// score gives the sum a term of 1, unless all are -Inf, and then anything finite may multiply the zeros.
+// inverse returns the factor that makes exponentials with this sum add up to the parameter weight. It is
+// applied after the product, to the output only: the product need not wait for the division. The
+// greatest score contributes 1 to the sum, unless all scores are -Inf. In that case any finite factor
+// may multiply the zeros.
 func inverse(m vec.Machine, sum vec.V) vec.V {
 	return m.Div(m.FloatParam("weight"), m.Max(m.Splat(f32(0x1p-126)), sum))
 }
 
-// weightValues adds the values, times their weights, which are query bytes apart in s from
-// query to query and key bytes from key to key, and multiplies by what follows the last weight: a few queries
-// and columns at a time, which stay in registers while the keys pass by.
+// weightValues adds the values times their weights, and multiplies the sums by the factor that follows the
+// last weight. In s, weights lie query bytes apart from query to query, and key bytes apart from key to key.
+// It takes a few queries and columns at a time: their sums stay in registers during the loop over the keys.
 func weightValues(m vec.Machine, cols vec.Int, query, key int) {
 	block, bytes := m.Tier().Blocking.ValueRows, 4*m.Width()
 	o, v, left := m.SlicePtr("o"), m.SlicePtr("v"), m.CopyInt(cols)

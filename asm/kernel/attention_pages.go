@@ -2,14 +2,14 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// A few queries read keys and values as these are stored: an element is widened in the register that multiplies it, once
-// for all queries of a block.
+// Kernels for a few queries read keys and values in the format in which they are stored. Each element is
+// widened in a register, once for all queries of a block.
 
-// stored is how elements of keys and values are stored.
+// stored is the format of stored keys and values.
 type stored struct {
-	size   int // bytes of an element
+	size   int // bytes per element
 	load   func(m vec.Machine, p vec.Ptr, off int) vec.V
-	scaled bool // each key has a scale, which its elements are multiplied with first
+	scaled bool // each key has a scale, which multiplies its elements first
 }
 
 var (
@@ -19,8 +19,9 @@ var (
 	inInt8     = stored{size: 1, load: vec.Machine.LoadInt8, scaled: true}
 )
 
-// AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries with panels of keys. Each element is one chain of
-// multiply-adds, which wait for one another: therefore a block of queries and several panels go side by side.
+// AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries by panels of keys. Each element
+// is one chain of multiply-adds, each of which waits for the one before. To hide that latency, a block of
+// queries and several panels run side by side.
 var (
 	AttnScoresFloat16  = attnScores(inFloat16)
 	AttnScoresBFloat16 = attnScores(inBFloat16)
@@ -38,7 +39,7 @@ func attnScores(keys stored) func(vec.Machine) {
 	}
 }
 
-// attnScoresGen is what all blocks of queries share.
+// attnScoresGen has what all blocks of queries share.
 type attnScoresGen struct {
 	vec.Machine
 	keys        stored
@@ -100,7 +101,7 @@ func (g *attnScoresGen) panels(block, panels int) {
 				for i := range panels * vectors {
 					v := g.keys.load(g.Machine, at[i/vectors], g.keys.size*(u*g.nr+i%vectors*g.Width()))
 					if g.keys.scaled {
-						g.MulTo(v, g.Load(g.scale, 4*i*g.Width())) // in registers, they would be too many
+						g.MulTo(v, g.Load(g.scale, 4*i*g.Width())) // there are too few registers to hold them
 					}
 					for r := range e {
 						g.FMATo(acc[r][i], e[r], v)
@@ -128,7 +129,7 @@ func (g *attnScoresGen) panels(block, panels int) {
 	g.Bump(g.s, 4*panels*g.nr)
 }
 
-// fetch fetches what lies ahead of some steps of the panels.
+// fetch fetches the memory that the panels reach some steps later.
 func (g *attnScoresGen) fetch(at []vec.Ptr, steps int) {
 	if !g.Prefetches() {
 		return
@@ -143,9 +144,10 @@ func (g *attnScoresGen) fetch(at []vec.Ptr, steps int) {
 	})
 }
 
-// AttnValues and the kernels after it add values, times their weights, to the outputs of queries: a block of queries and as many columns
-// as possible at a time, which stay in registers while the keys pass by. Rows of which a part is left for later are not the stream that a
-// processor fetches ahead.
+// AttnValues and the kernels after it add values, times their weights, to the outputs of queries. They take a
+// block of queries and as many columns as possible at a time, whose sums stay in registers during the loop
+// over the keys. If part of each row were left for later, the processor would not recognise a stream to fetch
+// ahead.
 var (
 	AttnValues         = attnValues(inFloat32)
 	AttnValuesFloat16  = attnValues(inFloat16)
@@ -153,7 +155,8 @@ var (
 	AttnValuesInt8     = attnValues(inInt8)
 )
 
-// attnValues returns the kernel for values of a type. Tails of rows are for float32 only: AVX2 and NEON have no masked loads of less.
+// attnValues returns the kernel for values of a type. Only float32 has tails of rows: AVX2 and NEON have no
+// masked loads of smaller elements.
 func attnValues(values stored) func(vec.Machine) {
 	return func(m vec.Machine) {
 		g := &attnValuesGen{Machine: m, values: values}
@@ -184,20 +187,21 @@ func attnValues(values stored) func(vec.Machine) {
 	}
 }
 
-// columnsOf is how vector i of some columns is read and written.
+// columnsOf loads and stores vector i of some columns.
 type columnsOf struct {
 	values, load func(p vec.Ptr, i int) vec.V
 	store        func(p vec.Ptr, i int, x vec.V)
 }
 
-// attnValuesGen is what all columns share.
+// attnValuesGen has what all columns share.
 type attnValuesGen struct {
 	vec.Machine
 	values stored
-	o, v   vec.Ptr // the columns at hand
+	o, v   vec.Ptr // the current columns
 }
 
-// columns emits some vectors of columns, for block queries at a time, then half as many.
+// columns emits the code for some vectors of columns: for block queries at a time, then
+// for half as many.
 func (g *attnValuesGen) columns(vectors, block int, of columnsOf) {
 	rows, weights, to := g.IntParam("rows"), g.SlicePtr("p"), g.CopyPtr(g.o)
 	for ; block >= 1; block /= 2 {

@@ -5,9 +5,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// The ways to multiply weights in blocks.
+// Ways to multiply weights in blocks.
 
-// BlockQuads, BlockWords, BlockPairs and BlockSigns are the ways of Blocks.
+// BlockQuads, BlockWords, BlockPairs and BlockSigns are the ways that Blocks
+// can multiply.
 func BlockQuads(BlockLayout) blockDot   { return &quads{} }
 func BlockWords(BlockLayout) blockDot   { return &words{} }
 func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Wide() == 8} }
@@ -54,15 +55,15 @@ func (d *words) halves() bool         { return false }
 func (d *words) signed(*intTile) bool { return true }
 func (d *words) starts(*intTile) bool { return false }
 
-// bytePairs, on x86 without VPDPBUSD, adds two products of bytes, as a word with a sign, which they may
-// exceed if both have 8 bits: VPMADDUBSW. So weights of 8 bits are taken as two of 4, and the
-// words become sums of 32 bits before they could overflow: 16 products with weights of 4 bits
-// make no more than 30720, 8 with 5 bits no more than 31496, and 4 with 6 bits no more than 32256.
+// bytePairs is for x86 without VPDPBUSD. VPMADDUBSW adds two products of bytes to a signed word, which
+// overflows if both factors have 8 bits. Weights of 8 bits are therefore split into two of 4 bits, and
+// the words become sums of 32 bits before they could overflow: 16 products with weights of 4 bits add
+// up to at most 30720, 8 with 5 bits to at most 31496, and 4 with 6 bits to at most 32256.
 type bytePairs struct {
 	pairs
 	byHalves bool
 	x        *x86.Machine
-	words    [2][][]vec.V // of the weights, or of their lower and upper 4 bits; nil where there are none yet
+	words    [2][][]vec.V // of the weights, or of their lower and upper 4 bits; nil before the first product
 }
 
 func (d *bytePairs) elements() (n, bytes int) { return 16, 1 }
@@ -85,7 +86,7 @@ func (d *bytePairs) pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V
 	}
 }
 
-// quad multiplies lane j of each row with the weights.
+// quad multiplies lane j of each row by the weights.
 func (d *bytePairs) quad(t *intTile, a vec.Lanes, j int, weights []vec.V, of int) {
 	first := d.words[of] == nil
 	if first {
@@ -130,8 +131,9 @@ func (d *bytePairs) halves() bool         { return d.byHalves }
 func (d *bytePairs) signed(*intTile) bool { return false }
 func (d *bytePairs) starts(*intTile) bool { return false }
 
-// byteSigns, on AVX2 without VPDPBUSD, multiplies weights of 8 bits without their signs, which it gives to A instead: two
-// products make no more than 2*128*127, a word, and become sums of 32 bits at once.
+// byteSigns is for AVX2 without VPDPBUSD. It multiplies the magnitudes of weights of 8 bits, and gives their
+// signs to A: two products add up to at most 2*128*127, which fits a word, and become sums of 32 bits
+// immediately.
 type byteSigns struct {
 	pairs
 	x    *x86.Machine
@@ -141,7 +143,7 @@ type byteSigns struct {
 func (d *byteSigns) elements() (n, bytes int) { return 16, 1 }
 
 func (d *byteSigns) blockRows(g *blockTile) int {
-	if g.Codes != NoCodes { // which take registers
+	if g.Codes != NoCodes { // codes take registers
 		return 2
 	}
 	return 4
@@ -156,7 +158,7 @@ func (d *byteSigns) pair(t *intTile, a vec.Lanes, j [2]int, _ int, first []vec.V
 	d.quad(t, a, j[1], second())
 }
 
-// quad multiplies lane j of each row with the weights.
+// quad multiplies lane j of each row by the weights.
 func (d *byteSigns) quad(t *intTile, a vec.Lanes, j int, weights []vec.V) {
 	magnitudes := of(weights, d.x.Magnitudes)
 	for i := range t.h {

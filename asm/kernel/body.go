@@ -6,11 +6,11 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The body of a kernel is a function over a machine of the vocabulary, for any machine or
-// with the instructions of one alone.
+// The body of a kernel is a function over a machine of the vocabulary. It is for any
+// machine, or uses instructions that only one machine has.
 
-// Own is body, but what emit writes for the machines that it takes: a way of their own by
-// which they gain.
+// Own returns body, except on machines of type M: there it returns emit, which uses
+// instructions of these machines to be faster.
 func Own[M vec.Machine](body func(vec.Machine), emit func(M)) func(vec.Machine) {
 	return func(m vec.Machine) {
 		if own, ok := m.(M); ok {
@@ -21,7 +21,7 @@ func Own[M vec.Machine](body func(vec.Machine), emit func(M)) func(vec.Machine) 
 	}
 }
 
-// Only is what emit writes, for no other machine.
+// Only returns a body that works only on machines of type M.
 func Only[M vec.Machine](emit func(M)) func(vec.Machine) {
 	return Own(func(m vec.Machine) { panic(fmt.Sprintf("kernel: no body for %s", m.Tier().Name)) }, emit)
 }

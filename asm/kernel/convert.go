@@ -8,8 +8,8 @@ var (
 	BFloat16Vec = widen(vec.Machine.LoadBFloat16, vec.Machine.LoadBFloat16One)
 )
 
-// fetcher is what fetches, of the elements that a loop widens next, as many bytes as are given: those ahead bytes further,
-// where the kernel has a use for such.
+// fetcher returns a function that fetches the given number of bytes of the elements that a loop widens later:
+// those ahead bytes further. It does nothing on machines that do not prefetch.
 func fetcher(m vec.Machine, x vec.Ptr) (fetch func(bytes int)) {
 	if !m.Prefetches() {
 		return func(int) {}
@@ -22,7 +22,7 @@ func fetcher(m vec.Machine, x vec.Ptr) (fetch func(bytes int)) {
 	}
 }
 
-// WidenInt8 widens rows of integers and multiplies each row with its scale.
+// WidenInt8 widens rows of integers and multiplies each row by its scale.
 func WidenInt8(m vec.Machine) {
 	dst, x, scale, rows := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("scale"), m.IntParam("rows")
 	fetch := fetcher(m, x)
@@ -49,7 +49,7 @@ func WidenInt8(m vec.Machine) {
 	})
 }
 
-// WidenInt8Panel widens a panel of integers and multiplies each column with its scale.
+// WidenInt8Panel widens a panel of integers and multiplies each column by its scale.
 func WidenInt8Panel(m vec.Machine) {
 	dst, x, scales, rows := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("scale"), m.IntParam("rows")
 	fetch, nr, width := fetcher(m, x), m.Tier().Gemm.NR, m.Width()
@@ -69,8 +69,8 @@ func WidenInt8Panel(m vec.Machine) {
 	}
 }
 
-// widen returns the kernel func(dst []float32, x []uint16, ahead int). What is left after whole vectors is taken one by one:
-// AVX2 and NEON have no masked loads of 16 bits.
+// widen returns the kernel func(dst []float32, x []uint16, ahead int). It takes the elements after whole
+// vectors one by one: AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
@@ -93,14 +93,15 @@ func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Ma
 	}
 }
 
-// Constants of rounding to bfloat16, as bits: half a unit, less one, and what makes a NaN quiet, in the upper half.
+// Constants of rounding to bfloat16, as bits: half a unit minus one, and the bit in the upper half that makes
+// a NaN quiet.
 const (
 	nearlyHalf vec.Const = 0x7fff
 	lowestBit  vec.Const = 1
 	quietNaN   vec.Const = 0x00400000
 )
 
-// BFloat16Rows rounds rows of float32 to bfloat16, and fills them up with zeros.
+// BFloat16Rows rounds rows of float32 to bfloat16, and pads them with zeros.
 var BFloat16Rows = Only(func(m vec.Tiler) {
 	narrowRows(m, 2, func(x vec.V) vec.V {
 		rounded := m.And(m.ShiftRight(x, 16), lowestBit)
@@ -111,7 +112,8 @@ var BFloat16Rows = Only(func(m vec.Tiler) {
 	})
 })
 
-// narrowRows sets rows of dst to rows of x, of which convert makes the lower 16 bits of each lane, some vectors together. It fills them up with zeros.
+// narrowRows converts rows of x to rows of dst, some vectors together: convert leaves the result in the lower
+// 16 bits of each lane. It pads rows with zeros.
 func narrowRows(m vec.Machine, together int, convert func(x vec.V) vec.V) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	cols, width := m.IntParam("cols"), m.Width()

@@ -5,17 +5,18 @@ import "github.com/avoformer/avoformer/asm/vec"
 // Unary is a function of one element: prepare sets up its constants and returns
 // the code for one vector.
 type Unary struct {
-	unroll  int // vectors at a time; 0: as many as the tier's Blocking says
+	unroll  int // vectors at a time; 0: the number in the tier's Blocking
 	prepare func(m vec.Machine) func(x vec.V) vec.V
 }
 
-// unary is a function of a few instructions, and polynomial one whose instructions wait for one another.
+// unary is for functions of a few instructions, and polynomial for functions whose instructions wait for
+// one another.
 func unary(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{4, prepare} }
 
 func polynomial(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{0, prepare} }
 
-// Emit is the kernel func(dst, x []float32) that applies the function to every
-// element of dst's length.
+// Emit emits the kernel func(dst, x []float32) that applies the function to
+// every element of dst's length.
 func (u Unary) Emit(m vec.Machine) {
 	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
 	f, unroll := u.prepare(m), u.unroll
@@ -27,12 +28,12 @@ func (u Unary) Emit(m vec.Machine) {
 	})
 }
 
-// Identity is x.
+// Identity returns x.
 var Identity = unary(func(vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return x }
 })
 
-// ReLU is max(x, 0); a NaN stays, and so does -0.
+// ReLU is max(x, 0); NaN and -0 are kept.
 var ReLU = unary(func(m vec.Machine) func(vec.V) vec.V {
 	zero := m.Zero()
 	return func(x vec.V) vec.V { return m.Least(zero, x) }
@@ -50,7 +51,7 @@ func binary(f func(m vec.Machine, a, b vec.V) vec.V) func(vec.Machine) {
 	}
 }
 
-// Add and Mul are the sum and the product, element by element.
+// Add and Mul are the sum and the product, elementwise.
 var (
 	Add = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Add(a, b) })
 	Mul = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Mul(a, b) })

@@ -24,11 +24,12 @@ var (
 	one     = f32(1)
 )
 
-// pow2Bias is approx.RoundBias + 127: what vec's Pow2 wants added to its exponent.
+// pow2Bias is approx.RoundBias + 127, the bias that vec's Pow2 expects in its
+// exponent.
 var pow2Bias = c32(approx.RoundBias + 127)
 
-// horner returns the polynomial with ascending coefficients c at x. The last coefficient
-// goes into a register, which becomes the result; c[j] before it are operands.
+// horner evaluates the polynomial with ascending coefficients c at x. The last
+// coefficient goes into a register, which becomes the result; the others are operands.
 func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	p := m.Splat(c32(c[len(c)-1]))
 	for j := len(c) - 2; j >= 0; j-- {
@@ -37,12 +38,13 @@ func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	return p
 }
 
-// clamp is x in [lo, hi]. A NaN stays: Min and Max give their second operand.
+// clamp limits x to [lo, hi]. It keeps NaN: Min and Max return their second
+// operand.
 func clamp(m vec.Machine, x, lo, hi vec.V) vec.V { return m.Min(hi, m.Max(lo, x)) }
 
-// exp2Split splits t = x*scale into n + f: biased is bias + n, n the nearest
-// multiple of bias's last digit (an integer for pow2Bias), and f is what
-// remains. Both steps are fused, so that f carries no rounding error of x*scale.
+// exp2Split splits t = x*scale into n + f: biased is bias + n, n is the nearest
+// multiple of bias's last digit (an integer for pow2Bias), and f is the
+// remainder. Both steps are fused: f has no rounding error of x*scale.
 func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f vec.V) {
 	biased = m.Copy(bias)
 	m.FMATo(biased, x, scale)
@@ -51,7 +53,7 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
-// exp2Eighth is 2^f for |f| <= 1/16, to go with the eighths, which are 2^(i/8).
+// exp2Eighth approximates 2^f for |f| <= 1/16; the eighths are 2^(i/8).
 var (
 	exp2Eighth = append([]float32{1}, approx.Exp2EighthM1[:]...)
 	eighthBias = c32(approx.RoundBias / 8)
@@ -80,7 +82,7 @@ func logistic(m vec.Machine) func(x vec.V) vec.V {
 	}
 }
 
-// sigmoidReach is 128*ln(2), above which e^-x cannot be scaled.
+// sigmoidReach is 128*ln(2). Above it e^-x cannot be scaled.
 const sigmoidReach = 88.7228394
 
 // Sigmoid is 1/(1+e^-x).
@@ -90,7 +92,7 @@ var Sigmoid = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return m.Div(num, logistic(clamp(m, x, lo, hi))) }
 })
 
-// SiLU is x/(1+e^-x). The numerator is clamped below, for the limit -0 at -Inf.
+// SiLU is x/(1+e^-x). The numerator is clamped below: the limit at -Inf is -0.
 var SiLU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
 	logistic := logistic(m)
@@ -100,7 +102,7 @@ var SiLU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// geluTanhReach is where the exponent of GELUTanh is 128, to 1/64.
+// geluTanhReach is the x at which the exponent of GELUTanh is 128, to 1/64.
 const geluTanhReach = 10.061
 
 // GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
@@ -127,13 +129,14 @@ var Tanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 		q := m.Mul(f, horner(m, approx.Exp2M1[:], f))
 		s := m.Pow2(biased)
 		e := m.Horner(q, s, m.Sub(s, one))
-		// The sign of zero would be lost.
+		// The quotient loses the sign of zero.
 		return m.Or(m.Div(e, m.Add(e, f32(2))), m.And(x, signBit))
 	}
 })
 
-// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), c being x clamped to where
-// Phi is 0 or 1. The factor x is clamped below only: the limit at -Inf is -0.
+// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), where c is x clamped to
+// where Phi is 0 or 1. The factor x is clamped only below: the limit at -Inf
+// is -0.
 var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
@@ -145,8 +148,8 @@ var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1; the second
-// clamp takes off the last bit by which the product may be above.
+// Erf is c*Q(c^2-centre), where c is x clamped to where erf is -1 or 1. The
+// second clamp is for the product, which may exceed 1 in the last bit.
 var Erf = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
 	minus, plus := m.Splat(f32(-1)), m.Splat(one)

@@ -6,10 +6,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The products of integers with weights in blocks, as files of GGUF have them.
+// Products of integers with weights in blocks, the layout of files in GGUF.
 
-// Blocks returns the micro-kernel of products with weights in blocks. The totals of a tile are in
-// registers where there are enough, and otherwise in C.
+// Blocks returns the micro-kernel of products with weights in blocks. It keeps the totals of a
+// tile in registers if there are enough, and otherwise in C.
 func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot(l)
@@ -27,17 +27,20 @@ func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 // blockDot is a way to multiply weights in blocks.
 type blockDot interface {
 	intDot
-	// blockRows is how many rows of a tile the registers suffice for.
+	// blockRows returns the number of rows of a tile for which there are
+	// enough registers.
 	blockRows(g *blockTile) int
-	// pair multiplies lanes j[0] and j[1] of each row with some vectors of columns, from v on. What second
-	// gives comes of the registers of the first, perhaps.
+	// pair multiplies lanes j[0] and j[1] of each row by some vectors of columns, beginning with v. second
+	// may overwrite the registers of first.
 	pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V)
-	// flush ends the products of a pair or more before their sums could overflow.
+	// flush ends one or more pairs of products before their sums could overflow.
 	flush(t *intTile)
-	// halves reports whether weights of 8 bits are taken as two of 4, and signed whether as bytes with a sign.
+	// halves reports whether weights of 8 bits are split into two of 4, and signed whether weights are signed
+	// bytes.
 	halves() bool
 	signed(t *intTile) bool
-	// starts reports whether sums can begin with what is taken off.
+	// starts reports whether sums can begin with the numbers that must be
+	// subtracted.
 	starts(t *intTile) bool
 }
 
@@ -47,12 +50,12 @@ type blockTile struct {
 	BlockLayout
 	dot blockDot
 
-	atOnce          int     // vectors of columns whose weights are taken at once; one stays in registers, both halves of it
-	low, high, flip vec.V   // the lower 4 bits of all bytes, those above that weights have, and the highest
-	numbers         []vec.V // of codes: one table, or where they are taken by halves one of the lower and one of the upper 4 bits
+	atOnce          int     // vectors of columns whose weights are loaded together; if 1, both halves of its weights stay in registers
+	low, high, flip vec.V   // masks of bytes: the lower 4 bits, the further bits of the weights, and the highest bit
+	numbers         []vec.V // of codes: one table, or one for the lower and one for the upper 4 bits if the products take halves
 
-	// What is in turn: the rows of A, the block and its sub-block, the scales of the rows and how far what their
-	// sums start with lies from them, and where that is.
+	// The current rows of A, block and sub-block, the scales of the rows, their distance to the numbers that
+	// the rows' sums start with, and the place of these.
 	a         vec.Lanes
 	head, sub vec.Ptr
 	subAt     int
@@ -80,7 +83,7 @@ func (g *blockTile) constants() {
 	}
 }
 
-// tables loads the numbers of codes, as the products take bytes of that many bits.
+// tables loads the numbers of codes with as many bits as the products take.
 func (g *blockTile) tables() {
 	if g.Codes == NoCodes {
 		return
@@ -151,8 +154,8 @@ func (g *blockTile) groups() {
 	g.a.Next(WeightBlock / 4)
 }
 
-// startParam returns the parameter that says for each row what its groups add
-// beside the products.
+// startParam returns the parameter with the numbers that the groups of each
+// row add to the products.
 func (g *blockTile) startParam() string {
 	if g.Least {
 		return "offset"
@@ -188,8 +191,8 @@ func (g *blockTile) group(n int) {
 	g.addGroup(n)
 }
 
-// bias is what takes off that the weights of row i have no sign. They are larger by 128 where they have
-// 8 bits, and by half as much for each bit that they lack.
+// bias returns the number that makes up for the unsigned weights of row i. Unsigned weights are larger
+// by 128 if they have 8 bits, and by half as much for each bit less.
 func (g *blockTile) bias(i int) vec.V {
 	s := g.SpreadInt(g.startAt, 4*i)
 	if shift := 8 - g.Wide(); shift > 0 {
@@ -198,7 +201,7 @@ func (g *blockTile) bias(i int) vec.V {
 	return s
 }
 
-// dots emits the products of group n, a pair of quads after the other.
+// dots emits the products of group n, one pair of quads after the other.
 func (g *blockTile) dots(n int) {
 	lane, quads := n*g.Group/4, g.Group/4
 	g.a.Load(lane, quads)
@@ -241,7 +244,7 @@ func (g *blockTile) pair(j0, j1, v int, first []vec.V, second func() []vec.V) {
 	g.dot.pair(g.intTile, g.a, [2]int{j0, j1}, v, first, second)
 }
 
-// factors loads what belongs to the columns, from vector v on: the number of the block's head at head bytes a
+// factors loads the factors of the columns, beginning with vector v: the block's numbers at head bytes per
 // column, times the bytes in the sub-block, if there are any.
 func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
@@ -264,8 +267,8 @@ func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 	return f
 }
 
-// addGroup adds group n of the sub-block to the totals: with its scale in the row first, then those
-// of the columns, and then what minima make of the sum of A's integers.
+// addGroup adds group n of the sub-block to the totals. It multiplies first by the group's scale in
+// the row, then by those of the columns, and then adds the minima times the sum of A's integers.
 func (g *blockTile) addGroup(n int) {
 	var least []vec.V
 	var offsets vec.Lanes

@@ -2,11 +2,10 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// GemmDot is the product of a few rows of A with rows of B: k runs along the
-// vectors, so that neither operand is packed or transposed. A tile of rows of A
-// and of B accumulates in registers, in vec.DotLanes lanes for each element; the sums of a row are formed together at
-// the end. All rows of A take their turn before the next rows of B, which
-// therefore come from memory once.
+// GemmDot multiplies a few rows of A by rows of B. The vectors run along k: neither operand is packed or
+// transposed. A tile of rows of A and of B accumulates in registers, in vec.DotLanes lanes per element; the
+// sums of a row are formed together at the end. All rows of A are multiplied before the next rows of B: each
+// row of B comes from memory once.
 var GemmDot = Own(gemmDot, gemmDotX86)
 
 // gemmDot is GemmDot over the vocabulary, for machines with enough registers
@@ -70,7 +69,7 @@ func gemmDot(m vec.Machine) {
 	}
 }
 
-// zeroLanes returns the lanes of a dot product.
+// zeroLanes returns the lanes of a dot product, all zero.
 func zeroLanes(m vec.Machine) (lanes []vec.V) {
 	for range vec.DotLanes / m.Width() {
 		lanes = append(lanes, m.Zero())
@@ -78,7 +77,7 @@ func zeroLanes(m vec.Machine) (lanes []vec.V) {
 	return lanes
 }
 
-// laneStep is one vector of each row, and the vector of the lanes that it belongs to.
+// laneStep is one vector of each row, and the vector of lanes that it is added to.
 type laneStep struct {
 	m     vec.Machine
 	chain int
@@ -86,7 +85,7 @@ type laneStep struct {
 	tail  *vec.Tail // nil for a whole vector
 }
 
-// load reads the vector of a row; lanes past the end hold fill.
+// load loads the vector of a row; lanes past the end hold fill.
 func (s laneStep) load(p vec.Ptr, fill vec.Const) vec.V {
 	if s.tail != nil {
 		return s.m.LoadTail(p, *s.tail, fill)
@@ -94,7 +93,7 @@ func (s laneStep) load(p vec.Ptr, fill vec.Const) vec.V {
 	return s.m.Load(p, s.off)
 }
 
-// fmaTo is acc += a times the vector of a row.
+// fmaTo adds a times the vector of a row to acc.
 func (s laneStep) fmaTo(acc, a vec.V, p vec.Ptr) {
 	if s.tail != nil {
 		s.m.FMATo(acc, a, s.m.LoadTail(p, *s.tail, 0))
@@ -112,7 +111,7 @@ func (s laneStep) store(p vec.Ptr, v vec.V) {
 	s.m.Store(p, s.off, v)
 }
 
-// keep is v with zeros in the lanes past the end.
+// keep returns v with zeros in the lanes past the end.
 func (s laneStep) keep(v vec.V) vec.V {
 	if s.tail != nil {
 		return s.m.KeepTail(*s.tail, v, 0)
@@ -120,7 +119,8 @@ func (s laneStep) keep(v vec.V) vec.V {
 	return v
 }
 
-// inDotLanes calls step for each vector of n elements of rows, of unroll times the lanes in a loop. The rows' pointers move.
+// inDotLanes calls step for each vector of n elements of rows. Its loop takes unroll times the lanes per
+// iteration. The rows' pointers move.
 func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, unroll int, step func(s laneStep)) {
 	width, left := m.Width(), m.CopyInt(n)
 	chains := vec.DotLanes / width

@@ -11,9 +11,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// gemmDotX86 is GemmDot where addresses take an index: six rows of A by four of
-// B are 24 sums of AVX-512's 32 registers. On AVX2, with two registers for the lanes of a sum, three by two are 12 of 16, and a
-// single row goes with four.
+// gemmDotX86 is GemmDot for addresses with an index. With AVX-512, six rows of A by four of B have 24 sums in
+// 32 registers. With AVX2, where the lanes of a sum take two registers, three rows by two take 12 of 16
+// registers, and a single row is multiplied by four.
 func gemmDotX86(x *x86.Machine) {
 	maxRows := x.Tier().Blocking.DotRows
 	slots := x.AllocLocal(3 * 8)
@@ -27,10 +27,10 @@ func gemmDotX86(x *x86.Machine) {
 	}{{"n", g.n}, {"b_base", g.b}, {"c_base", g.c}} {
 		g.x.MOVQ(g.x.Load64(s.param), s.to)
 	}
-	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
+	// Fewer than three columns wait for A's loads: 5 columns are 3 and 2.
 	for _, cols := range []int{4, 3, 2, 1} {
 		if cols == 3 && g.chains > 1 || cols == 4 && g.chains > 2 {
-			continue // their sums need more registers than there are
+			continue // the sums need more registers than there are
 		}
 		rowsOf := maxRows
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
@@ -79,8 +79,8 @@ type gemmDotX86Gen struct {
 	n, b, c   operand.Mem   // columns left; their rows of B; their place in the first row of C
 	m, a, row reg.GPVirtual // rows left; their rows of A; their place in C
 	lda, ldb  reg.GPVirtual
-	chains    int            // vectors that hold the lanes of a sum
-	tail      []reg.Register // the masks of the last elements, for each of these vectors
+	chains    int            // vectors per sum
+	tail      []reg.Register // masks of the last elements, one for each of these vectors
 }
 
 // tails prepares the masks.
@@ -115,8 +115,8 @@ func (g *gemmDotX86Gen) advance(ld reg.Register, n int, address operand.Op) {
 	g.x.ADDQ(r, address)
 }
 
-// rowAddresses returns the addresses of n rows from p, with a register for every
-// three: those registers are in bases.
+// rowAddresses returns the addresses of n rows, beginning at p. Every three rows
+// share a register, which bases lists.
 func (g *gemmDotX86Gen) rowAddresses(p operand.Op, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
 	for i := range n {
 		if i%3 == 0 {
@@ -138,13 +138,14 @@ func (g *gemmDotX86Gen) rowAddresses(p operand.Op, ld reg.Register, n int) (rows
 	return rows, bases
 }
 
-// dotTile is a tile of h rows of A and w of B while it is emitted.
+// dotTile is the state of a tile of h rows of A and w of B during its
+// emission.
 type dotTile struct {
 	*gemmDotX86Gen
 	h, w  int
 	id    string
 	a, b  []operand.Mem  // the next elements of each row
-	bases []reg.Register // which advance with them
+	bases []reg.Register // registers that advance with a and b
 	acc   [][][]vec.V    // the lanes of each sum
 }
 
@@ -163,7 +164,7 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 	t.scaleAndStore()
 }
 
-// sums runs over k.
+// sums emits the loop over k.
 func (t *dotTile) sums() {
 	const bytes = 4 * vec.DotLanes
 	unroll := 4 / t.chains
@@ -196,10 +197,10 @@ func (t *dotTile) sums() {
 	t.x.Label("whole_" + t.id)
 }
 
-// sum returns the register of a vector of the lanes of a sum.
+// sum returns the register of one vector of a sum's lanes.
 func (t *dotTile) sum(i, j, chain int) reg.Register { return t.acc[i][j][chain].Reg.(reg.VecVirtual) }
 
-// step multiplies a vector of each row, disp bytes after the next.
+// step multiplies a vector of each row, disp bytes after the next one.
 func (t *dotTile) step(disp, chain int) {
 	av := make([]reg.VecVirtual, t.h)
 	for i := range av {
@@ -215,7 +216,8 @@ func (t *dotTile) step(disp, chain int) {
 	}
 }
 
-// lastStep multiplies the tails. AVX2 has no register left for all of A's vectors and the mask.
+// lastStep multiplies the tails. AVX2 has too few registers to hold all of A's vectors and the
+// mask.
 func (t *dotTile) lastStep(disp, chain int) {
 	for j := range t.w {
 		bv := t.x.NewV()
@@ -228,7 +230,7 @@ func (t *dotTile) lastStep(disp, chain int) {
 	}
 }
 
-// scaleAndStore adds the lanes up, of four sums at a time if they are those of whole rows.
+// scaleAndStore adds up the lanes, of four sums together in whole rows.
 func (t *dotTile) scaleAndStore() {
 	alpha := t.x.XMM()
 	t.x.VBROADCASTSS(t.x.ParamAddr("alpha"), alpha)
@@ -249,7 +251,8 @@ func (t *dotTile) scaleAndStore() {
 	}
 }
 
-// store writes the sums of a row, from element first of a register on.
+// store writes the sums of a row, beginning with element first of a
+// register.
 func (t *dotTile) store(sums reg.Register, first int, to operand.Mem) {
 	switch {
 	case t.w == 4:

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Int8Panel returns the micro-kernel of int8 products, whose integers are multiplied as dot says.
+// Int8Panel returns the micro-kernel of int8 products. dot multiplies the integers.
 func Int8Panel(dot func() intDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot()
@@ -55,7 +55,8 @@ func int8Tile(t *intTile) {
 	t.finish()
 }
 
-// besideScales is where in a parameter, which has an element for each row as scale has, those of the tile's rows are.
+// besideScales returns the address of the tile's rows in a parameter that, like scale, has one element per
+// row.
 func (t *intTile) besideScales(param string) vec.Ptr {
 	p := t.SlicePtr(param)
 	distance := vec.Int(t.scale.Ptr())
@@ -64,14 +65,15 @@ func (t *intTile) besideScales(param string) vec.Ptr {
 	return p
 }
 
-// fetchC fetches the tile's rows of C, which are written at its end, where the tier wants it.
+// fetchC fetches the tile's rows of C for the stores at the end of the tile, if the tier
+// needs that.
 func (t *intTile) fetchC() {
 	if t.Tier().Integers.FetchC {
 		t.each(t.rowsOfC(), func(_, _ int, p vec.Ptr, off int) { t.PrefetchFar(p, off+4*t.Width()-4, vec.Int{}, 1) })
 	}
 }
 
-// afterPanel is where B goes on, with what is multiplied next.
+// afterPanel returns the address in B of the data that is multiplied next.
 func (t *intTile) afterPanel(b vec.Ptr) vec.Ptr {
 	next := t.IntParam("k")
 	t.MultiplyTo(next, t.Tier().Gemm.NR)

@@ -12,21 +12,23 @@ import (
 //
 //	a0*b0 + a1*b1 = (a0+b1)*(a1+b0) - a0*a1 - b0*b1
 //
-// What is taken off depends on a row of A or a column of B alone. So VPMADDWD, of which two
-// start at a time, is needed for half of the products, and the other half becomes two
-// additions of words, of which four do. Sums of integers are exact in any order.
+// The subtracted terms depend only on a row of A or only on a column of B. Half of the
+// products therefore need VPMADDWD, of which two start per cycle. The other half becomes
+// two additions of words, of which four start per cycle. Sums of integers are exact in any
+// order.
 
-// Int8WinogradRows is the height of the tiles: two sums of words take two registers more.
+// Int8WinogradRows is the height of the tiles. The two sums of words take two more
+// registers.
 const Int8WinogradRows = 4
 
-// winogradVectors is how many vectors of columns a panel has.
+// winogradVectors is the number of vectors of columns in a panel.
 const winogradVectors = 2
 
-// WinogradGroup is a group of elements of k. One of its first half goes with the one half a group
-// further on, so that both are the same lanes of two vectors.
+// WinogradGroup is the size of a group of elements of k. Each element of its first half is paired
+// with the element half a group later, which puts both into the same lanes of two vectors.
 const WinogradGroup = 32
 
-// Int8Winograd is the micro-kernel. A and B have words.
+// Int8Winograd is the micro-kernel. A and B hold words.
 var Int8Winograd = Only(func(x *x86.Machine) {
 	d := &winograd{x: x}
 	t := newIntTile(x, d)
@@ -34,7 +36,7 @@ var Int8Winograd = Only(func(x *x86.Machine) {
 	t.panel(Int8WinogradRows, func() { d.tile(t) })
 })
 
-// winograd is pairs, except for what is multiplied.
+// winograd is pairs with other products.
 type winograd struct {
 	pairs
 	x *x86.Machine
@@ -62,7 +64,8 @@ func (d *winograd) tile(t *intTile) {
 	t.finish()
 }
 
-// quad multiplies the elements 2s and 2s+1 of a group, and those half a group further on.
+// quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group
+// after them.
 func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 	var bv [2][]vec.V // of both halves
 	for half := range bv {
@@ -74,7 +77,7 @@ func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 		a0, a1 := vec.V{Reg: a.Lane(i, s).Reg}, vec.V{Reg: a.Lane(i, s+WinogradGroup/4).Reg}
 		var products []vec.V
 		for v := range t.vectors {
-			p0, p1 := a0, a1 // the last one may overwrite them
+			p0, p1 := a0, a1 // the last product may overwrite them
 			if v < t.vectors-1 {
 				p0, p1 = d.x.Value(d.x.NewV()), d.x.Value(d.x.NewV())
 			}
@@ -89,7 +92,7 @@ func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 	}
 }
 
-// WinogradRows is what is taken off for rows of A.
+// WinogradRows computes the terms to subtract for rows of A.
 var WinogradRows = Only(func(x *x86.Machine) {
 	rows, to, lda := x.Load64("a_base"), x.Load64("ofRows_base"), x.Load64("lda")
 	x.Loop(x.IntParam("rows"), 1, func() {
@@ -116,7 +119,8 @@ var WinogradRows = Only(func(x *x86.Machine) {
 	})
 })
 
-// WinogradColumns is a panel of B in words, and what is taken off for its columns.
+// WinogradColumns converts a panel of B to words, and computes the terms to
+// subtract for its columns.
 var WinogradColumns = Only(func(x *x86.Machine) {
 	b, dst, start := x.Load64("b_base"), x.Load64("dst_base"), x.Load64("ofColumns_base")
 	vector := 4 * x.Width()

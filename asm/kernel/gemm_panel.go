@@ -6,18 +6,17 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The GEMM micro-kernel for any machine with the words of products. On NEON, of 6x16, 24
-// accumulators, 6 registers of A and 2 of B are the whole register file.
+// The GEMM micro-kernel for any machine with the vocabulary of products. On NEON, a tile of 6x16 fills the
+// register file: 24 accumulators, 6 registers of A and 2 of B.
 //
-// A is read where it lies, 4 steps of k at a time from each row, and multiplied
-// by lane, so that where instructions take one nothing is broadcast: for 96
-// multiply-adds NEON has 6 loads of A and 8 pairs of loads of B. No masks are
-// asked for, so a narrower panel is cut into strips of half as many columns, down to one, each a pass over the
-// rows with loads of just that size. There is a tile for each number of rows,
-// and rows are dealt to tiles of nearly equal height. Whatever the tile, each
-// element of C is summed in the order of k.
+// A is read in place, 4 steps of k at a time from each row, and multiplied by lane. Where instructions take a
+// lane, nothing is broadcast: for 96 multiply-adds NEON has 6 loads of A and 8 pairs of loads of B. The
+// machine needs no masks: a narrower panel is cut into strips of half as many columns, down to one. Each
+// strip is a pass over the rows with loads of exactly its size. There is a tile for each number of rows, and
+// the tiles of a product have nearly equal height. Whatever the tile, each element of C is summed in the
+// order of k.
 
-// AnyGemmPanel and AnyGemmPack are GemmPanel and GemmPack without what some machines have of their own.
+// AnyGemmPanel and AnyGemmPack are GemmPanel and GemmPack for machines without their own version.
 var (
 	AnyGemmPanel = Only(func(m vec.Tiler) {
 		g := newPanel(m)
@@ -53,24 +52,24 @@ func newPanel(m vec.Tiler) *panel {
 	return g
 }
 
-// panel is what all tiles share.
+// panel has what all tiles share.
 type panel struct {
 	vec.Tiler
 	mr            int
 	b, c          vec.Ptr // the strip's first column
 	lda, ldb, ldc vec.Int // in bytes
-	beta          vec.Int // 0 if beta is
+	beta          vec.Int // 0 if beta is 0
 	packed        vec.Ptr // where to store the rows of B, or the zero value
 }
 
-// stride loads a leading dimension, in bytes.
+// stride loads a leading dimension and converts it to bytes.
 func (g *panel) stride(param string) vec.Int {
 	n := g.IntParam(param)
 	g.MultiplyTo(n, 4)
 	return n
 }
 
-// rows emits the tiles of a strip, and the loop over them.
+// rows emits the tiles of a strip and the loop over them.
 func (g *panel) rows(width int) {
 	m, a, c := g.KeepInt("m"), g.KeepPtr("a"), g.CopyPtr(g.c)
 	deal(g, g.mr, fmt.Sprintf("x%d", width), m.Int, func(h int, label func(string) string) {
@@ -80,7 +79,7 @@ func (g *panel) rows(width int) {
 	})
 }
 
-// panelTile is a tile while it is emitted.
+// panelTile is the state of a tile during its emission.
 type panelTile struct {
 	*panel
 	width int
@@ -103,7 +102,7 @@ func (g *panel) tile(a vec.Kept, c vec.Ptr, h, width int, label func(string) str
 	t.scaleAndStore(c)
 }
 
-// sum runs over k, four steps at a time.
+// sum emits the loop over k, four steps at a time.
 func (t *panelTile) sum() {
 	const unroll = 4
 	k := t.IntParam("k")
@@ -127,7 +126,7 @@ func (t *panelTile) sum() {
 	t.Label(t.label("sum"))
 }
 
-// step adds the outer product of a column of A, a lane of each row, and a row of B.
+// step adds the outer product of a column of A (a lane of each row) and a row of B.
 func (t *panelTile) step(lane int) {
 	vectors := len(t.acc[0])
 	for j := 0; j < vectors; j += 2 {
@@ -172,7 +171,8 @@ func (t *panelTile) scaleAndStore(c vec.Ptr) {
 	}.emit(t)
 }
 
-// load loads vectors j and, if the strip has it, j+1 of a row of the strip.
+// load loads vector j of a row of the strip, and vector j+1 if the strip has
+// it.
 func (t *panelTile) load(p vec.Ptr, j int) []vec.V {
 	switch {
 	case t.width < t.Width():

@@ -2,16 +2,16 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Finish returns the epilogue of a product for one panel of the tier's NR columns: the sums in
-// x, NR to a row, become rows of dst, with a bias and an activation before the
-// store and a residual after.
+// Finish returns the epilogue of a product for one panel of the tier's NR columns. The sums in
+// x, NR per row, become rows of dst. A bias and an activation come before the store, a
+// residual after it.
 func Finish(u Unary) func(vec.Machine) {
 	return func(m vec.Machine) {
 		nr := m.Tier().Gemm.NR
 		dst, x, bias, residual := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("bias"), m.SlicePtr("residual")
 		f := u.prepare(m)
 		bytes := 4 * m.Width()
-		next := func(rows ...vec.Ptr) { // of dst and of residual
+		next := func(rows ...vec.Ptr) { // of dst and residual
 			m.BumpBy(rows[0], m.IntParam("lddst"))
 			m.BumpBy(rows[1], m.IntParam("ldresidual"))
 		}
@@ -42,8 +42,8 @@ func Finish(u Unary) func(vec.Machine) {
 	}
 }
 
-// finishAhead is how many rows ahead those of C and of the residual are fetched: the processor
-// sees no stream in rows some pages apart.
+// finishAhead is the number of rows by which rows of C and of the residual are fetched ahead:
+// the processor recognises no stream in rows that lie several pages apart.
 const finishAhead = 8
 
 // eachRow runs body for every row of the matrices dst and x, whose rows are
@@ -81,11 +81,11 @@ func AddRows(m vec.Machine) {
 	})
 }
 
-// TransposeRows transposes a matrix, as far as whole blocks go: rows and cols
-// are rounded down. Two blocks side by side go together, so that a cache line of
-// the source is used up at once; all rows come before the next columns, since
-// the destination's rows are short. The rows are more streams than a processor
-// follows by itself, so on x86 each is fetched two lines ahead.
+// TransposeRows transposes the whole blocks of a matrix: it rounds rows and cols
+// down. It takes two blocks side by side, which use up a cache line of the
+// source together. All rows come before the next columns, because the
+// destination's rows are short. The rows are more streams than a processor
+// follows, so on x86 each is fetched two lines ahead.
 func TransposeRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols, lddst, ldx := m.IntParam("rows"), m.IntParam("cols"), m.IntParam("lddst"), m.IntParam("ldx")

@@ -6,13 +6,13 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// What the micro-kernels of products have in common: how rows are dealt to tiles, and how
-// a tile ends.
+// Functions that the micro-kernels of products share: how rows are dealt to tiles, and
+// how a tile ends.
 
-// deal emits the loop over tiles of rows, and the tiles: one for each height up to mr. Rows are
-// dealt to tiles of nearly equal height: 8 rows at mr = 6 are 4 + 4, not 6 + 2. left are the
-// rows left, in a fresh register, of which tile takes h. All labels end with suffix; tile makes
-// its own with label.
+// deal emits the loop over tiles of rows, and the tiles: one for each height up to mr. Tiles
+// have nearly equal height: 8 rows at mr = 6 are 4 + 4, not 6 + 2. left returns the number of
+// rows left in a fresh register, from which tile subtracts h. All labels end with suffix; tile
+// makes its own labels with label.
 func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h int, label func(what string) string)) {
 	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
 	of := func(h int) func(string) string {
@@ -44,18 +44,19 @@ func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h 
 	m.Label(done)
 }
 
-// tileEnd is how a tile of sums becomes one of C.
+// tileEnd describes how a tile of sums becomes a tile of C.
 type tileEnd struct {
 	acc [][]vec.V
-	// unlessAlpha1 runs body where alpha is not 1, or always; unlessBeta0 where beta is not 0.
+	// unlessAlpha1 runs body where alpha is not 1, or always; unlessBeta0 runs it where beta
+	// is not 0.
 	unlessAlpha1, unlessBeta0 func(body func())
-	// load reads one or more vectors, from the j-th on, of row i of C.
+	// load loads one or more vectors of row i of C, beginning with vector j.
 	load  func(i, j int) []vec.V
 	store func(i int)
 }
 
-// emit scales the sums by alpha, adds beta times what is in C, which for beta = 0 is not read,
-// and stores them.
+// emit scales the sums by alpha, adds beta*C, and stores them. It does not read C for beta =
+// 0.
 func (e tileEnd) emit(m vec.Machine) {
 	e.unlessAlpha1(func() {
 		alpha := m.FloatParam("alpha")

@@ -13,13 +13,13 @@ import (
 
 // gemmX86 emits the GEMM micro-kernel for AVX2 (6x16) or AVX-512 (14x32).
 //
-// A tile of mr rows and two vectors of columns is kept in registers while k
-// runs: each step loads two vectors of B, broadcasts one element of A from each
-// row, and makes 2*mr multiply-adds. A is read where it lies, row by row, so
-// that packing it affects only locality, never layout; the same holds
-// for B with the stride ldb. There is a tile for every number of rows up to MR,
-// so that a short last tile computes nothing it does not store. Rows are dealt
-// to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
+// A tile of mr rows and two vectors of columns stays in registers during the
+// loop over k: each step loads two vectors of B, broadcasts one element of A
+// from each row, and makes 2*mr multiply-adds. A is read in place, row by row:
+// packing it affects only locality, never layout. The same holds for B with the
+// stride ldb. There is a tile for every number of rows up to MR, so that a
+// short last tile computes nothing that it does not store. Tiles have nearly
+// equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
 func gemmX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width()}
@@ -45,7 +45,7 @@ func gemmX86(x *x86.Machine) {
 	g.x.End()
 	g.rows("_masked", mr, x86Columns{vectors: 2, masks: masks})
 	g.x.End()
-	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masks: masks}) // 12 sums at least, or they wait for one another
+	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masks: masks}) // at least 12 sums, or they wait for one another
 }
 
 // gemmPackX86 emits GemmPack.
@@ -61,11 +61,12 @@ func gemmPackX86(x *x86.Machine) {
 	g.tile(mr, func(what string) string { return what + "pack" }, x86Columns{vectors: 2, packed: packed})
 }
 
-// halves is how the elements of panels of 16 bits are loaded.
+// halves loads elements of panels of 16 bits.
 type halves func(x *x86.Machine, m operand.Mem, v reg.VecVirtual)
 
 // gemmHalvesX86 emits GemmPanelFloat16 and GemmPanelBFloat16: the tiles of gemmX86 that are two
-// vectors wide. Nothing is fetched: half as much comes from memory, in one stream.
+// vectors wide. They fetch nothing ahead: elements of 16 bits take half the memory traffic, in
+// one stream.
 func gemmHalvesX86(x *x86.Machine, load halves) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), halves: load}
@@ -79,7 +80,8 @@ func gemmHalvesX86(x *x86.Machine, load halves) {
 	g.rows("", mr, x86Columns{vectors: 2})
 }
 
-// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, panel by panel.
+// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after
+// the other.
 func attnPanelsX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true}
@@ -103,7 +105,8 @@ func attnPanelsX86(x *x86.Machine) {
 	x.JG(operand.LabelRef("panels"))
 }
 
-// gemmPairX86 emits GemmPair: tiles of half the height and twice the width, the second half of which is another panel's.
+// gemmPairX86 emits GemmPair: tiles of half the height and twice the width. Their second half belongs to the
+// other panel.
 func gemmPairX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
@@ -116,10 +119,11 @@ func gemmPairX86(x *x86.Machine) {
 	g.rows("", mr/2, x86Columns{vectors: 4})
 }
 
-// gemmNearX86 emits GemmNear. Tiles are as wide as there are registers for the rows, and of nearly
-// equal width: 5 vectors are 3 + 2. The last columns are those of a mask, in the last vector of a tile:
-// on AVX-512 of every tile, since that costs nothing. There up to half a vector of them is multiplied
-// by instructions half as wide, of which Zen 4 starts twice as many.
+// gemmNearX86 emits GemmNear. Tiles are as wide as the registers allow for the number of rows, and have
+// nearly equal width: 5 vectors are 3 + 2. The last vector of a tile has a mask for the last columns;
+// on AVX-512 the last vector of every tile has one, because that costs nothing. If up to half a vector
+// of columns is left there, it is multiplied by instructions of half the width, of which Zen 4 starts
+// twice as many.
 func gemmNearX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
@@ -127,7 +131,7 @@ func gemmNearX86(x *x86.Machine) {
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
-	tallest := [...]int{1: max(mr, 12), 2: mr, 3: mr * 2 / 3, 4: mr / 2} // as gemmPanel's of 1, 2 and 4
+	tallest := [...]int{1: max(mr, 12), 2: mr, 3: mr * 2 / 3, 4: mr / 2} // as in gemmPanel for 1, 2 and 4
 	shift := operand.U8(bits.TrailingZeros(uint(g.lanes)))
 	number := func(v int) reg.GPVirtual {
 		r := x.GP64()
@@ -203,31 +207,31 @@ func loadBFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) {
 	x.VPSLLD(operand.U8(16), v, v)
 }
 
-// prefetchRows is how far ahead a panel that was not fetched by the one before it is
-// fetched, into the second-level cache: some 100 cycles at 8 rows of A. In the first
-// level, rows a multiple of 4 KiB apart would push each other out. A scale factor of
-// an address, so at most 8.
+// prefetchRows is how many rows ahead a panel is fetched into the second-level cache
+// if the panel before it did not fetch it: about 100 cycles at 8 rows of A. In the
+// first level, rows a multiple of 4 KiB apart would evict each other. It is the
+// scale factor of an address, so at most 8.
 const prefetchRows = 8
 
-// gemmX86Gen carries what all tiles share. What the inner loop does not need
-// lives in the frame: 14 rows take five address registers.
+// gemmX86Gen has what all tiles share. Registers that the inner loop does
+// not need live in the frame: 14 rows take five address registers.
 type gemmX86Gen struct {
 	x        *x86.Machine
 	lanes    int
 	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
-	ahead    operand.Mem // what it fetches of the next panel
-	left     operand.Mem // and how many pieces of it
+	ahead    operand.Mem // the part of the next panel that the tile fetches
+	left     operand.Mem // the number of pieces of it that are left
 	lda, ldb reg.GPVirtual
 	halves   halves       // nil where B is float32
-	near     bool         // all of it is in a core's own caches: what is fetched is something else,
-	beside   bool         // or the columns beside the tile's
-	panel    reg.Register // how far after the first two vectors of columns the second two begin; nil where they are beside each other
+	near     bool         // the product is in a core's own caches: the tile fetches other memory,
+	beside   bool         // or the columns next to the tile's
+	panel    reg.Register // distance from the first two vectors of columns to the second two; nil if they are adjacent
 }
 
-// x86Columns are the columns of a tile.
+// x86Columns describes the columns of a tile.
 type x86Columns struct {
-	vectors int            // 2, 1 where the panel is that narrow, 4 where it is wide
-	masks   []reg.Register // of each vector, nil where all lanes are columns; nil if there is none
+	vectors int            // 2; 1 if the panel is narrow, 4 if it is wide
+	masks   []reg.Register // of each vector, nil if all its lanes are columns; masks is nil if there is none
 	half    bool           // the last vector has no columns in its upper half
 	packed  reg.Register   // where to store the rows of B; nil if nowhere
 }
@@ -237,8 +241,8 @@ func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
 }
 
 // columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
-// AVX2 has only 16 vector registers, all taken by the tile: its masks are
-// loaded from the table when needed, so only the addresses are kept.
+// AVX2 has only 16 vector registers, all taken by the tile: it keeps only
+// the addresses of its masks and loads them from the table when needed.
 func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
 	masks := make([]reg.Register, 2)
 	zero, width := g.x.GP64(), g.x.GP64()
@@ -248,7 +252,7 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
 		count := g.x.GP64()
 		g.x.MOVQ(n, count)
 		g.x.SUBQ(x86.Imm(i*g.lanes), count)
-		g.x.CMOVQLT(zero, count) // below 0: no lane
+		g.x.CMOVQLT(zero, count) // negative: no lane
 		g.x.CMPQ(count, width)
 		g.x.CMOVQGT(width, count)
 		masks[i] = g.x.LaneMaskSource(count)
@@ -256,7 +260,7 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
 	return masks
 }
 
-// rows emits the tiles of some columns, and the loop over them.
+// rows emits the tiles of some columns and the loop over them.
 func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
 	deal(g.x, mr, suffix, func() vec.Int { return g.x.IntAt(g.m) }, func(h int, label func(string) string) {
 		g.tile(h, label, columns)

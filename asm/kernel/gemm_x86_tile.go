@@ -8,22 +8,22 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// x86Tile is a tile while it is emitted.
+// x86Tile is the state of a tile during its emission.
 type x86Tile struct {
 	*gemmX86Gen
 	x86Columns
 	h     int
 	label func(what string) string
 	acc   [][]reg.VecVirtual
-	// a is the memory disp bytes after the next element of row i of A; bases are the
-	// registers that advance with it.
+	// a returns the memory disp bytes after the next element of row i of A; bases
+	// has the registers that advance with it.
 	a     func(i, disp int) operand.Mem
 	bases []reg.Register
-	b, k  reg.GPVirtual // the next row of B, and how many there are
-	// fetch is the part of B that is fetched next, and pace how far that continues with each
-	// step of k.
+	b, k  reg.GPVirtual // the next row of B; the steps left
+	// fetch is the part of B that is fetched next, and pace the distance to the part of the
+	// next step of k.
 	fetch, pace reg.GPVirtual
-	left        reg.GPVirtual // pieces to fetch, where all that is multiplied is near
+	left        reg.GPVirtual // pieces to fetch, if all operands are near
 }
 
 // tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
@@ -52,20 +52,21 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	t.scaleAndStore()
 }
 
-// fetchC fetches what the tile ends with.
+// fetchC fetches the rows of C that the end of the tile reads or writes.
 func (t *x86Tile) fetchC() {
 	t.x.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
 	next, ldc := t.x.GP64(), t.x.Stride("ldc")
 	t.x.MOVQ(t.c, next)
 	for range t.h {
 		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
-			t.x.PREFETCHT1(operand.Mem{Base: next, Disp: line + cacheLine - 1}) // as prefetch does
+			t.x.PREFETCHT1(operand.Mem{Base: next, Disp: line + cacheLine - 1}) // as in prefetch
 		}
 		t.x.ADDQ(ldc, next)
 	}
 }
 
-// sum runs over k: A's pointers advance by the unrolled steps, B by ldb each step.
+// sum emits the loop over k: A's pointers advance by the unrolled steps, B by ldb
+// each step.
 func (t *x86Tile) sum() {
 	base := t.x.GP64()
 	t.b, t.k = t.x.Load64("b_base"), t.x.Load64("k")
@@ -115,10 +116,11 @@ func (t *x86Tile) sum() {
 	}
 }
 
-// fetchesPieces reports whether the tile fetches what is used after the product.
+// fetchesPieces reports whether the tile fetches memory that is used after the
+// product.
 func (t *x86Tile) fetchesPieces() bool { return t.near && !t.beside }
 
-// fetchPiece fetches some of what is used after the product.
+// fetchPiece fetches a part of the memory that is used after the product.
 func (t *x86Tile) fetchPiece() {
 	if !t.fetchesPieces() {
 		return
@@ -127,32 +129,32 @@ func (t *x86Tile) fetchPiece() {
 	t.x.SUBQ(x86.Imm(1), t.left)
 	t.x.JLT(none)
 	for line := 0; line < FetchedPiece; line += cacheLine {
-		t.x.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
+		t.x.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as in prefetch
 	}
 	t.x.ADDQ(t.pace, t.fetch)
 	t.x.Label(string(none))
 }
 
-// FetchedPiece is how many bytes attnPanels fetches at a time, in two steps of k. Package simd gets it
-// with the kernels.
+// FetchedPiece is the number of bytes that attnPanels fetches at a time, in two steps of k. Package
+// simd gets it with the kernels.
 const FetchedPiece = 256
 
-// turn adds to what is fetched after some steps, which end together with those of k. The wide
-// tiles fetch rows of B alone.
+// turn fetches a further piece after some steps; the pieces end together with the steps of k.
+// The wide tiles fetch only rows of B.
 func (t *x86Tile) turn(unroll int) {
 	if t.vectors != 2 || t.packed != nil || t.halves != nil || t.near {
 		return
 	}
 	skip, left := operand.LabelRef(t.label("kturn_")), t.x.GP64()
 	t.x.MOVQ(t.x.Load64("steps"), left)
-	t.x.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps less than that
+	t.x.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps below unroll
 	t.x.TESTQ(t.k, left)
 	t.x.JNE(skip)
 	t.x.ADDQ(t.x.ParamAddr("turn"), t.fetch)
 	t.x.Label(string(skip))
 }
 
-// advance passes some steps of A, and what was packed in them.
+// advance moves past some steps of A, and past the rows packed in them.
 func (t *x86Tile) advance(steps int) {
 	for _, r := range t.bases {
 		t.x.ADDQ(x86.Imm(4*steps), r)
@@ -162,10 +164,10 @@ func (t *x86Tile) advance(steps int) {
 	}
 }
 
-// wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
-// by one.
+// wideStep emits step kk of a wide tile, which holds A's elements and loads B's vectors
+// one by one.
 func (t *x86Tile) wideStep(kk int) {
-	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers except for the sums and one of B
+	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers except the sums and one of B
 	av := make([]reg.VecVirtual, min(t.h, free))
 	for i := range av {
 		av[i] = t.x.NewV()
@@ -190,14 +192,14 @@ func (t *x86Tile) wideStep(kk int) {
 	t.nextRowOfB()
 }
 
-// step is step kk of the other tiles, which hold B's vectors and take A's elements one
-// by one.
+// step emits step kk of the other tiles, which hold B's vectors and load A's elements
+// one by one.
 func (t *x86Tile) step(kk int) {
 	bv := t.rowOfB(kk)
 	ahead, embedded := t.broadcasts()
 	av := make([]reg.VecVirtual, t.h)
 	row := 0
-	broadcast := func() { // A's element for the next row that takes a register
+	broadcast := func() { // A's element for the next row that needs a register
 		for row < t.h && embedded(row) {
 			row++
 		}
@@ -224,7 +226,8 @@ func (t *x86Tile) step(kk int) {
 	}
 }
 
-// rowOfB loads the row of B for step kk, packs and fetches, and moves to the next row.
+// rowOfB loads the row of B for step kk, packs it, fetches ahead, and moves to the
+// next row.
 func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	bv := make([]reg.VecVirtual, t.vectors)
 	for j := range bv {
@@ -305,12 +308,12 @@ func (t *x86Tile) scaleAndStore() {
 // halvesAhead is how far ahead panels of 16 bits are fetched, in bytes.
 const halvesAhead = 2048
 
-// fetches reports whether the tile fetches what is used next.
+// fetches reports whether the tile fetches panels ahead.
 func (t *x86Tile) fetches() bool { return t.masks == nil && !t.near && t.halves == nil }
 
-// startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that
-// packs fetches the panel beside its own, of which nobody else would fetch the rows before they
-// are packed.
+// startFetch sets where a tile begins to fetch B, and the pace: see gemmPanel. A tile that
+// packs fetches the panel next to its own: nothing else would fetch its rows before they are
+// packed.
 func (t *x86Tile) startFetch() {
 	b := t.x.Load64("b_base")
 	t.fetch, t.pace = t.x.GP64(), t.x.GP64()
@@ -338,14 +341,14 @@ func (t *x86Tile) startFetch() {
 	t.x.Label(string(ready))
 }
 
-// prefetch fetches vector j of a row of B: the line of its last byte, since rows may begin anywhere,
-// and that of the first byte belongs to the panel before too.
+// prefetch fetches vector j of a row of B. It takes the line of the last byte: rows may begin
+// anywhere, and the line of the first byte belongs to the panel before as well.
 func (t *x86Tile) prefetch(j int) {
 	m, v := operand.Mem{Base: t.fetch}, j
 	switch {
-	case t.panel != nil: // two streams, which the machine fetches by itself
+	case t.panel != nil: // two streams, which the hardware prefetches
 		return
-	case t.beside && t.h < 3: // as much comes from the second-level cache as it gives
+	case t.beside && t.h < 3: // the second-level cache delivers no more than this
 		return
 	case t.beside:
 		m.Base, v = t.b, t.vectors+j
@@ -357,7 +360,7 @@ func (t *x86Tile) prefetch(j int) {
 	}
 }
 
-// nextRowOfB moves to the next row, and to what is fetched with it.
+// nextRowOfB moves to the next row and to the part fetched with it.
 func (t *x86Tile) nextRowOfB() {
 	t.x.ADDQ(t.ldb, t.b)
 	if t.fetches() {
@@ -365,15 +368,15 @@ func (t *x86Tile) nextRowOfB() {
 	}
 }
 
-// broadcasts says how the elements of A reach the multiply-adds: how many are
-// broadcast into registers ahead of their use, and for which rows each
-// multiply-add broadcasts its own operand. In two vectors that form loads the
-// element twice, and by itself is bound by the two load ports (30 loads for 14
-// cycles of multiply-adds); none of it leaves more instructions to start. A
-// third of the rows, with two broadcasts ahead, runs at the multiply-adds'
-// bound in the model of Skylake-X (make static-estimates); Zen 4 runs all of
-// these alike. One vector is 16% slower on Zen 4 with broadcasts by
-// themselves.
+// broadcasts returns how the elements of A reach the multiply-adds: how many
+// are broadcast into registers ahead of their use, and the rows whose
+// multiply-adds broadcast their own operand. With two vectors, that form loads
+// the element twice. With it in all rows, the two load ports are the bound (30
+// loads for 14 cycles of multiply-adds); with it in no row, there are more
+// instructions to start. With it in a third of the rows and two broadcasts
+// ahead, a tile runs at the multiply-adds' bound in the model of Skylake-X
+// (make static-estimates); Zen 4 runs all variants equally fast. With one
+// vector, separate broadcasts are 16% slower on Zen 4.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	if !t.x.Tier().Embedded {
 		return 1, func(int) bool { return false }
@@ -392,7 +395,7 @@ func (t *x86Tile) used(j int, v reg.VecVirtual) reg.Register {
 	return v
 }
 
-// maskOf returns the mask of vector j, nil if all of it are columns.
+// maskOf returns the mask of vector j, or nil if all its lanes are columns.
 func (t *x86Tile) maskOf(j int) reg.Register {
 	if t.masks == nil {
 		return nil
@@ -400,7 +403,7 @@ func (t *x86Tile) maskOf(j int) reg.Register {
 	return t.masks[j]
 }
 
-// loadColumns loads vector j of a row of the panel, only the columns present.
+// loadColumns loads the columns present of vector j of a row of the panel.
 func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 	if mask := t.maskOf(j); mask != nil {
 		t.x.LoadMasked(m, mask, v)
@@ -409,7 +412,7 @@ func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 	t.x.VMOVUPS(m, v)
 }
 
-// storeColumns stores vector j of a row of the panel, only the columns present.
+// storeColumns stores the columns present of vector j of a row of the panel.
 func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
 	if mask := t.maskOf(j); mask != nil {
 		t.x.StoreMasked(v, mask, m)

@@ -5,9 +5,9 @@ import "github.com/avoformer/avoformer/asm/vec"
 // PanelsAtOnce is the number of panels that GemvPanels multiplies side by side, a power of two.
 const PanelsAtOnce = 4
 
-// GemvPanels multiplies a vector with packed panels of NR columns. Each element is one chain of multiply-adds, which
-// wait for one another: so several panels go side by side, each a run of memory, which is fetched ahead where that is
-// asked for.
+// GemvPanels multiplies a vector by packed panels of NR columns. Each element is one chain of multiply-adds,
+// each of which waits for the one before. To hide that latency, several panels run side by side. Each is a
+// run of memory, which is fetched ahead if the caller asks for it.
 var GemvPanels = gemvPanels(4, vec.Machine.Load)
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
@@ -16,7 +16,8 @@ var (
 	GemvPanelsBFloat16 = gemvPanels(2, vec.Machine.LoadBFloat16)
 )
 
-// gemvPanels is GemvPanels for elements of some bytes, of which load makes a vector.
+// gemvPanels is GemvPanels for elements of size bytes, which load converts to a
+// vector.
 func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
 		g := &gemvPanelsGen{Machine: m, nr: m.Tier().Gemm.NR, size: size, load: load}
@@ -29,7 +30,7 @@ func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) fu
 	}
 }
 
-// gemvPanelsGen is what all groups of panels share.
+// gemvPanelsGen has what all groups of panels share.
 type gemvPanelsGen struct {
 	vec.Machine
 	nr, size int
@@ -38,7 +39,8 @@ type gemvPanelsGen struct {
 	alpha    vec.V
 }
 
-// panels emits the products with some panels side by side, and moves to the next.
+// panels emits the products with some panels side by side and moves to the next
+// ones.
 func (g *gemvPanelsGen) panels(panels int) {
 	vectors := g.nr / g.Width()
 	acc, at := make([][]vec.V, panels), make([]vec.Ptr, panels)
@@ -72,7 +74,7 @@ func (g *gemvPanelsGen) panels(panels int) {
 	}
 }
 
-// sum runs over k.
+// sum emits the loop over k.
 func (g *gemvPanelsGen) sum(acc [][]vec.V, at []vec.Ptr) {
 	x, left := g.CopyPtr(g.a), g.SliceLen("a")
 	for _, unroll := range []int{4, 1} {
@@ -103,17 +105,18 @@ func (g *gemvPanelsGen) sum(acc [][]vec.V, at []vec.Ptr) {
 	}
 }
 
-// GemvRows adds a combination of the rows of B to C: all together, if C fits into
-// four vectors and a tail. Otherwise six rows go together, so that C is read and
-// written once for six; more than eight would crowd each other out of the
-// first-level cache where they lie a multiple of 4 KiB apart.
+// GemvRows adds a combination of the rows of B to C. If C fits into four vectors
+// and a tail, it takes all rows in one pass. Otherwise it takes six rows at a
+// time, which read and write C once. More than eight would evict each other from
+// the first-level cache if they lie a multiple of 4 KiB apart.
 func GemvRows(m vec.Machine) {
 	t := m.Tail(m.SliceLen("c"))
 	const vectors = 4
 	m.IfLE(m.SliceLen("c"), (vectors+1)*m.Width()-1, func() { gemvNarrow(m, t, vectors) }, func() { gemvWide(m, t) })
 }
 
-// gemvNarrow is GemvRows for at most some vectors and a tail of columns, which stay in registers.
+// gemvNarrow is GemvRows for columns of at most the given vectors and a tail, which stay in
+// registers.
 func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
 	if vectors > 0 {
 		m.IfLE(m.SliceLen("c"), vectors*m.Width()-1, func() { gemvNarrow(m, t, vectors-1) }, func() { gemvColumns(m, t, vectors) })
@@ -122,12 +125,13 @@ func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
 	gemvColumns(m, t, 0)
 }
 
-// gemvColumns is gemvNarrow for just these vectors and perhaps a tail.
+// gemvColumns is gemvNarrow for exactly the given vectors and perhaps a
+// tail.
 func gemvColumns(m vec.Machine, t vec.Tail, vectors int) {
 	columns := func(tail bool) {
 		a, b, c, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("a")
 		ldb := m.IntParam("ldb")
-		// row is the vectors of a row at p.
+		// row loads the vectors of a row at p.
 		row := func(p vec.Ptr) (vs []vec.V) {
 			for i := range vectors {
 				vs = append(vs, m.Load(p, 4*i*m.Width()))
@@ -206,8 +210,8 @@ func gemvWide(m vec.Machine, t vec.Tail) {
 	}
 }
 
-// GemvDot multiplies rows of B with a vector, several together: the lanes of one row alone would wait for one another.
-// Where rows come from memory, the next ones are fetched on the way.
+// GemvDot multiplies rows of B by a vector, several rows together: the lanes of a single row would wait for
+// one another. If the rows come from memory, it fetches the next ones during the products.
 func GemvDot(m vec.Machine) {
 	together := m.Tier().Blocking.GemvRows
 	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))

@@ -2,21 +2,21 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Constants of quantizing, as bits.
+// Constants of quantization, as bits.
 const (
 	int8Top   vec.Const = 0x42fe0000 // 127
 	int8ByTop vec.Const = 0x3c010204 // 1/127
 	int8Tiny  vec.Const = 0x0d800000 // 2^-100
-	roundBias vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no bits for a fraction, and the integer in its lowest
+	roundBias vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no fraction bits, and the integer in its lowest bits
 	magnitude vec.Const = 0x7fffffff
 )
 
-// Int8Stretch is the most elements of a row that have a scale in common. The products of as many integers, one of them
-// without a sign, add up to less than 2^31 in any order, and one call makes them integers in time.
+// Int8Stretch is the largest number of elements of a row that share a scale. The products of as many integers, one of them
+// unsigned, add up to less than 2^31 in any order. One call quantizes that many before a preemption is due.
 const Int8Stretch = 1 << 15
 
-// QuantizeRows makes integers of that many bytes of rows of float32, which have one scale each. What their sums start
-// with is wanted or not.
+// QuantizeRows quantizes rows of float32, each with one scale, to integers of that many bytes. If starts is
+// set, it also computes the numbers that the rows' sums start with.
 func QuantizeRows(bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
 		q := newQuantizer(m, bytes, starts)
@@ -33,8 +33,8 @@ func QuantizeRows(bytes int, starts bool) func(vec.Machine) {
 	}
 }
 
-// QuantizeBlocks makes integers of that many bytes of rows of float32, with a scale for each block. What the sums of
-// blocks start with is wanted or not.
+// QuantizeBlocks quantizes rows of float32 to integers of that many bytes, with a scale for each block. If
+// starts is set, it also computes the numbers that the blocks' sums start with.
 func QuantizeBlocks(block, bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
 		q := newQuantizer(m, bytes, starts)
@@ -67,7 +67,7 @@ func newQuantizer(m vec.Machine, bytes int, starts bool) *quantizer {
 	return q
 }
 
-// endRow fills a row of dst up with zeros and moves to the next one.
+// endRow pads a row of dst with zeros and moves to the next one.
 func (q *quantizer) endRow() {
 	zero := q.Zero()
 	q.Loop(q.room, q.Width(), func() {
@@ -82,30 +82,32 @@ type quantizer struct {
 	vec.Machine
 	size                 int     // elements of a block
 	bytes                int     // of an integer
-	dst, x, scale, start vec.Ptr // start is zero where it is not wanted
-	room                 vec.Int // elements of the row of dst that are not written yet
+	dst, x, scale, start vec.Ptr // start is zero unless starts is set
+	room                 vec.Int // elements of the row of dst left to write
 }
 
-// starts reports whether it is wanted what the sums of blocks start with.
+// starts reports whether the numbers that the blocks' sums start with are
+// wanted.
 func (q *quantizer) starts() bool { return q.start != (vec.Ptr{}) }
 
-// nextRow takes p from the end of a row of an operand, which has cols elements of some bytes, to the next one.
+// nextRow moves p from the end of a row of an operand, which has cols elements of the given bytes, to the
+// next row.
 func nextRow(m vec.Machine, p vec.Ptr, operand, cols string, bytes int) {
 	gap := m.IntParam("ld" + operand)
 	m.SubtractInt(gap, m.IntParam(cols))
 	m.BumpBytes(p, gap, bytes)
 }
 
-// advance goes on in dst.
+// advance moves on in dst.
 func (q *quantizer) advance(elements int) {
 	q.Bump(q.dst, q.bytes*elements)
 	q.Subtract(q.room, elements)
 }
 
-// rowStep is what the elements of whole rows are a multiple of.
+// rowStep divides the number of elements of whole rows.
 const rowStep = 32
 
-// row is a whole row, of n elements.
+// row emits a whole row of n elements.
 func (q *quantizer) row(n vec.Int) {
 	vectors := rowStep / q.Width()
 	largest := make([]vec.V, vectors)
@@ -144,7 +146,8 @@ func (q *quantizer) row(n vec.Int) {
 	q.finish(top, sum, 0)
 }
 
-// block is a whole block. It stays in registers, if it is no more than eight.
+// block emits a whole block. A block of at most eight vectors stays in
+// registers.
 func (q *quantizer) block() {
 	width := q.Width()
 	xs := make([]vec.V, q.size/width)
@@ -181,7 +184,7 @@ func (q *quantizer) block() {
 	}
 }
 
-// rest is the last block of a row, of n elements.
+// rest emits the last block of a row, of n elements.
 func (q *quantizer) rest(n vec.Int, tail vec.Tail) {
 	largest, sum := q.Zero(), q.Zero()
 	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
@@ -201,13 +204,13 @@ func (q *quantizer) rest(n vec.Int, tail vec.Tail) {
 
 func (q *quantizer) magnitude(x vec.V) vec.V { return q.And(x, magnitude) }
 
-// inverse is what the elements of a block are multiplied with.
+// inverse returns the factor for the elements of a block.
 func (q *quantizer) inverse(largest vec.V) vec.V {
 	s := q.Scalars()
 	return q.Spread(s.Div(s.Splat(int8Top), s.Max(largest, int8Tiny)))
 }
 
-// quantize stores the integers for x, and is what they are with roundBias added, as bits.
+// quantize stores the integers for x, and returns them with roundBias added, as bits.
 func (q *quantizer) quantize(x, inverse vec.V, element int) vec.V {
 	r := q.Horner(x, inverse, roundBias)
 	q.store(r, element)
@@ -219,13 +222,13 @@ func (q *quantizer) store(v vec.V, element int) {
 	q.StoreNarrow(q.dst, q.bytes*element, v, q.bytes)
 }
 
-// finish stores the scale of a block, NaN if its largest magnitude is infinite or NaN, and where
-// its sums start. sum has the integers, with roundBias added to as many of them as biased.
+// finish stores the scale of a block, NaN if its largest magnitude is infinite or NaN, and the
+// number that its sums start with. sum has the integers, plus biased times roundBias.
 func (q *quantizer) finish(largest, sum vec.V, biased int) {
 	s := q.Scalars()
 	s.StoreScalar(q.scale, 0, s.Add(s.Mul(largest, int8ByTop), s.Sub(largest, largest)))
 	if q.starts() {
 		bias := vec.Const(uint32(biased) * uint32(roundBias))
-		s.StoreScalar(q.start, 0, s.ShiftLeft(s.SubInt32(s.Splat(bias), q.FoldAddInt32(sum)), 7)) // -128 times
+		s.StoreScalar(q.start, 0, s.ShiftLeft(s.SubInt32(s.Splat(bias), q.FoldAddInt32(sum)), 7)) // times -128
 	}
 }

@@ -2,14 +2,15 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+// RotateBlock is the number of elements of a row that are rotated together, and RotateGroup the number where
+// no such block is left.
 const (
 	RotateBlock = 128
 	RotateGroup = 32
 )
 
-// Rotate is Walsh-Hadamard transforms of blocks of rows of float32, after a factor for each column.
-// Elements at distance 1 are added and subtracted first, then those at distance 2 and so on.
+// Rotate applies Walsh-Hadamard transforms to blocks of rows of float32, after a factor for each
+// column. It adds and subtracts elements at distance 1 first, then at distance 2 and so on.
 func Rotate(block int) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
@@ -31,7 +32,8 @@ func Rotate(block int) func(vec.Machine) {
 	}
 }
 
-// rotateBlock keeps eight vectors in registers, whose lanes the functions within combine. Where a block is more, its groups are stored in between.
+// rotateBlock keeps eight vectors in registers. The functions within combine their lanes. A larger block is
+// stored group by group in between.
 func rotateBlock(m vec.Machine, within []func(vec.V) vec.V, dst, x, by vec.Ptr, block int) {
 	width := m.Width()
 	group := min(block, 8*width)
@@ -66,7 +68,7 @@ func rotateBlock(m vec.Machine, within []func(vec.V) vec.V, dst, x, by vec.Ptr, 
 	}
 }
 
-// butterflies are the stages between vectors, the nearest first.
+// butterflies emits the stages between vectors, the shortest distance first.
 func butterflies(m vec.Machine, vs []vec.V) {
 	for distance := 1; distance < len(vs); distance *= 2 {
 		for i := range vs {

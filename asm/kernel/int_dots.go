@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// The ways to multiply integers. That of quads is any machine's that has the instruction.
+// Ways to multiply integers. quads works on any machine that has the instruction.
 
-// Quads, Pairs, Words and Octets are the ways of Int8Panel; WordPairs, and WordDots by an instruction of their own, those of
-// WordPanel on x86; WordHalves is that of NEON. FloatPairs is the way of BFloat16Pairs.
+// Quads, Pairs, Words and Octets are the ways of Int8Panel. On x86, WordPanel has WordPairs, and WordDots
+// with a single instruction; on NEON it has WordHalves. FloatPairs is the way of BFloat16Pairs.
 func Quads() intDot  { return &quads{} }
 func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
@@ -21,7 +21,8 @@ func WordDots() intDot   { return &pairs{words: true, dot: (*x86.Machine).DotWor
 func WordHalves() intDot { return &wordHalves{} }
 func FloatPairs() intDot { return &pairs{words: true, dot: (*x86.Machine).DotBFloat16} }
 
-// quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
+// quads adds four products of bytes to each sum, with VPDPBUSD, whose bytes of B are unsigned, or
+// with SDOT.
 type quads struct{ sums [][]vec.V }
 
 func (d *quads) elements() (n, bytes int) { return 16, 1 }
@@ -53,7 +54,8 @@ func (d *quads) step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int)) {
 	}
 }
 
-// quad multiplies lane j of each row with bytes of columns, from vector v on.
+// quad multiplies lane j of each row by bytes of columns, beginning with
+// vector v.
 func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	for i := range t.h {
 		l := a.Lane(i, j)
@@ -63,10 +65,10 @@ func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	}
 }
 
-// pairs, on x86, adds up two products of words: VPMADDWD and an addition, or one instruction, VPDPWSSD. VDPBF16PS does the same with words
-// that are bfloat16 and sums that are float32.
+// pairs is for x86. It adds up two products of words with VPMADDWD and an addition, or with VPDPWSSD.
+// VDPBF16PS does the same for words that are bfloat16 and sums that are float32.
 type pairs struct {
-	words bool // B has words; else bytes, which become words
+	words bool // B has words; otherwise it has bytes, which become words
 	dot   func(x *x86.Machine, acc, a, b vec.V)
 	sums  [][]vec.V
 }
@@ -96,14 +98,15 @@ func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	}
 }
 
-// multiply adds the products of pairs of words of a lane and of some vectors to sums. The lane may be lost.
+// multiply adds the products of pairs of words of a lane and of some vectors to sums. It may overwrite the
+// lane.
 func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	for v := range b {
 		if d.dot != nil {
 			d.dot(x, sums[v], lane, b[v])
 			continue
 		}
-		product := lane // the last one may overwrite it
+		product := lane // the last product may overwrite it
 		if v < len(b)-1 {
 			product = x.Value(x.NewV())
 		}
@@ -112,8 +115,8 @@ func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	}
 }
 
-// words, on NEON without SDOT, makes words of products, of which two make no overflow, and adds pairs
-// of them to sums; so each column has two sums, and a tile half the columns.
+// words is for NEON without SDOT. It makes words of products, two of which cannot overflow, and adds
+// pairs of them to sums. Each column therefore has two sums, and a tile half the columns.
 type words struct {
 	x    *neon.Machine
 	sums [][]vec.V
@@ -121,7 +124,7 @@ type words struct {
 
 func (d *words) elements() (n, bytes int) { return 16, 1 }
 func (d *words) columns(t arch.Tier) int  { return t.Gemm.NR / 2 }
-func (d *words) rows(t arch.Tier) int     { return t.Integers.Rows - 2 } // two products are in registers
+func (d *words) rows(t arch.Tier) int     { return t.Integers.Rows - 2 } // two products take registers
 
 func (d *words) start(t *intTile, _ func(i int) vec.V) {
 	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros(t.h, 2*t.vectors)
@@ -138,7 +141,7 @@ func (d *words) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	}
 }
 
-// twoQuads multiplies two lanes of each row with vector v of columns.
+// twoQuads multiplies two lanes of each row by vector v of columns.
 func (d *words) twoQuads(t *intTile, a vec.Lanes, j0, j1, v int, b0, b1 vec.V) {
 	for i := range t.h {
 		d.x.DotByWords([2]vec.V(d.sums[i][2*v:]), a.Lane(i, j0), a.Lane(i, j1), b0, b1)
@@ -150,8 +153,8 @@ func (d *words) sum(i, v int) vec.V {
 	return d.x.AddPairs(s[0], s[1])
 }
 
-// wordHalves, on NEON, adds the products of words with the lower half of a vector of columns to one sum, and with the upper half to
-// another, whose pairs belong to a column each.
+// wordHalves is for NEON. It adds the products of words with the lower half of a vector of columns to one
+// sum, and those with the upper half to another. Each pair of lanes of a sum belongs to one column.
 type wordHalves struct{ words }
 
 func (d *wordHalves) elements() (n, bytes int) { return 8, 2 }
@@ -168,7 +171,8 @@ func (d *wordHalves) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	}
 }
 
-// octets, on NEON, adds eight products to the sums of two rows and two columns: SMMLA.
+// octets is for NEON. It adds eight products to the sums of two rows and two columns:
+// SMMLA.
 type octets struct {
 	x    *neon.Machine
 	sums [][]vec.V
@@ -182,7 +186,8 @@ func (d *octets) start(t *intTile, _ func(i int) vec.V) {
 	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros((t.h+1)/2, 2*t.vectors)
 }
 
-// step takes eight elements of two rows at a time. The last of an odd number of rows is its own neighbour.
+// step takes eight elements of two rows at a time. If the number of rows is odd, the last one is paired
+// with itself.
 func (d *octets) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	a.Load(0, 4)
 	two := make([][2]vec.V, len(d.sums)) // eight elements of each row, and eight more

@@ -7,17 +7,18 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The tiles of products of integers: rows of A by some vectors of columns of a panel of B. The integer sums stay in
-// registers. Products of int8 and of words take them over all of k, and turn them into floats once. Products with
-// weights in blocks take them block by block, and add each one, scaled, to the tile's totals, which are floats.
+// Tiles of products of integers: rows of A by some vectors of columns of a panel of B. The integer sums stay
+// in registers. Products of int8 and of words sum over all of k, and convert the sums to floats once.
+// Products with weights in blocks sum over a block, and add each sum, scaled, to the tile's totals, which are
+// floats.
 
-// intTile is a tile, and what all tiles of a kernel share.
+// intTile is a tile, with what all tiles of a kernel share.
 type intTile struct {
 	vec.Tiler
 	dot     intDot
-	elem    int // bytes of an element of A
+	elem    int // bytes per element of A
 	vectors int // of columns
-	first   int // column of the panel, where a tile has some of them
+	first   int // column of the panel, if a tile has only some of them
 
 	m, a, c, scale    vec.Kept // rows left; the next tile's rows of A and C, and its scales
 	lda, ldc, ldscale func() vec.Int
@@ -28,27 +29,30 @@ type intTile struct {
 	h       int
 	label   func(what string) string
 	total   [][]vec.V // in registers
-	totalAt vec.Rows  // in memory, or where they go
-	// far and near are how many bytes ahead B is fetched.
+	totalAt vec.Rows  // in memory, or their destination
+	// far and near are the distances in bytes at which B is fetched ahead.
 	far, near vec.Int
 }
 
 // intDot is a way to multiply integers.
 type intDot interface {
-	// elements is how many of k a step takes, of some bytes; columns is how many have sums at once, and rows
-	// how many rows a tile of an int8 product has.
+	// elements returns how many elements of k a step takes, and their bytes; columns returns how many
+	// columns have sums at the same time, and rows how many rows a tile of an int8 product has.
 	elements() (n, bytes int)
 	columns(t arch.Tier) int
 	rows(t arch.Tier) int
-	// start has fresh sums for the tile, which begin with what from gives for a row, or with zeros.
+	// start makes fresh sums for the tile. They begin with the result of from for the row, or with
+	// zeros.
 	start(t *intTile, from func(i int) vec.V)
-	// step multiplies what follows of the rows of A, and what is at b; fetch goes before each quarter.
+	// step multiplies the next elements of the rows of A by those at b; it calls fetch before each
+	// quarter.
 	step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int))
-	// sum is what vector v of row i comes to, asked for once. It may be overwritten.
+	// sum returns the final sum for vector v of row i, and is called once. The
+	// caller may overwrite it.
 	sum(i, v int) vec.V
 }
 
-// newIntTile returns the tile of a kernel that multiplies as dot says.
+// newIntTile returns the tile of a kernel that multiplies with dot.
 func newIntTile(m vec.Tiler, dot intDot) *intTile {
 	t := &intTile{Tiler: m, dot: dot}
 	_, t.elem = dot.elements()
@@ -56,7 +60,8 @@ func newIntTile(m vec.Tiler, dot intDot) *intTile {
 	return t
 }
 
-// panel emits tiles of up to mr rows: all of some columns of the panel, and then those of the next.
+// panel emits tiles of up to mr rows: all rows for some columns of the panel, and then those for
+// the next columns.
 func (t *intTile) panel(mr int, tile func()) {
 	nr := t.Tier().Gemm.NR
 	for suffix := ""; t.first < nr; t.first += t.vectors * t.Width() {
@@ -102,7 +107,7 @@ func (t *intTile) each(rows vec.Rows, do func(i, v int, p vec.Ptr, off int)) {
 	}
 }
 
-// zeros are vectors for the sums of rows.
+// zeros returns zero vectors for the sums of h rows.
 func (t *intTile) zeros(h, vectors int) [][]vec.V {
 	sums := make([][]vec.V, h)
 	for i := range sums {
@@ -113,11 +118,11 @@ func (t *intTile) zeros(h, vectors int) [][]vec.V {
 	return sums
 }
 
-// rowsOfA returns the tile's rows of A, and rowsOfC of C.
+// rowsOfA and rowsOfC return the tile's rows of A and of C.
 func (t *intTile) rowsOfA() vec.Lanes { return t.Lanes(t.a, t.lda, t.elem, t.h) }
 func (t *intTile) rowsOfC() vec.Rows  { return t.Rows(t.c, t.ldc, 4, t.h) }
 
-// startTotals begins with zeros, or with C.
+// startTotals sets the totals to zeros, or to C.
 func (t *intTile) startTotals() {
 	c := t.rowsOfC()
 	fromC, started := t.label("fromC"), t.label("started")
@@ -138,13 +143,15 @@ func (t *intTile) startTotals() {
 	t.Label(fromC)
 }
 
-// placeOf is where in C the totals are of vector v of row i. Rows are asked for in order.
+// placeOf returns the place in C of the totals of vector v of row i. Callers ask for rows
+// in order.
 func (t *intTile) placeOf(i, v int) (p vec.Ptr, off int) {
 	return t.totalAt.Row(i), 4 * v * t.Width()
 }
 
-// finish adds to the integer sums those of steps before, which C has, if add is not 0. Then it stores them as they are, or
-// where the columns have scales, multiplied with those of rows and columns as floats, with the columns' bias added if there is one.
+// finish adds the integer sums of earlier steps, which are in C, to those of the tile, if add is not 0. Then
+// it stores them as they are. If the columns have scales, it converts the sums to floats, multiplies them by
+// the scales of rows and columns, and adds the columns' bias, if any.
 func (t *intTile) finish() {
 	sums := make([][]vec.V, t.h)
 	for i := range sums {
@@ -192,8 +199,8 @@ func (t *intTile) finish() {
 	t.Label(end)
 }
 
-// eachColumn runs do for each vector of columns, which lies at off in what belongs to the panel's columns, with
-// its sums in all rows.
+// eachColumn runs do for each vector of columns: off is its offset in the data of the panel's columns, and
+// column has its sums in all rows.
 func (t *intTile) eachColumn(sums [][]vec.V, do func(v, off int, column []vec.V)) {
 	for v := range t.vectors {
 		var column []vec.V
@@ -204,7 +211,7 @@ func (t *intTile) eachColumn(sums [][]vec.V, do func(v, off int, column []vec.V)
 	}
 }
 
-// startAhead is for fetchAhead.
+// startAhead prepares for fetchAhead.
 func (t *intTile) startAhead() {
 	if t.Prefetches() {
 		t.far = t.IntParam("ahead")
@@ -213,8 +220,8 @@ func (t *intTile) startAhead() {
 	}
 }
 
-// fetchAhead fetches what lies ahead of n bytes of B, unless nothing is to be, and then goes on at the
-// label: far ahead into the second-level cache, and nearer into the first.
+// fetchAhead fetches the memory ahead of n bytes of B, and then continues at the label: far ahead into
+// the second-level cache, and nearer into the first. It does nothing if B is not to be fetched.
 func (t *intTile) fetchAhead(label string, b vec.Ptr, off, n int) {
 	if !t.Prefetches() {
 		return

@@ -2,10 +2,11 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// laneSums is a sum over a row in vec.RowLanes lanes: as many vectors as have them.
+// laneSums is a sum over a row in vec.RowLanes lanes: as many vectors as these
+// lanes take.
 type laneSums []vec.V
 
-// zeroSums returns a sum of nothing yet.
+// zeroSums returns an empty sum.
 func zeroSums(m vec.Machine) laneSums {
 	sums := make(laneSums, vec.Chains(m))
 	for i := range sums {
@@ -14,7 +15,7 @@ func zeroSums(m vec.Machine) laneSums {
 	return sums
 }
 
-// turn moves each vector to the place of the one before it, after a vector of the row that was alone.
+// turn moves each vector to the place of the one before it, after a single vector of the row.
 func (s laneSums) turn(m vec.Machine) {
 	first := m.Copy(s[0])
 	for i := range s[1:] {
@@ -23,7 +24,8 @@ func (s laneSums) turn(m vec.Machine) {
 	m.CopyTo(s[len(s)-1], first)
 }
 
-// joined adds up lanes until one vector has them: its lanes are those that lie Width apart.
+// joined adds up lanes until they fit into one vector: lane i is the sum of lanes that lie
+// Width apart.
 func (s laneSums) joined(m vec.Machine) vec.V {
 	for half := len(s) / 2; half > 0; half /= 2 {
 		next := make(laneSums, half)
@@ -35,7 +37,8 @@ func (s laneSums) joined(m vec.Machine) vec.V {
 	return s[0]
 }
 
-// walkSums goes through n elements at x, which stays: step adds vector i of a span to sums, which turn turns.
+// walkSums walks over n elements at x, which keeps its value: step adds vector i of a span to sums, and turn
+// turns them.
 func walkSums(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, turn func(), step func(s vec.Span, i int)) {
 	vec.Walk(m, n, tail, []vec.Group{{Rows: []vec.Ptr{m.CopyPtr(x)}}}, turn, func(spans []vec.Span) {
 		for i := range spans[0].Vectors {

@@ -37,7 +37,8 @@ func AddLayerNormRows(m vec.Machine) {
 	})
 }
 
-// summed returns the step of a normalisation that reads x and residual and stores their sum.
+// summed returns the step of a normalisation that reads x and residual, and stores their
+// sum.
 func summed(m vec.Machine) func(s vec.Span, i int) (vec.V, func()) {
 	return func(s vec.Span, i int) (vec.V, func()) {
 		v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
@@ -45,23 +46,24 @@ func summed(m vec.Machine) func(s vec.Span, i int) (vec.V, func()) {
 	}
 }
 
-// normInput is where a normalisation takes its rows from.
+// normInput is the source of a normalisation's rows.
 type normInput struct {
-	// ptrs are the streams that it reads and writes.
+	// ptrs has the streams that it reads and writes.
 	ptrs []vec.Ptr
-	// at is what begins where ptrs point to, read by load.
+	// at returns the row's values at ptrs, read by load.
 	at func(load func(p vec.Ptr) vec.V) vec.V
-	// step is vector i of a span, and the store that is to be done, or nil.
+	// step returns vector i of a span, and the store to make, or nil.
 	step func(s vec.Span, i int) (vec.V, func())
-	// stores says that step has a store.
+	// stores reports whether step returns a store.
 	stores bool
 }
 
-// guessElements is how many elements of a row make the first guess of its mean.
+// guessElements is the number of elements of a row that make the first guess of
+// its mean.
 const guessElements = 16
 
-// guess sets mean to what is near the mean of a row: that of its first elements, or the first
-// one if there are few.
+// guess sets mean to a value near the mean of a row: the mean of its first elements, or the
+// first element if there are few.
 func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 	const any = "Any number is right for a guess."
 	m.IfLE(cols, guessElements-1,
@@ -81,12 +83,11 @@ func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 
 // layerNorm normalises the rows at x, which are those of in, to dst.
 //
-// The differences from a guess of the mean, and their squares, are summed in one
-// pass: with off the mean of the differences, the variance is the mean of the
-// squares less off^2. The guess is the mean of the first elements of the row, or the first if it is short. Where it
-// is off by more than the deviation, so that more than one bit of the
-// variance would be lost, a further pass takes the differences from the mean itself.
-// That is a rounded number too: what it is off by is taken out likewise.
+// One pass sums the differences from a guess of the mean, and their squares. With off the mean of the
+// differences, the variance is the mean of the squares minus off^2. The guess is the mean of the first
+// elements of the row, or the first element if the row is short. If the guess is off by more than the
+// standard deviation, more than one bit of the variance would be lost: a further pass takes the differences
+// from the mean itself. That mean is rounded too: its error is subtracted likewise.
 func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	tail := out.tail(m, cols)
@@ -98,15 +99,16 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	}
 	guess := m.Zero()
 	var rest, square laneSums
-	// What is known of the row before that, and of the one before that.
+	// The state of the row one stage back, and of the row two stages back.
 	again := m.CopyPtr(x)
 	mean, restSum, squareSum := m.Zero(), m.Zero(), m.Zero()
 	nextMean, nextRstd, nextShift := m.Park(), m.Park(), m.Park()
 	previous, rstd, shift := m.Zero(), m.Zero(), vec.InRegister(m)
-	if in.stores { // and keeps what it stores in a register meanwhile
+	if in.stores { // keeps the values to store in a register meanwhile
 		shift = m.Park()
 	}
-	// conclude makes of the sums of the differences and of their squares the mean of the differences, and the variance.
+	// conclude returns, from the sums of the differences and of their squares, the mean of the differences
+	// and the variance.
 	conclude := func(rest, square vec.V) (off, variance vec.V) {
 		n := m.FloatFromInt(cols)
 		off = m.Div(m.ReduceAdd(rest), n)
@@ -185,8 +187,8 @@ func AddRMSNormRows(m vec.Machine) {
 	rmsNorm(m, dst, sum, func() []vec.Ptr { return []vec.Ptr{m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")} }, summed(m))
 }
 
-// rmsNorm divides the rows at x, which step makes of the streams of in, by their root mean squares to dst, and applies
-// weight.
+// rmsNorm divides the rows at x, which step computes from the streams of in, by their root mean squares,
+// applies weight, and writes them to dst.
 func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec.Span, i int) (vec.V, func())) {
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()

@@ -2,17 +2,17 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// DeltaRows and ScanRows are a step of a recurrent layer on some columns of its state, which do not depend on one another: each is
-// a chain of multiply-adds from row to row. The columns of a few vectors stay in registers while the rows go by: once for
-// the correction of DeltaRows, and once to write the state and to read from it. Decaying the state twice is cheaper than
-// writing it twice.
+// DeltaRows and ScanRows are a step of a recurrent layer on some columns of its state. The columns are
+// independent: each is a chain of multiply-adds from row to row. The columns of a few vectors stay in
+// registers during the loops over the rows: one for the correction of DeltaRows, and one that writes the
+// state and reads from it. Decaying the state twice is cheaper than writing it twice.
 var (
 	DeltaRows = stateRows(true)
 	ScanRows  = stateRows(false)
 )
 
 func stateRows(corrects bool) func(vec.Machine) {
-	const together = 4 // as many chains as hide the latency of a multiply-add
+	const together = 4 // enough chains to hide the latency of a multiply-add
 	return func(m vec.Machine) {
 		g := &stateGen{Machine: m, corrects: corrects}
 		g.dst, g.state, g.v, g.left = m.SlicePtr("dst"), m.SlicePtr("state"), m.SlicePtr("v"), m.SliceLen("dst")
@@ -35,7 +35,7 @@ func stateRows(corrects bool) func(vec.Machine) {
 	}
 }
 
-// stateGen is what all groups of columns share.
+// stateGen has what all groups of columns share.
 type stateGen struct {
 	vec.Machine
 	corrects      bool
@@ -52,7 +52,7 @@ func (g *stateGen) columns(vectors int, load func(p vec.Ptr, i int) vec.V, store
 		return vs
 	}
 	decay := g.FloatParam("decay")
-	// rows runs body for each row, with a copy of the address of its columns and the vectors of these, decayed.
+	// rows runs body for each row, with a copy of the address of its columns, and their vectors, decayed.
 	rows := func(streams []vec.Ptr, body func(row vec.Ptr, x []vec.V)) {
 		row, left, ld := g.CopyPtr(g.state), g.SliceLen("k"), g.IntParam("ld")
 		g.Loop(left, 1, func() {

@@ -6,38 +6,41 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// stage is one pass over a row. What a pass finds at the end of its row, such
-// as a maximum, the next pass needs at the start of the same row.
+// stage is one pass over a row. The next pass needs the result of a pass,
+// such as a maximum, before it begins with the same row.
 type stage struct {
-	// ptrs are the streams it reads and writes, one row after the other.
+	// ptrs has the streams that the stage reads and writes, one row after
+	// the other.
 	ptrs []vec.Ptr
-	// anew are those that start anew with every row, and scratch is one that holds what is
-	// written to it until the next stage reads it. They come after ptrs.
+	// anew returns the streams that begin again with every row. scratch returns a stream
+	// that holds the data written to it until the next stage reads it. They come after
+	// ptrs.
 	anew    func() []vec.Ptr
 	scratch func() vec.Ptr
-	// begin prepares for a row, step takes vector i of a span in, and end
-	// concludes the row.
-	// step returns the store that it wants done, or nil. A stage without step only
-	// begins and ends: that is for what takes long, and is not needed before the end.
+	// begin prepares for a row, step processes vector i of a span, and end concludes
+	// the row. step returns the store that it needs, or nil. A stage without step
+	// only begins and ends: it is for slow operations whose result is not needed
+	// before the end.
 	begin func()
 	step  func(s vec.Span, i int) func()
 	end   func()
-	// sums are those that step adds to.
+	// sums returns the sums that step adds to.
 	sums func() []laneSums
 }
 
-// output is how a kernel writes its rows, and whether it fetches those that it reads.
+// output describes how a kernel writes its rows, and whether it fetches the rows that
+// it reads.
 type output struct {
 	store func(s vec.Span, p, i int, v vec.V)
-	ahead int // bytes that reading is ahead of its use, or 0
+	ahead int // distance in bytes at which the rows read are fetched ahead, or 0
 	rows  layout
 }
 
-// layout says what vectors rows are taken in.
+// layout is how rows are divided into vectors.
 type layout int
 
 const (
-	anyRows     layout = iota // aligned vectors where that pays, and otherwise as they lie
+	anyRows     layout = iota // aligned vectors where they pay, and otherwise vectors that begin where the row does
 	tailedRows                // vectors that begin where the row does, and a tail
 	wholeRows                 // vectors that begin where the row does, without a tail
 	alignedRows               // aligned vectors
@@ -45,8 +48,9 @@ const (
 
 var cached = output{store: vec.Span.Store}
 
-// streaming has body write rows past the caches, if the machine can do that. They are fetched
-// a page ahead too, since the hardware's prefetch ends with the page.
+// streaming runs body with an output that writes rows past the caches, if the machine can do
+// that. The rows read are fetched a page ahead as well, because the hardware's prefetch ends
+// with the page.
 func streaming(m vec.Machine, dst vec.Ptr, cols vec.Int, body func(out output)) {
 	out := output{store: vec.Span.StoreStream, ahead: 4096, rows: wholeRows}
 	m.IfStream(dst, cols, func() { body(out) }, func() {
@@ -73,8 +77,8 @@ func (o output) prefetch(s vec.Span, p, i int) {
 	}
 }
 
-// begin prepares for a row at dst: of aligned rows the first and the last line are not written past
-// the caches, so that one of them is fetched two rows ahead.
+// begin prepares for a row at dst. Of aligned rows, the first and the last line are not written
+// past the caches: the first is fetched two rows ahead.
 func (o output) begin(m vec.Machine, dst vec.Ptr, cols vec.Int) {
 	if o.rows == alignedRows {
 		m.PrefetchFar(dst, 0, cols, 2*4)
@@ -88,24 +92,23 @@ func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
 	return m.Tail(cols)
 }
 
-// alignedLeast is how long rows must be for aligned vectors to pay. longLeast is for those with weights,
-// whose loads cross cache lines then, and for writing past the caches, which the first line and the last
-// of a row are not.
+// alignedLeast is the length from which aligned vectors pay. longLeast is the length for rows with
+// weights, whose loads cross cache lines when the row is aligned, and for writing past the caches, which
+// leaves out the first and the last line of a row.
 const (
 	alignedLeast = 160
 	longLeast    = 496
 )
 
-// pipeline runs the stages, two or three, over rows of cols elements. The
-// stages work on different rows at once, in one loop: while the second stage is
-// at row r, the first is at row r+1 and the third at row r-1. So the latencies
-// at the end of a pass (the reduction of a vector, a division) are hidden
-// after the other passes, and rows come from memory while others are computed.
-// rows may be 0; cols is at least 1. rows is consumed.
+// pipeline runs two or three stages over rows of cols elements. The stages work on different rows in one
+// loop: while the second stage is at row r, the first is at row r+1 and the third at row r-1. The latencies
+// at the end of a pass (the reduction of a vector, a division) are therefore hidden behind the other passes,
+// and rows come from memory while other rows are computed. rows may be 0; cols is at least 1. rows is
+// consumed.
 //
-// Rows of least elements that do not begin at multiples of half a vector are taken in aligned vectors, where the
-// machine can. At multiples of half a vector every other access crosses a cache line, which
-// costs less than the vectors at both ends.
+// Rows of at least least elements that do not begin at multiples of half a vector are taken in aligned
+// vectors, if the machine can. At multiples of half a vector, every other access crosses a cache line, which
+// costs less than the partial vectors at both ends.
 func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
 	lying := func() {
 		passes(m, rows, stages, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
@@ -143,7 +146,8 @@ func turnSums(m vec.Machine, stages []stage) {
 	}
 }
 
-// passes are those of a pipeline; walk goes through the rows of one.
+// passes emits the passes of a pipeline; walk walks over the rows of one
+// pass.
 func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
 	pass := func(from, to int) {
 		var groups []vec.Group
@@ -160,7 +164,7 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 				groups, steps = append(groups, group), append(steps, st.step)
 			}
 		}
-		// A later stage begins first too: what it does then needs registers that the sums of an earlier one take.
+		// Later stages also begin first: they need registers that the sums of an earlier stage take.
 		for _, st := range slices.Backward(stages[from:to]) {
 			if st.begin != nil {
 				st.begin()
@@ -183,7 +187,8 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 				}
 			})
 		}
-		// A later stage ends first: it may hand on what it had from an earlier one.
+		// Later stages end first: they may pass on what they received from an
+		// earlier one.
 		for _, st := range slices.Backward(stages[from:to]) {
 			if st.end != nil {
 				st.end()

@@ -2,12 +2,15 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Dot products of vectors of 1 and -1, by the bits in which their signs differ.
+// Dot products of vectors of 1 and -1, computed from the bits in which their
+// signs differ.
 
-// SignPanel is how many vectors share a panel: their words lie side by side.
+// SignPanel is the number of vectors in a panel: their words lie side by
+// side.
 const SignPanel = 16
 
-// signCount counts the bits of lanes: in lanes of 32 bits, or in bytes, of which no more than most may be added up.
+// signCount counts the set bits of lanes: in lanes of 32 bits, or in bytes, which can add up the counts of at
+// most most words.
 type signCount struct {
 	rows  int // of a tile
 	most  int // words; 0: any number
@@ -57,7 +60,7 @@ func signDots(m vec.Tiler, c signCount) {
 	})
 }
 
-// signTile is some vectors of A with those of a panel of B.
+// signTile is some vectors of A by those of a panel of B.
 type signTile struct {
 	vec.Tiler
 	signCount
@@ -67,7 +70,8 @@ type signTile struct {
 	a, b       vec.Ptr
 }
 
-// sums is how many bits differ between vectors of A and those of the panel.
+// sums returns the numbers of bits that differ between vectors of A and
+// those of the panel.
 func (t *signTile) sums() [][]vec.V {
 	words := t.IntParam("words")
 	sums := t.zeros()
@@ -90,7 +94,7 @@ func (t *signTile) sums() [][]vec.V {
 	return sums
 }
 
-// fold adds up neighbours of some bits, of which low has the lower ones.
+// fold adds neighbouring fields of the given bits; low masks the lower ones.
 func (t *signTile) fold(v, low vec.V, bits int) vec.V {
 	upper := t.AndInt(t.ShiftRight(v, bits), low)
 	t.AddInt32To(upper, t.AndInt(v, low))

@@ -19,21 +19,21 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
 }
 
 // SoftmaxRows is softmax over each row of cols elements: the maximum, then the
-// exponentials and their sum, then the division by the sum. NaN or +Inf in a
-// row, or only -Inf, makes the sum NaN and therefore the row.
+// exponentials and their sum, then the division by the sum. If a row has a NaN
+// or +Inf, or only -Inf, its sum is NaN and therefore the whole row.
 func SoftmaxRows(m vec.Machine) {
 	softmaxRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), false, cached)
 }
 
 // SoftmaxRowsStream is SoftmaxRows for rows that come from memory and go there.
-// The exponentials are in tmp, where each vector of one row is taken out before
-// that of the next row is put in.
+// The exponentials are in tmp: each vector of a row is read before that of the
+// next row overwrites it.
 func SoftmaxRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	streaming(m, dst, m.IntParam("cols"), func(out output) { softmaxRows(m, dst, x, true, out) })
 }
 
-// softmaxRows has the exponentials of a row in tmp or in dst.
+// softmaxRows keeps the exponentials of a row in tmp or in dst.
 func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	exp := expDiff(m)
@@ -41,7 +41,7 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	var top vec.V
 	var sum laneSums
 	ahead := m.CopyPtr(x)
-	// The first stream of a stage says where its rows begin.
+	// The first stream of a stage defines where its rows begin.
 	second, third := stage{ptrs: []vec.Ptr{m.CopyPtr(dst), x}}, stage{ptrs: []vec.Ptr{dst}}
 	to, exps := 0, 0
 	if inTmp {
@@ -49,8 +49,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 		second.scratch = func() vec.Ptr { return m.SlicePtr("tmp") }
 		third.scratch = second.scratch
 	}
-	// The exponentials of a tail stay in a register: what a masked store wrote cannot be loaded before
-	// it is in the cache. Of aligned rows, which are longer, it is there by then.
+	// The exponentials of a tail stay in a register: data from a masked store cannot be loaded before
+	// it is in the cache. Aligned rows are longer: their data is in the cache by then.
 	tail, previous := m.Zero(), m.Zero()
 	keeps := func(s vec.Span) bool { return s.IsTail() && !s.Aligned() }
 	second.begin = func() { sum = zeroSums(m) }
@@ -89,8 +89,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 		}, second, third)
 }
 
-// ExpSumRows makes of each row of cols elements the exponentials of the differences
-// from its maximum, and their sum. A row of only -Inf gives zeros: its
+// ExpSumRows computes, for each row of cols elements, the exponentials of the
+// differences from its maximum, and their sum. A row of only -Inf gives zeros: its
 // maximum is the least finite number.
 func ExpSumRows(m vec.Machine) {
 	dst, x, maxs, sums := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("max"), m.SlicePtr("sum")
@@ -134,9 +134,9 @@ func maxOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
 	return reduceOf(m, x, n, tail, negInf, m.ReduceMax, m.MaxTo, func(s vec.Span, v, acc vec.V) { m.MaxTo(acc, v) })
 }
 
-// reduceOf reduces n elements at x: add takes a vector, whose lanes past the
-// end hold identity, into one of the accumulators, which start as identity.
-// The result is in every lane.
+// reduceOf reduces n elements at x: add combines a vector, whose lanes past
+// the end hold identity, with one of the accumulators, which begin with
+// identity. The result is in every lane.
 func reduceOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, identity vec.Const, lanes func(vec.V) vec.V, join func(acc vec.V, b vec.Operand), add func(s vec.Span, v, acc vec.V)) vec.V {
 	const unroll = 4
 	var acc [unroll]vec.V
