@@ -1,15 +1,20 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
@@ -146,6 +151,38 @@ func TestChatImages(t *testing.T) {
 	} {
 		if status, answer, _ := ask(t, "POST", h.URL+"/v1/chat/completions", x.body); status != 400 || !strings.Contains(answer, x.want) {
 			t.Errorf("%s: %d %s, want 400 with %q in it", name, status, answer, x.want)
+		}
+	}
+}
+
+// TestStreamedImageOnce: an answer that is streamed decodes a new image once, as one that is not does. The bytes that a request allocates
+// show it, because most are pixels. It is not parallel: other tests allocate too.
+func TestStreamedImageOnce(t *testing.T) {
+	h := startedAs(t, Options{}, Model{Name: "reads", Dir: "../models/testdata/images/gemma4", Options: text.Options{Model: models.Options{Images: true}}})
+	const side = 1200
+	pixels := image.NewGray(image.Rect(0, 0, side, side))
+	allocated := func(path, body, events string) uint64 {
+		pixels.Pix[0]++ // an image that is not known yet
+		var file bytes.Buffer
+		tftest.NoError(t, png.Encode(&file, pixels))
+		body = fmt.Sprintf(body, base64.StdEncoding.EncodeToString(file.Bytes()))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status, answer, _ := ask(t, "POST", h.URL+path, body)
+		runtime.ReadMemStats(&after)
+		if status != 200 || !strings.Contains(answer, events) {
+			t.Fatalf("%s: %d %s, want %q", path, status, answer, events)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for path, x := range map[string]struct{ body, ends string }{
+		"/v1/messages":  {`"max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": %q}}]}]}`, "message_stop"},
+		"/v1/responses": {`"max_output_tokens": 1, "input": [{"role": "user", "content": [{"type": "input_image", "image_url": %q}]}]}`, "response.incomplete"},
+	} {
+		allocated(path, `{"model": "reads", `+x.body, "") // what the first request makes
+		whole, streamed := allocated(path, `{"model": "reads", `+x.body, ""), allocated(path, `{"model": "reads", "stream": true, `+x.body, x.ends)
+		if whole < side*side || streamed > whole+whole/3 {
+			t.Errorf("%s: a streamed answer allocates %d bytes, one at once %d", path, streamed, whole)
 		}
 	}
 }

@@ -107,10 +107,7 @@ func (p protocol) messages(c *wire.Call) error {
 	c.Header().Set("Request-Id", c.Record.ID)
 	events := chat.Run(c.Context(), g, []chat.Job{*j})
 	if in.Stream {
-		w := writer{reply: newReply(g.Name)}
-		if w.reply.Usage.Input, err = j.PromptTokens(g); err != nil {
-			return err
-		}
+		w := writer{reply: newReply(g.Name), prompt: func() (int, error) { return j.PromptTokens(g) }}
 		return chat.Stream(c, events, chat.Sender{Open: c.Events, Begin: w.begin, Next: w.next, End: w.end, Fail: w.fail})
 	}
 	out, made := newReply(g.Name), chat.Blocks{}

@@ -12,8 +12,9 @@ import (
 
 // writer sends an answer as events.
 type writer struct {
-	reply reply
-	made  chat.Blocks
+	reply  reply
+	made   chat.Blocks
+	prompt func() (tokens int, err error)
 }
 
 // event is an event of a stream. The type decides which other fields it has.
@@ -42,7 +43,11 @@ type ending struct {
 
 func send(s *wire.Stream, e event) error { return s.Event(e.Type, e) }
 
-func (w *writer) begin(s *wire.Stream) error {
+// begin counts the prompt only now: where there is an answer, the prompt's images are known and need not be decoded again.
+func (w *writer) begin(s *wire.Stream) (err error) {
+	if w.reply.Usage.Input, err = w.prompt(); err != nil {
+		return err
+	}
 	return send(s, event{Type: "message_start", Message: &w.reply})
 }
 
