@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/matrix"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -82,9 +83,7 @@ func (f *nomicMoEFields) mixture(l *transformer.Loader, plain transformer.FeedFo
 		from, to := e*hidden*dim, (e+1)*hidden*dim
 		m.up = append(m.up, l.LinearOf(dim, hidden, up[from:to], nil))
 		turned := make([]float32, hidden*dim) // [D, hidden]
-		for i, v := range down[from:to] {
-			turned[i%dim*hidden+i/dim] = v
-		}
+		matrix.Transpose(turned, down[from:to], dim)
 		m.down = append(m.down, l.LinearOf(hidden, dim, turned, nil))
 	}
 	return m

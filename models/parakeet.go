@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/matrix"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/sound"
@@ -190,9 +191,7 @@ func (a *spectrogramEncoder) EncodeAudio(ws *Workspace, dst, features []float32,
 	defer ws.Release(ws.Mark())
 	in := ws.Alloc(frames * bins) // [frames, features]
 	for s := range sounds {
-		for i, v := range features[s*bins*frames : (s+1)*bins*frames] {
-			in[i%frames*bins+i/frames] = v
-		}
+		matrix.Transpose(in, features[s*bins*frames:(s+1)*bins*frames], frames)
 		if err := a.subsampling.Forward(ws, dst[s*rows*dim:(s+1)*rows*dim], in); err != nil { // [rows, D]
 			return err
 		}

@@ -186,14 +186,9 @@ func (a *waveEncoder) Dim() int      { return a.in.Out }
 func (a *waveEncoder) Features() int { return 1 }
 
 func (a *waveEncoder) EncodeAudio(ws *Workspace, dst, samples []float32, sounds, frames int) error {
-	rows, dim := a.Rows(frames), a.Dim()
-	if err := checkSamples(len(dst), len(samples), sounds, frames, rows, dim); err != nil {
+	rows := a.Rows(frames)
+	if err := eachSound(dst, samples, sounds, frames, rows, a.Dim(), func(dst, samples []float32) error { return a.enter(ws, dst, samples) }); err != nil {
 		return err
-	}
-	for s := range sounds {
-		if err := a.enter(ws, dst[s*rows*dim:(s+1)*rows*dim], samples[s*frames:(s+1)*frames]); err != nil { // [rows, D]
-			return err
-		}
 	}
 	if a.norm != nil {
 		if err := a.norm.Forward(ws, dst, dst); err != nil { // [sounds, rows, D]

@@ -30,15 +30,21 @@ func (all convolutions) Rows(samples int) int {
 	return samples
 }
 
-// checkSamples returns the error of sizes that do not fit: of dst, [sounds, rows, D], and of samples, [sounds, frames].
-func checkSamples(dst, samples, sounds, frames, rows, dim int) error {
+// eachSound has enter set the part of dst, [sounds, rows, D], that belongs to each sound, from the sound's part of samples, [sounds, frames]. It
+// returns an error if sizes do not fit.
+func eachSound(dst, samples []float32, sounds, frames, rows, dim int, enter func(dst, samples []float32) error) error {
 	switch {
-	case sounds < 0 || frames < 0 || samples != sounds*frames:
-		return check.Errorf(fault.ErrShape, "%d samples, want %d*%d (sounds*frames)", samples, sounds, frames)
+	case sounds < 0 || frames < 0 || len(samples) != sounds*frames:
+		return check.Errorf(fault.ErrShape, "%d samples, want %d*%d (sounds*frames)", len(samples), sounds, frames)
 	case rows < 1:
 		return check.Errorf(fault.ErrShape, "sound of %d samples is too short for the model", frames)
-	case dst != sounds*rows*dim:
-		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", dst, sounds, rows, dim)
+	case len(dst) != sounds*rows*dim:
+		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
+	}
+	for s := range sounds {
+		if err := enter(dst[s*rows*dim:(s+1)*rows*dim], samples[s*frames:(s+1)*frames]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/kernels"
+import (
+	"github.com/avoformer/avoformer/internal/matrix"
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // causalConvolution mixes each row of a sequence with the few rows before it, channel by channel. Rows before the first are zeros.
 type causalConvolution struct {
@@ -18,9 +21,7 @@ func (l *Loader) taps(name string, dim, taps int) []float32 {
 	}
 	stored := l.Tensor(name, shape...)
 	weight := make([]float32, len(stored))
-	for i, w := range stored {
-		weight[i%taps*dim+i/taps] = w
-	}
+	matrix.Transpose(weight, stored, taps)
 	return weight
 }
 

@@ -3,6 +3,7 @@ package block
 import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/matrix"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -23,8 +24,8 @@ func LoadConvolution(l *transformer.Loader, in, out, steps, stride, pad int, bia
 // StepsFirst returns w, [out, in, steps], as [out, steps, in].
 func StepsFirst(w []float32, in, steps int) []float32 {
 	first := make([]float32, len(w))
-	for i, v := range w {
-		first[i/(steps*in)*steps*in+i%steps*in+i/steps%in] = v
+	for at := 0; at < len(w); at += in * steps {
+		matrix.Transpose(first[at:at+in*steps], w[at:at+in*steps], steps)
 	}
 	return first
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/matrix"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -110,22 +111,13 @@ func (a *adapter) read(f factors) (transformer.LowRank, error) {
 			return d, err
 		}
 		if m.transposed {
-			x = transposed(x, shape[0], shape[1])
+			*m.into = make([]float32, len(x))
+			matrix.Transpose(*m.into, x, shape[1])
+			continue
 		}
 		*m.into = x
 	}
 	return d, nil
-}
-
-// transposed is x, [rows, cols], as [cols, rows].
-func transposed(x []float32, rows, cols int) []float32 {
-	y := make([]float32, len(x))
-	for r := range rows {
-		for c := range cols {
-			y[c*rows+r] = x[r*cols+c]
-		}
-	}
-	return y
 }
 
 // matrices notes the sizes of the two tensors, or returns an error unless they make a matrix for their weight.

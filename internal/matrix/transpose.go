@@ -1,0 +1,12 @@
+// Package matrix rearranges matrices.
+package matrix
+
+// Transpose sets dst, [cols, rows], to x, [rows, cols]. They must not overlap.
+func Transpose(dst, x []float32, cols int) {
+	rows := len(x) / cols
+	for r := range rows {
+		for c, v := range x[r*cols : (r+1)*cols] {
+			dst[c*rows+r] = v
+		}
+	}
+}
