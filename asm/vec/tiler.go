@@ -1,49 +1,52 @@
 package vec
 
-// The words of products, whose sums are tiles of C in registers.
+// The vocabulary of products, whose sums are tiles of C in registers.
 
-// Tiler is a Machine with the words of products.
+// Tiler is a Machine with the vocabulary of products.
 type Tiler interface {
 	Jumper
 
 	// KeepInt and KeepPtr keep an int parameter, or the address of a slice, across all tiles: in a
-	// register, or in the frame where there are few.
+	// register, or in the frame if registers are few.
 	KeepInt(param string) Kept
 	KeepPtr(param string) Kept
-	// Leading is a parameter, a distance of rows, that is looked at now and then: its function gives it in a register, which
-	// it stays in where there are enough. It is not to be written to.
+	// Leading returns access to a parameter that is a distance of rows: the function returns it in a
+	// register, which holds it throughout if there are enough. The caller must not write to it.
 	Leading(param string) func() Int
 
-	// Rows are the next n rows of what is kept, ld elements of some bytes apart. Lanes are rows
-	// from which lanes are taken, one after the other, 4 bytes each; what is kept may go past them
-	// already, and AddRows of as many then adds nothing.
+	// Rows returns the next n rows at the kept address, ld elements of size bytes apart. Lanes
+	// returns rows whose lanes are used one after the other, 4 bytes each. Lanes may already move
+	// the kept address past the rows; AddRows with the same number then adds nothing.
 	Rows(rows Kept, ld func() Int, size, n int) Rows
 	Lanes(rows Kept, ld func() Int, size, n int) Lanes
-	// Column is n lanes side by side at p, which are those of n rows.
+	// Column returns the n lanes at p, one for each of n rows.
 	Column(p Ptr, n int) Lanes
-	// Beside is the address n bytes after p. It is p's, and does not follow it.
+	// Beside returns the address n bytes after p. It does not follow later
+	// changes of p.
 	Beside(p Ptr, n Int) Ptr
 
 	// MultiplyTo is n *= k, in place, for a power of two.
 	MultiplyTo(n Int, k int)
-	// Number is k in a register.
+	// Number returns k in a register.
 	Number(k int) Int
-	// TakeAtMost takes the lesser of k and most, which it returns, from k.
+	// TakeAtMost returns the lesser of k and most, and subtracts it from k.
 	TakeAtMost(k, most Int) Int
-	// CountDown takes k from n and branches as what that leaves compares with 0.
+	// CountDown subtracts k from n, and branches if the result compares with 0
+	// as c says.
 	CountDown(n Int, k int, c Cond, label string)
-	// BranchIfZero and BranchUnlessZero look at an integer, and BranchIfParam at a parameter that is
-	// not 0, or is.
+	// BranchIfZero and BranchUnlessZero test an integer, and BranchIfParam a parameter: it branches
+	// if the parameter is 0, or unless it is.
 	BranchIfZero(n Int, label string)
 	BranchUnlessZero(n Int, label string)
 	BranchIfParam(param string, zero bool, label string)
 
-	// After is the address off bytes after p, and CopyPtrTo overwrites dst with src.
+	// After returns the address off bytes after p, and CopyPtrTo overwrites dst with
+	// src.
 	After(p Ptr, off int) Ptr
 	CopyPtrTo(dst, src Ptr)
 
-	// LoadTwo and StoreTwo are for two vectors, and LoadTo loads one into dst. LoadLanes is n lanes, a power of
-	// two below Width; others hold anything finite.
+	// LoadTwo and StoreTwo access two vectors, and LoadTo loads one into dst. LoadLanes loads n lanes, a
+	// power of two below Width; the other lanes hold arbitrary finite numbers.
 	LoadTwo(p Ptr, off int) (V, V)
 	StoreTwo(p Ptr, off int, a, b V)
 	LoadTo(dst V, p Ptr, off int)
@@ -55,71 +58,78 @@ type Tiler interface {
 	MulLaneTo(acc V, l Lane)
 	FMALane(acc V, l Lane, b V)
 
-	// What follows takes the lanes of vectors as integers of 32 bits, which wrap around.
+	// The operations below take lanes as integers of 32 bits, which wrap around.
 
-	// SpreadInt is the integer at p + off in every lane.
+	// SpreadInt loads the integer at p + off into every lane.
 	SpreadInt(p Ptr, off int) V
-	// IntToFloat makes floats of integers, in place.
+	// IntToFloat converts integers to floats in place.
 	IntToFloat(v V)
-	// LoadUint8 is LoadInt8 for bytes without a sign.
+	// LoadUint8 is LoadInt8 for unsigned bytes.
 	LoadUint8(p Ptr, off int) V
-	// ShiftRight shifts zeros in, and ShiftRightTo, in place, the sign.
+	// ShiftRight shifts zeros in. ShiftRightTo works in place and shifts the
+	// sign in.
 	ShiftRight(v V, bits int) V
 	ShiftRightTo(v V, bits int)
-	// AndInt and OrIntTo work on the bits.
+	// AndInt and OrIntTo are bitwise.
 	AndInt(a, b V) V
 	OrIntTo(acc, b V)
-	// LoadPowers is 2 to the power of bytes less 128, as floats, for a vector of bytes at p + off.
+	// LoadPowers loads a vector of bytes at p + off and returns 2 to the power of each byte minus
+	// 128, as floats.
 	LoadPowers(p Ptr, off int) V
-	// Table is 16 bytes, and LookUp has for the bytes of v, each below 16, those of a table.
+	// Table returns a table of 16 bytes. LookUp replaces each byte of v, which must be below
+	// 16, by that entry of the table.
 	Table(name string, b [16]byte) V
 	LookUp(table, v V) V
-	// CountBytes prepares to count the bits of every byte. What counts consumes v.
+	// CountBytes prepares a function that counts the set bits of every byte. The
+	// function consumes v.
 	CountBytes() func(v V) V
-	// UpperHalves is the upper 4 bits of every byte; ones has the lower 4 set. It consumes v.
+	// UpperHalves returns the upper 4 bits of every byte; ones has the lower 4 bits set. It
+	// consumes v.
 	UpperHalves(v, ones V) V
-	// DotQuads adds four products, of a byte of l, which has a sign, and a byte of b, to each lane of acc.
-	// QuadsSigned says whether those of b have one.
+	// DotQuads adds four products of a signed byte of l and a byte of b to each lane of acc. QuadsSigned
+	// reports whether the bytes of b are signed.
 	DotQuads(acc V, l Lane, b V)
 	QuadsSigned() bool
 }
 
 // Kept is a parameter that is kept across tiles.
 type Kept interface {
-	// Int and Ptr are a copy.
+	// Int and Ptr return a copy.
 	Int() Int
 	Ptr() Ptr
-	// Add adds to it, and AddRows n times ld elements of some bytes.
+	// Add adds k, and AddRows adds n times ld elements of size bytes.
 	Add(k int)
 	AddRows(n int, ld Int, size int)
 }
 
-// Rows are rows of a matrix, for which there may be more than there are registers.
+// Rows is a number of rows of a matrix, which may exceed the number of registers.
 type Rows interface {
-	// Begin begins with the first row again, and Row, asked for in order, is the address of one.
+	// Begin starts with the first row again. Row returns the address of a row; callers ask for
+	// rows in order.
 	Begin()
 	Row(i int) Ptr
 }
 
-// Lanes are rows from which lanes are taken.
+// Lanes is a number of rows whose lanes are used one after the other.
 type Lanes interface {
-	// Load reads n lanes of each row, 1 or a multiple of 4, where a machine multiplies with lanes of a
-	// vector; first is how many there are before them since Next.
+	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes of a
+	// vector; first is the number of lanes between Next and them.
 	Load(first, n int)
-	// Lane is lane j, counted from Next, of row i. It is to be asked for just before it is used: others read it
-	// now, into every lane of a vector.
+	// Lane returns lane j, counted from Next, of row i. Ask for it just before its use: other machines load
+	// it at that point, into every lane of a vector.
 	Lane(i, j int) Lane
-	// Next goes on by n lanes.
+	// Next moves on by n lanes.
 	Next(n int)
 }
 
 // Lane is a number that multiplies every lane of a vector.
 type Lane struct {
 	Reg any
-	N   int // which lane, where it is one of a vector's
+	N   int // index of the lane, if Reg is a vector
 }
 
-// InTurn are rows from p on, for which a machine has too few registers: one goes from row to row.
+// InTurn returns rows from p on for a machine with too few registers: one address moves from row
+// to row.
 func InTurn(m Machine, p Ptr, ld Int, size int) Rows { return &inTurn{m: m, p: p, ld: ld, size: size} }
 
 type inTurn struct {

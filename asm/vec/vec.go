@@ -1,20 +1,21 @@
 // Package vec is the vocabulary in which avoformer's row kernels are written.
 //
-// A kernel is a Go function over a [Machine]. It is run once for each
-// instruction set, at generation time, and each operation it calls emits the
-// instructions of that machine: the algorithm is written once, the width and
-// the encoding belong to the backend. The backends are packages below this one: x86
-// (avo; width 4, 8 or 16) and neon (package arm64; width 4). A backend embeds [Base].
+// A kernel is a Go function over a [Machine]. It runs once for each instruction set,
+// at generation time, and each operation that it calls emits the instructions of that
+// machine. The algorithm is written once; the width and the encoding belong to the
+// backend. The backends are packages below this one: x86 (avo; width 4, 8 or 16) and
+// neon (package arm64; width 4). A backend embeds [Base].
 //
-// Values name virtual registers. An operation that returns a [V] leaves its
-// operands as they are, unless its comment says that it consumes one. An
-// operation whose name ends in To updates its first operand in place: that is
-// how accumulators live across the iterations of a loop.
+// Values name virtual registers. An operation that returns a [V] leaves its operands
+// as they are, unless its comment says that it consumes one. An operation whose name
+// ends in To updates its first operand in place: this is how accumulators persist
+// across the iterations of a loop.
 package vec
 
 import "github.com/avoformer/avoformer/asm/arch"
 
-// A value names a register of the machine that made it: Reg is the backend's own.
+// A value names a register of the machine that made it. The type of Reg belongs
+// to the backend.
 type (
 	// V is a vector of Width float32 lanes in a virtual register.
 	V struct{ Reg any }
@@ -22,34 +23,36 @@ type (
 	Int struct{ Reg any }
 	// Ptr is an address in a virtual register.
 	Ptr struct{ Reg any }
-	// Mask is the result of a comparison, one truth value a lane.
+	// Mask is the result of a comparison: one truth value per lane.
 	Mask struct{ Reg any }
 )
 
-// Tail describes the last, partial vector of a run of elements. It is made by
-// Machine.Tail and may be used by any number of loads and stores. The zero Tail is
-// that of runs which are known to have none.
+// Tail describes the last, partial vector of a run of elements. Machine.Tail makes
+// it, and any number of loads and stores may use it. The zero Tail is for runs
+// that are known to have no partial vector.
 type Tail struct {
 	Count Int // 0 to Width-1
 	Reg   any
 }
 
-// Rounded is an integer in each lane, in the form that the machine scales by.
+// Rounded is an integer in each lane, in the form that the machine needs to
+// scale by it.
 type Rounded struct {
-	N      V // the integer as a float, or none
-	Biased V // 1.5*2^23 + N, whose low bits are the integer, or none
+	N      V // the integer as a float, or not set
+	Biased V // 1.5*2^23 + N, whose low bits are the integer, or not set
 }
 
-// Place keeps a number.
+// Place holds a number.
 type Place interface {
 	Put(v V)
-	Get() V // not to be written to
+	Get() V // the caller must not write to it
 }
 
 // Operand is a second operand: a V, or a Const in every lane.
 type Operand interface{ operand() }
 
-// Const is a float32 constant, given by its bits, present in every lane.
+// Const is a float32 constant, given by its bits. It is present in every
+// lane.
 type Const uint32
 
 func (V) operand()     {}
@@ -57,19 +60,20 @@ func (Const) operand() {}
 
 // Machine emits code for one instruction set.
 type Machine interface {
-	// Tier is the machine's record, and Width the number of lanes of a vector in it.
+	// Tier is the machine's record, and Width the number of lanes per vector.
 	Tier() arch.Tier
 	Width() int
-	// Masking is the machine itself, if it loads and stores any lanes of a vector at no cost.
+	// Masking returns the machine itself, if it loads and stores any lanes of a vector at no
+	// cost.
 	Masking() (Masking, bool)
 
-	// SlicePtr is the address of the first element of a slice parameter.
+	// SlicePtr loads the address of the first element of a slice parameter.
 	SlicePtr(name string) Ptr
-	// SliceLen is the length of a slice parameter.
+	// SliceLen loads the length of a slice parameter.
 	SliceLen(name string) Int
 	// IntParam loads an int parameter.
 	IntParam(name string) Int
-	// FloatFromInt is n as a float32 in every lane.
+	// FloatFromInt returns n as a float32 in every lane.
 	FloatFromInt(n Int) V
 	// FloatParam loads a float32 parameter into every lane.
 	FloatParam(name string) V
@@ -79,67 +83,71 @@ type Machine interface {
 	// CopyInt and CopyPtr copy into a fresh register.
 	CopyInt(n Int) Int
 	CopyPtr(p Ptr) Ptr
-	// Subtract takes k from n in place, and SubtractInt another integer.
+	// Subtract subtracts k from n in place, and SubtractInt another integer.
 	Subtract(n Int, k int)
 	SubtractInt(n, k Int)
 	// Raise adds k, which is at least 0, to n in place.
 	Raise(n Int, k int)
-	// Bump advances p by a number of bytes.
+	// Bump advances p by bytes.
 	Bump(p Ptr, bytes int)
-	// BumpBy advances p by n float32 elements, and BumpBytes by n bytes times size, 1 to 8.
+	// BumpBy advances p by n float32 elements, and BumpBytes by n times size bytes, 1 to 8.
 	BumpBy(p Ptr, n Int)
 	BumpBytes(p Ptr, n Int, size int)
 
-	// Together emits part(0) to part(n-1), none of which uses what another one writes, or has a label or a branch. Where the backend
-	// can, their instructions alternate, so that a scheduler holds instructions of several chains at a time.
+	// Together emits part(0) to part(n-1). No part may use results of another part, or contain a label or a
+	// branch. If the backend can, it alternates their instructions, which gives a scheduler instructions of
+	// several chains at a time.
 	Together(n int, part func(i int))
 
-	// Park is a place for a number, which every lane of a vector has, that is not needed for a while: in memory where
-	// registers are few.
+	// Park returns a place for a number that is the same in every lane and is not needed for a while: in
+	// memory if registers are few.
 	Park() Place
 
-	// Loop runs body while n >= step, and takes step from n after each run.
+	// Loop runs body while n >= step, and subtracts step from n after each
+	// run.
 	Loop(n Int, step int, body func())
-	// Magnitude is an integer that is 0 where a float32 parameter is.
+	// Magnitude returns an integer that is 0 if the float32 parameter is 0.
 	Magnitude(param string) Int
 	// If runs body when n is not zero.
 	If(n Int, body func())
 	// IfLE runs then when n <= limit, and otherwise runs else_ (which may be nil).
 	IfLE(n Int, limit int, then, else_ func())
 
-	// IfGreater runs body when a > b in lane 0, and not where either is NaN.
+	// IfGreater runs body if a > b in lane 0; it does not if either is NaN.
 	IfGreater(a, b V, body func())
 
 	// Comment annotates the next instruction.
 	Comment(text string)
 
-	// Zero is a vector of zeros.
+	// Zero returns a vector of zeros.
 	Zero() V
-	// Splat is a fresh vector with c in every lane.
+	// Splat returns a fresh vector with c in every lane.
 	Splat(c Const) V
-	// KeepConst is c for an operand: in a register, or in memory where registers are few and instructions read it there.
+	// KeepConst returns c as an operand: in a register, or in memory if registers are few and instructions
+	// take operands there.
 	KeepConst(c Const) Operand
-	// Copy is a fresh copy of v.
+	// Copy returns a fresh copy of v.
 	Copy(v V) V
 	// CopyTo overwrites dst with src.
 	CopyTo(dst, src V)
-	// Load reads Width elements at p + off bytes. No alignment is assumed.
+	// Load loads Width elements at p + off bytes. No alignment is assumed.
 	Load(p Ptr, off int) V
-	// Store writes Width elements at p + off bytes.
+	// Store stores Width elements at p + off bytes.
 	Store(p Ptr, off int, v V)
-	// IfStream runs then where rows of n elements that begin at p can be written
-	// past the caches: those have no tail. Otherwise it runs else_. Within then, StoreStream is Store
-	// past the caches; what is written so comes before all that follows then.
+	// IfStream runs then if rows of n elements that begin at p can be written past the caches: such
+	// rows have no tail. Otherwise it runs else_. Within then, StoreStream is Store past the caches;
+	// those stores come before everything that follows then.
 	IfStream(p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
-	// Prefetch fetches the cache line at p + off bytes, if there is any. It is a hint, and
-	// PrefetchFar one for the line at n bytes times size, 1 to 8, after that, if there is an n, into the
-	// second-level cache. They do nothing on a machine that Prefetches says no for.
+	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the line n
+	// times size bytes (1 to 8) after that into the second-level cache, if there is an n. Both are
+	// hints, and do nothing on a machine whose Prefetches is false.
 	Prefetch(p Ptr, off int)
 	PrefetchFar(p Ptr, off int, n Int, size int)
 	Prefetches() bool
-	// LoadFloat16 and LoadBFloat16 read Width elements of 16 bits at p + off bytes, and
-	// LoadFloat16One and LoadBFloat16One one of them into lane 0, as their values.
+	// LoadFloat16 and LoadBFloat16 load Width elements of 16 bits at p + off bytes, and
+	// LoadFloat16One and LoadBFloat16One load one element into lane 0. They convert
+	// them to float32.
 	LoadFloat16(p Ptr, off int) V
 	LoadFloat16One(p Ptr) V
 	LoadBFloat16(p Ptr, off int) V
@@ -147,28 +155,29 @@ type Machine interface {
 	// LoadInt8 and LoadInt8One are the same for integers of 8 bits.
 	LoadInt8(p Ptr, off int) V
 	LoadInt8One(p Ptr) V
-	// LoadScalar reads one element at p + off bytes into every lane.
+	// LoadScalar loads one element at p + off bytes into every lane.
 	LoadScalar(p Ptr, off int) V
-	// StoreScalar writes lane 0 at p + off bytes.
+	// StoreScalar stores lane 0 at p + off bytes.
 	StoreScalar(p Ptr, off int, v V)
-	// DotSums are the sums of up to four dot products in DotLanes lanes each, as lanes from the first on.
+	// DotSums returns the sums of up to four dot products in DotLanes lanes each; the sums are in the
+	// first lanes.
 	DotSums(sums [][]V) V
-	// StoreLanes writes n lanes, from lane first on, at p: 1, 2, 4 or more by powers
-	// of two, up to Width; first is a multiple of n.
+	// StoreLanes stores n lanes at p, beginning with lane first: 1, 2, 4 or a higher
+	// power of two, up to Width; first is a multiple of n.
 	StoreLanes(p Ptr, v V, first, n int)
 
-	// StoreNarrow writes the lowest bytes of each lane, 1 or 2, side by side at p + off
+	// StoreNarrow stores the lowest bytes of each lane, 1 or 2, side by side at p + off
 	// bytes.
 	StoreNarrow(p Ptr, off int, v V, bytes int)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail
-	// LoadTail reads t.Count elements at p; the other lanes hold fill.
-	// Nothing past the elements is touched. t.Count is not zero.
+	// LoadTail loads t.Count elements at p; the other lanes hold fill. It
+	// does not touch memory past the elements. t.Count is not zero.
 	LoadTail(p Ptr, t Tail, fill Const) V
-	// StoreTail writes the first t.Count lanes. t.Count is not zero.
+	// StoreTail stores the first t.Count lanes. t.Count is not zero.
 	StoreTail(p Ptr, t Tail, v V)
-	// KeepTail is v with fill in the lanes from t.Count on.
+	// KeepTail returns v with fill in the lanes from t.Count on.
 	KeepTail(t Tail, v V, fill Const) V
 
 	Add(a V, b Operand) V
@@ -176,10 +185,11 @@ type Machine interface {
 	Mul(a V, b Operand) V
 	Div(a V, b V) V
 	Sqrt(a V) V
-	// Max and Min give b when either is NaN on x86; see MaxNaN.
+	// Max and Min return b if either is NaN on x86; see MaxNaN.
 	Max(a V, b Operand) V
 	Min(a V, b Operand) V
-	// Least is x, or least where x is less: a NaN stays, and so does a zero that equals least.
+	// Least returns x, or least where x is smaller. It keeps NaN, and a zero that equals
+	// least.
 	Least(least, x V) V
 	// AddTo, MulTo and MaxTo update acc in place: acc = acc op b.
 	AddTo(acc V, b Operand)
@@ -188,12 +198,12 @@ type Machine interface {
 	// FMATo is acc += a*b; FNMATo is acc -= a*b; both round once.
 	FMATo(acc, a V, b Operand)
 	FNMATo(acc, a V, b Operand)
-	// FMALoad is FMATo with the vector at p + off, in one instruction where there is one.
+	// FMALoad is FMATo with the vector at p + off, in one instruction if there is one.
 	FMALoad(acc, a V, p Ptr, off int)
 	// Horner is p*x + c, rounded once. It consumes p.
 	Horner(p, x V, c Operand) V
 
-	// And, Or and Xor work on the bits of the lanes.
+	// And, Or and Xor are bitwise.
 	And(a V, b Operand) V
 	Or(a V, b Operand) V
 	Xor(a V, b Operand) V
@@ -204,33 +214,38 @@ type Machine interface {
 	// Select is a where the mask is true, b elsewhere.
 	Select(m Mask, a, b V) V
 
-	// AddInt32To, SubInt32 and ShiftLeft take lanes as int32, which wrap around.
+	// AddInt32To, SubInt32 and ShiftLeft take lanes as int32, and wrap around.
 	AddInt32To(acc V, b Operand)
 	SubInt32(a V, b Operand) V
 	ShiftLeft(a V, bits int) V
-	// MaxMagnitudeTo is acc = max(acc, b) where neither has a sign; NaN if either is NaN.
+	// MaxMagnitudeTo is acc = max(acc, b) for numbers without a sign; NaN if either is
+	// NaN.
 	MaxMagnitudeTo(acc V, b Operand)
 
-	// Butterfly prepares a function that adds each lane i to lane i+distance, and puts lane i less that one there, for the lanes
-	// that have no such bit: 1, 2, 4 up to half of Width. It consumes v.
+	// Butterfly prepares a function for distance 1, 2, 4 up to half of Width. For each lane i without the bit
+	// of distance, it puts the sum of lanes i and i+distance into lane i, and their difference into lane
+	// i+distance. It consumes v.
 	Butterfly(distance int) func(v V) V
 
-	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
-	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
+	// Pow2 returns 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where
+	// -127 gives 0 and 128 gives +Inf. It shifts n + 127 into the bits of the
+	// exponent.
 	Pow2(biased V) V
 	// Pow2Steps prepares 2^e for multiples e of 1/8, -127 <= e < 128, given as
-	// biased = 1.5*2^20 + e; -127 gives 0. steps are 2^(i/8).
+	// biased = 1.5*2^20 + e; -127 gives 0. steps[i] is 2^(i/8).
 	Pow2Steps(steps [8]float32) func(biased V) V
-	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
+	// RoundedFrom returns the integer N for biased = bias + N, bias =
+	// 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
-	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
-	// denormal results rounded once and overflow to infinity.
+	// ScaleByPow2Full returns p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129.
+	// It rounds denormal results once, and overflows to infinity.
 	ScaleByPow2Full(p V, r Rounded) V
 
-	// Sums prepares vectors whose first len(vs) lanes are the sums of all lanes of
-	// each of vs: 1, 2, 4 or more by powers of two, up to Width. They consume vs.
+	// Sums prepares a function that returns a vector whose first len(vs) lanes are
+	// the sums of all lanes of each of vs: 1, 2, 4 or a higher power of two, up to
+	// Width. It consumes vs.
 	Sums() func(vs []V) V
-	// Maxima is the same for their maxima; two or four of vs.
+	// Maxima is the same for the maxima, of two or four of vs.
 	Maxima() func(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
@@ -239,19 +254,20 @@ type Machine interface {
 	// for r and c below TransposeBlock; the strides count elements.
 	Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int)
 
-	// ReduceAdd and ReduceMax leave the sum or maximum of all lanes in every lane.
+	// ReduceAdd and ReduceMax return the sum or maximum of all lanes in every
+	// lane.
 	ReduceAdd(v V) V
 	ReduceMax(v V) V
-	// Scalars is a machine for single numbers, whose vectors may be narrower. FoldAddInt32 and
-	// FoldMaxMagnitude are AddInt32To and MaxMagnitudeTo over all lanes, with a result for that
-	// machine, and Spread is lane 0 of one of its vectors in every lane of a vector of this machine.
+	// Scalars returns a machine for single numbers, whose vectors may be narrower. FoldAddInt32 and
+	// FoldMaxMagnitude are AddInt32To and MaxMagnitudeTo over all lanes; their result is for that
+	// machine. Spread copies lane 0 of one of its vectors to every lane of a vector of this machine.
 	Scalars() Machine
 	FoldAddInt32(v V) V
 	FoldMaxMagnitude(v V) V
 	Spread(v V) V
 }
 
-// Cond is how two integers compare, signed.
+// Cond is a comparison of two signed integers.
 type Cond uint8
 
 const (
@@ -262,42 +278,46 @@ const (
 	GE
 )
 
-// Jumper is a Machine whose control flow goes to places by name, for what loops do not say.
+// Jumper is a Machine with labels and branches, for control flow that loops do not cover.
 type Jumper interface {
 	Machine
 	Label(name string)
 	Jump(label string)
-	// Compare compares n with k for the branches that come next.
+	// Compare compares n with k for the branches that follow.
 	Compare(n Int, k int)
 	BranchIf(c Cond, label string)
-	// Halve divides n, which is at least 0, by two some times.
+	// Halve divides n, which is at least 0, by two, times times.
 	Halve(n Int, times int)
 }
 
 // Masking is a Machine that loads and stores any lanes of a vector at no cost.
 type Masking interface {
 	Machine
-	// IfAcross runs then where rows of n elements, one after the other from each of ps
-	// on, do not all begin at a multiple of half a vector. Otherwise, and for n below
-	// least, it runs else_.
+	// IfAcross runs then if the rows of n elements that begin at each of ps, one after
+	// the other, do not all begin at a multiple of half a vector. Otherwise, and for n
+	// below least, it runs else_.
 	IfAcross(ps []Ptr, n Int, least int, then, else_ func())
-	// Misaligned is the number of elements from the multiple of a vector at or before p to p.
+	// Misaligned returns the number of elements between p and the last multiple of a vector
+	// at or before it.
 	Misaligned(p Ptr) Int
 	// BumpBack moves p back by n float32 elements.
 	BumpBack(p Ptr, n Int)
-	// LanesFrom are the lanes from n on.
+	// LanesFrom selects the lanes from n on.
 	LanesFrom(n Int) Tail
-	// Expand moves the first lanes of v to those of t, in order; the others are 0.
+	// Expand moves the first lanes of v to the lanes of t, in order; the other
+	// lanes are 0.
 	Expand(v V, t Tail) V
-	// FinishStream has what was written past the caches come before all that follows.
+	// FinishStream makes all writes past the caches come before everything that
+	// follows.
 	FinishStream()
-	// IfTwo runs body if any of ns is more than a vector.
+	// IfTwo runs body if any of ns is more than one vector.
 	IfTwo(ns []Int, body func())
-	// LanesOfTwo are the first n lanes of two vectors.
+	// LanesOfTwo selects the first n lanes of two vectors.
 	LanesOfTwo(n Int) (first, second Tail)
-	// AlignedWhole and AlignedRest count a row of n elements that begins before lanes
-	// into an aligned vector: those between the first vector and the last two, which
-	// do not depend on before, and those in the last two.
+	// AlignedWhole and AlignedRest count elements of a row of n elements that begins
+	// before lanes into an aligned vector: AlignedWhole those between the first
+	// vector and the last two, which do not depend on before, and AlignedRest those
+	// in the last two.
 	AlignedWhole(n Int) Int
 	AlignedRest(n, before Int) Int
 }

@@ -8,39 +8,42 @@ import "slices"
 type Span struct {
 	m     Machine
 	group Group
-	ptrs  []Ptr // the group's
+	ptrs  []Ptr // of the group
 	tail  *Tail
 	chain int
-	// aligned is set in WalkAligned, and first in its first vector.
+	// aligned is set in WalkAligned, and first in the first step of
+	// WalkAligned.
 	aligned, first bool
-	// Vectors is how many vectors the step covers.
+	// Vectors is the number of vectors that the step covers.
 	Vectors int
 }
 
-// RowLanes is the number of lanes in which the elements of a row are summed up, on every machine: element i goes to lane
-// i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so on by halves until one is left.
+// RowLanes is the number of lanes in which the elements of a row are summed, on every machine: element i goes
+// to lane i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so on by halves until one
+// lane is left.
 const RowLanes = 32
 
 // DotLanes is the number of lanes of a dot product of rows of two matrices. Lanes i and i + DotLanes/2 are added, then
 // neighbours, twice, and then the two halves.
 const DotLanes = 16
 
-// Chains returns the number of vectors that have RowLanes lanes.
+// Chains returns the number of vectors that hold RowLanes lanes.
 func Chains(m Machine) int { return RowLanes / m.Width() }
 
-// Chain is which of the vectors of sums vector i of the step belongs to.
+// Chain returns the index of the vector of sums to which vector i of the
+// step is added.
 func (s Span) Chain(i int) int { return (s.chain + i) % Chains(s.m) }
 
 // IsTail reports whether the step is the partial vector at the end.
 func (s Span) IsTail() bool { return s.tail != nil }
 
-// Aligned reports whether the step is of WalkAligned.
+// Aligned reports whether the step belongs to WalkAligned.
 func (s Span) Aligned() bool { return s.aligned }
 
-// Ptr is where the step begins in stream p.
+// Ptr returns the address in stream p at which the step begins.
 func (s Span) Ptr(p int) Ptr { return s.ptrs[p] }
 
-// Load reads vector i of the step from stream p; lanes past the end hold fill.
+// Load loads vector i of the step from stream p; lanes past the end hold fill.
 func (s Span) Load(p, i int, fill Const) V {
 	if s.whole(p) {
 		return s.m.Load(s.ptrs[p], i*4*s.m.Width())
@@ -52,7 +55,7 @@ func (s Span) Load(p, i int, fill Const) V {
 	return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
 }
 
-// FMATo is acc += a times vector i of the step of stream p, of which lanes past the end are 0.
+// FMATo is acc += a times vector i of the step in stream p, with 0 in the lanes past the end.
 func (s Span) FMATo(acc, a V, p, i int) {
 	if s.whole(p) {
 		s.m.FMALoad(acc, a, s.ptrs[p], i*4*s.m.Width())
@@ -61,7 +64,7 @@ func (s Span) FMATo(acc, a V, p, i int) {
 	s.m.FMATo(acc, a, s.Load(p, i, 0))
 }
 
-// Store writes vector i of the step to stream p; lanes past the end are not written.
+// Store stores vector i of the step to stream p, except the lanes past the end.
 func (s Span) Store(p, i int, v V) {
 	if s.whole(p) {
 		s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
@@ -70,7 +73,8 @@ func (s Span) Store(p, i int, v V) {
 	s.m.StoreTail(s.ptrs[p], *s.tail, v)
 }
 
-// StoreStream is Store past the caches. Whole vectors are aligned, and the others are stored as usual.
+// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored as
+// usual.
 func (s Span) StoreStream(p, i int, v V) {
 	if s.whole(p) {
 		s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v)
@@ -84,14 +88,14 @@ func (s Span) whole(p int) bool {
 	return s.tail == nil || s.aligned && p >= len(s.group.Rows)+len(s.group.Anew)
 }
 
-// Prefetch fetches what in stream p lies a number of bytes after vector i of the step.
+// Prefetch fetches the memory of stream p the given bytes after vector i of the step.
 func (s Span) Prefetch(p, i, bytes int) {
 	if s.tail == nil {
 		s.m.Prefetch(s.ptrs[p], i*4*s.m.Width()+bytes)
 	}
 }
 
-// Keep is v with fill in the lanes that are past the end of the elements.
+// Keep returns v with fill in the lanes past the end of the elements.
 func (s Span) Keep(v V, fill Const) V {
 	if s.tail != nil {
 		return s.m.KeepTail(*s.tail, v, fill)
@@ -99,9 +103,8 @@ func (s Span) Keep(v V, fill Const) V {
 	return v
 }
 
-// Each runs body over n elements: unroll vectors at a time, a power of two, then half as many, down to one at a
-// time, then over the tail. The streams start at ptrs, which stay as they are;
-// t must be the tail of n.
+// Each runs body over n elements: unroll vectors at a time, a power of two, then half as many, down to one at
+// a time, then over the tail. The streams start at ptrs, which keep their values; t must be the tail of n.
 func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	cur := make([]Ptr, len(ptrs))
 	for i, p := range ptrs {
@@ -124,24 +127,27 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	}
 }
 
-// A Group is streams that are gone through side by side. Their order is that of the fields.
+// Group is a number of streams that Walk reads and writes side by side, in the order of the
+// fields.
 type Group struct {
-	// Rows lie one after the other. The first stream says where they begin.
+	// Rows lie one after the other. The first stream defines where they
+	// begin.
 	Rows []Ptr
-	// Anew are streams that are read and start anew with each row. Of those, a whole vector can be read.
+	// Anew are streams that are read and begin again with each row. A whole vector can be loaded at
+	// their beginning.
 	Anew []Ptr
-	// Scratch starts anew with each row too. It holds what is stored there vector by vector, and
-	// for WalkAligned has room for two vectors more than a row is long.
+	// Scratch also begins again with each row. It holds the data stored there vector by vector,
+	// and for WalkAligned has room for two vectors more than a row is long.
 	Scratch []Ptr
 }
 
 func (g Group) all() []Ptr { return slices.Concat(g.Rows, g.Anew, g.Scratch) }
 
-// Walk goes through a row of n elements in each group of streams at once: like Each,
-// some vectors at a time, but body gets a span for each group, and the streams move:
-// it leaves them after the last element. turn, if it is not nil, moves each vector of the sums of
-// a row to the place of the one before, after a vector that was alone: so that the next one, or
-// the tail, belongs to the first chain again.
+// Walk walks over a row of n elements in all groups of streams together. Like Each it takes some
+// vectors at a time, but body gets a span for each group, and the streams move: Walk leaves them
+// after the last element. turn, if it is not nil, moves each vector of the sums of a row to the
+// place of the one before, after a single vector. The next vector, or the tail, then belongs to
+// the first chain again.
 func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Span)) {
 	w := walk{m: m, groups: groups, body: body}
 	left, together := m.CopyInt(n), 2
@@ -175,14 +181,14 @@ func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Spa
 	})
 }
 
-// WalkAligned is Walk in aligned vectors, so that no access crosses a cache line, except
-// accesses of streams that are aligned otherwise than the first one of their group. Of the
-// first vector and of the last two only some lanes belong to the row, of the very last
-// perhaps none. n is at least 2*Width.
+// WalkAligned is Walk in aligned vectors: no access crosses a cache line, except accesses of
+// streams whose alignment differs from that of the first stream of their group. Only some lanes of
+// the first vector and of the last two belong to the row, and perhaps no lane of the very last. n
+// is at least 2*Width.
 //
-// Where a row begins does not show in sums of both chains and then of all lanes. The elements
-// of one lane, a vector apart, are in one lane still, in the same order, and the chains take turns;
-// and ReduceAdd gives the same for lanes that are turned about.
+// The sums of both chains, and then of all lanes, do not depend on where a row begins. Elements of
+// one lane, a vector apart, are still in one lane and in the same order, and the chains alternate;
+// ReduceAdd returns the same result for rotated lanes.
 func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
 	w, width := walk{m: m, groups: groups, body: body, aligned: true}, m.Width()
 	before := make([]Int, len(groups)) // lanes of the first vector before the row
@@ -198,7 +204,8 @@ func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
 	w.step(1, 0, first)
 	w.first = false
 	for g, group := range groups {
-		// What lies before these may be memory that was never used, where masked loads are slow.
+		// The memory before these may never have been used; masked loads of such memory are
+		// slow.
 		for _, p := range group.Anew {
 			m.BumpBack(p, before[g])
 		}
@@ -230,7 +237,7 @@ func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
 	})
 }
 
-// walk is what Walk and WalkAligned have in common.
+// walk has what Walk and WalkAligned share.
 type walk struct {
 	m      Machine
 	groups []Group
@@ -247,8 +254,8 @@ func (w walk) eachStream(do func(p Ptr, g int)) {
 	}
 }
 
-// step has body take a number of vectors, the first of which belongs to the chain. Where
-// there are tails, it is one vector, of which the tails' lanes count.
+// step runs body for the given number of vectors, the first of which belongs to the
+// chain. With tails, it is one vector, of which only the tails' lanes count.
 func (w walk) step(vectors, chain int, tails []Tail) {
 	spans := make([]Span, len(w.groups))
 	for g, group := range w.groups {
@@ -260,7 +267,7 @@ func (w walk) step(vectors, chain int, tails []Tail) {
 	w.body(spans)
 }
 
-// whole is a step of whole vectors, and on to the next.
+// whole is a step of whole vectors. It moves the streams past them.
 func (w walk) whole(vectors, chain int) {
 	w.step(vectors, chain, nil)
 	w.eachStream(func(p Ptr, g int) { w.m.Bump(p, 4*vectors*w.m.Width()) })

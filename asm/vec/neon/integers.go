@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Lanes as integers, and what multiplies them.
+// Lanes as integers, and their products.
 
 func lane(l vec.Lane) arm64.Element { return l.Reg.(arm64.Vec).S(l.N) }
 
@@ -91,7 +91,7 @@ func (x *Machine) OrIntTo(acc, b vec.V) {
 	x.VORR(vector(b).B16(), vector(acc).B16(), vector(acc).B16())
 }
 
-// LoadPowers implements Tiler, as that of amd64.
+// LoadPowers implements Tiler as on amd64.
 func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
 	v, low, one := x.upperBytes(p, off), x.V(), x.V()
 	x.VMOVI(1, one.B16())
@@ -136,7 +136,7 @@ func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// DotQuads implements Tiler, by SDOT.
+// DotQuads implements Tiler with SDOT.
 func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 	x.VSDOT(lane(l), vector(b).B16(), vector(acc).S4())
 }
@@ -144,8 +144,9 @@ func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 // QuadsSigned implements Tiler.
 func (x *Machine) QuadsSigned() bool { return true }
 
-// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1, through words, of
-// which two make no overflow: those of half the lanes to each of two sums, whose pairs add up.
+// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1. It adds two
+// products as a word, which cannot overflow. Each of the two sums gets the products of half
+// the lanes; its pairs of lanes add up.
 func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x0, x1, low, high := x.V(), x.V(), x.V(), x.V()
 	x.VDUP(lane(l0), x0.S4())
@@ -159,7 +160,8 @@ func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x.VSADALP(high.H8(), vector(sums[1]).S4())
 }
 
-// DotWords adds the products of two words of l and each pair of words of b to two sums, whose pairs add up.
+// DotWords adds the products of two words of l and each pair of words of b to two sums, whose pairs of
+// lanes add up.
 func (x *Machine) DotWords(sums [2]vec.V, l vec.Lane, b vec.V) {
 	both := x.V()
 	x.VDUP(lane(l), both.S4())

@@ -11,14 +11,14 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// What a kernel on arm64 needs of registers, parameters and control flow.
+// Registers, parameters and control flow of kernels on arm64.
 
 // Machine emits code for NEON, width 4.
 //
-// An instruction takes no constant from memory, so operands that are constants
-// are kept in registers where there are enough (arm64.Function.Const). Where an
-// instruction overwrites one of its operands and that is a constant, it is
-// loaded each time: a load is as cheap as the copy that it saves.
+// An instruction takes no constant from memory: operands that are constants
+// stay in registers if there are enough (arm64.Function.Const). If an
+// instruction overwrites an operand that is a constant, the constant is loaded
+// each time: a load is as cheap as the copy that it saves.
 type Machine struct {
 	*arm64.Function
 	vec.Base
@@ -37,7 +37,7 @@ func (x *Machine) End() { x.RET() }
 
 func splat(c vec.Const) [4]uint32 { return [4]uint32{uint32(c), uint32(c), uint32(c), uint32(c)} }
 
-// op is b in a register, to be read only.
+// op returns b in a register that must not be written.
 func (x *Machine) op(b vec.Operand) arm64.Vec {
 	if c, ok := b.(vec.Const); ok {
 		return x.Const(splat(c))
@@ -45,7 +45,7 @@ func (x *Machine) op(b vec.Operand) arm64.Vec {
 	return vector(b.(vec.V))
 }
 
-// NewLabel returns a label of its own.
+// NewLabel returns a unique label.
 func (x *Machine) NewLabel(what string) string {
 	x.labels++
 	return fmt.Sprintf("%s%d", what, x.labels)
@@ -170,7 +170,7 @@ func (x *Machine) BranchIf(c vec.Cond, label string) {
 // Halve implements Jumper.
 func (x *Machine) Halve(n vec.Int, times int) { x.LSR(arm64.Imm(times), general(n), general(n)) }
 
-// Value returns a vector register as the vocabulary knows it.
+// Value returns a vector register as a value of package vec.
 func (x *Machine) Value(r arm64.Vec) vec.V { return vec.V{Reg: r} }
 
 // IfGreater implements Machine.
@@ -182,11 +182,11 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.Label(end)
 }
 
-// The registers of values.
+// Registers of values.
 
 func vector(v vec.V) arm64.Vec  { return v.Reg.(arm64.Vec) }
 func mask(m vec.Mask) arm64.Vec { return m.Reg.(arm64.Vec) }
 func tail(t vec.Tail) lanesOf   { return t.Reg.(lanesOf) }
 
-// general is that of an integer or an address.
+// general returns the register of an integer or an address.
 func general[T vec.Int | vec.Ptr](v T) arm64.GP { return struct{ Reg any }(v).Reg.(arm64.GP) }

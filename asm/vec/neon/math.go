@@ -66,13 +66,13 @@ func (x *Machine) Sqrt(a vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// Max implements Machine. A NaN in either operand stays.
+// Max implements Machine. It keeps a NaN in either operand.
 func (x *Machine) Max(a vec.V, b vec.Operand) vec.V { return x.three(x.VFMAX, a, b) }
 
 // Least implements Machine.
 func (x *Machine) Least(least, y vec.V) vec.V { return x.Select(x.Greater(least, y), least, y) }
 
-// Min implements Machine. A NaN in either operand stays.
+// Min implements Machine. It keeps a NaN in either operand.
 func (x *Machine) Min(a vec.V, b vec.Operand) vec.V { return x.three(x.VFMIN, a, b) }
 
 // AddTo implements Machine.
@@ -164,8 +164,8 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 	return vec.V{Reg: w}
 }
 
-// Pow2Steps implements Machine. The table has the lowest bytes of all words first, then the next ones: so the places of a word's
-// bytes are 8 apart.
+// Pow2Steps implements Machine. The table has the lowest bytes of all words first, then the next ones: the
+// bytes of a word are 8 apart.
 func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
 	var table [8]uint32
 	for i, w := range vec.StepWords(steps) {
@@ -207,7 +207,7 @@ func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
 	return vec.V{Reg: w}
 }
 
-// Sums implements Machine, by adding pairs twice.
+// Sums implements Machine: it adds pairs twice.
 func (x *Machine) Sums() func(vs []vec.V) vec.V { return x.ofEach(x.VFADDP) }
 
 // DotSums implements Machine.
@@ -220,7 +220,7 @@ func (x *Machine) DotSums(sums [][]vec.V) vec.V {
 	return x.Add(pairs(low), pairs(high))
 }
 
-// Maxima implements Machine, as Sums does.
+// Maxima implements Machine in the same way as Sums.
 func (x *Machine) Maxima() func(vs []vec.V) vec.V { return x.ofEach(x.VFMAXP) }
 
 func (x *Machine) ofEach(pairs func(m, n, d arm64.Arranged)) func(vs []vec.V) vec.V {
@@ -242,8 +242,8 @@ func (x *Machine) ReduceAdd(v vec.V) vec.V { return x.reduce(x.VFADD, x.VFADDP, 
 // ReduceMax implements Machine.
 func (x *Machine) ReduceMax(v vec.V) vec.V { return x.reduce(x.VFMAX, x.VFMAXP, v) }
 
-// reduce combines each lane with its partner at distance 2, as on machines with longer vectors, and then pairs, so that
-// every lane ends with the whole.
+// reduce combines each lane with its partner at distance 2, as on machines with longer vectors, and then
+// pairs. Every lane ends with the full result.
 func (x *Machine) reduce(op, pairs func(m, n, d arm64.Arranged), v vec.V) vec.V {
 	crossed := x.V()
 	x.VEXT(8, vector(v).B16(), vector(v).B16(), crossed.B16())
@@ -276,7 +276,7 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 	}
 }
 
-// Butterfly implements Machine, as that of amd64.
+// Butterfly implements Machine as on amd64.
 func (x *Machine) Butterfly(distance int) func(v vec.V) vec.V {
 	var signs [4]uint32
 	for i := range signs {

@@ -34,7 +34,7 @@ func (x *Machine) LoadFloat16One(p vec.Ptr) vec.V {
 	return vec.V{Reg: v}
 }
 
-// LoadBFloat16 implements Machine: zeros go below each element.
+// LoadBFloat16 implements Machine: it puts zeros below each element.
 func (x *Machine) LoadBFloat16(p vec.Ptr, off int) vec.V {
 	v := x.V()
 	x.FMOVD(arm64.At(general(p), off), v)
@@ -57,7 +57,7 @@ func (x *Machine) LoadInt8(p vec.Ptr, off int) vec.V {
 	return vec.V{Reg: v}
 }
 
-// upperBytes reads a byte for each lane: zeros go below each, until it is the highest.
+// upperBytes loads a byte for each lane, and shifts it to the top.
 func (x *Machine) upperBytes(p vec.Ptr, off int) arm64.Vec {
 	v, zero := x.V(), x.Const([4]uint32{})
 	x.FMOVS(arm64.At(general(p), off), v)
@@ -74,7 +74,7 @@ func (x *Machine) LoadInt8One(p vec.Ptr) vec.V {
 	return vec.V{Reg: v}
 }
 
-// loadHalf reads 16 bits into lane 0, and zeros above.
+// loadHalf loads 16 bits into lane 0, with zeros above.
 func (x *Machine) loadHalf(p vec.Ptr) arm64.Vec {
 	r, v := x.GP(), x.V()
 	x.MOVHULoad(arm64.At(general(p), 0), r)
@@ -115,7 +115,7 @@ func (x *Machine) StoreLanes(p vec.Ptr, v vec.V, first, n int) {
 // lanesOf is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are
 // loaded from and stored to offsets that stay within the elements.
 type lanesOf struct {
-	offset [3]arm64.GP // of each lane, in bytes; that of lane 0 is not used
+	offset [3]arm64.GP // of each lane, in bytes; offset[0] is not used
 	lanes  arm64.Vec   // ones in the first Count lanes
 }
 
@@ -146,7 +146,7 @@ func (x *Machine) laneAt(p vec.Ptr, t lanesOf, lane int) arm64.Mem {
 	return arm64.At(r, 0)
 }
 
-// LoadTail implements Machine. Lanes past the end are first loaded with the
+// LoadTail implements Machine. It first loads lanes past the end with the
 // last element.
 func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
 	mask, v := tail(t), x.V()
@@ -158,8 +158,8 @@ func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
 	return vec.V{Reg: v}
 }
 
-// StoreTail implements Machine. Lanes past the end go where the last element
-// then is written over them.
+// StoreTail implements Machine. It stores lanes past the end where the last
+// element then overwrites them.
 func (x *Machine) StoreTail(p vec.Ptr, t vec.Tail, v vec.V) {
 	mask := tail(t)
 	for lane := 2; lane > 0; lane-- {

@@ -7,13 +7,14 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The words of products. What they keep is in registers, and instructions multiply with a lane.
+// The vocabulary of products. Kept parameters are in registers, and instructions multiply by a
+// lane.
 
 // kept is a parameter in a register.
 type kept struct {
 	x     *Machine
 	r     arm64.GP
-	ahead int // rows that it went past
+	ahead int // rows that r has moved past
 }
 
 // KeepInt implements Tiler.
@@ -50,7 +51,7 @@ func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
 	return vec.InTurn(x, vec.Ptr{Reg: from.(*kept).r}, ld(), size)
 }
 
-// lanes are loaded together, and taken from vectors.
+// lanes loads several lanes together; instructions take them from vectors.
 type lanes struct {
 	x     *Machine
 	rows  []arm64.GP
@@ -69,7 +70,7 @@ func (x *Machine) Lanes(from vec.Kept, ld func() vec.Int, size, n int) vec.Lanes
 	return l
 }
 
-// Load implements Lanes, and goes on already.
+// Load implements Lanes. It also moves on.
 func (l *lanes) Load(first, n int) {
 	for i, r := range l.rows {
 		l.vs[i] = nil
@@ -96,7 +97,7 @@ func (l *lanes) Lane(i, j int) vec.Lane {
 // Next implements Lanes.
 func (l *lanes) Next(n int) {}
 
-// column is lanes in vectors of their own.
+// column has each lane in a vector of its own.
 type column []arm64.Vec
 
 // Column implements Tiler.
@@ -157,7 +158,7 @@ func (x *Machine) Magnitude(param string) vec.Int {
 	v, bits := x.V(), x.GP()
 	x.Function.Load(x.Param(param), v)
 	x.FMOVSToGP(v, bits)
-	x.LSL(arm64.Imm(33), bits, bits) // drops the sign: -0 is 0 too
+	x.LSL(arm64.Imm(33), bits, bits) // drops the sign: -0 is also 0
 	return vec.Int{Reg: bits}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The Machine that masks for nothing: rows in aligned vectors.
+// Rows in aligned vectors, for the Machine whose masks cost nothing.
 
 // IfAcross implements Masking.
 func (x *Machine) IfAcross(ps []vec.Ptr, n vec.Int, least int, then, else_ func()) {

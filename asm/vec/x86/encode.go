@@ -11,15 +11,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Instructions that Go's assembler lacks become bytes, when their registers are allocated and what they need was checked.
+// Instructions that Go's assembler lacks are replaced by bytes, after register allocation and the check of
+// their features.
 
-// encoded is an instruction as bytes, and for the GNU assembler, which a test asks for the bytes.
+// encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a
+// test.
 type encoded interface {
 	code() []byte
 	text() string
 }
 
-// Encode makes bytes of the instructions of a function that Go's assembler lacks.
+// Encode replaces the instructions of a function that Go's assembler lacks by
+// their bytes.
 func Encode(fn *ir.Function) {
 	for _, i := range fn.Instructions() {
 		var e encoded
@@ -38,7 +41,7 @@ func Encode(fn *ir.Function) {
 	}
 }
 
-// registersOf returns the numbers of the registers of an instruction with three, which are allocated.
+// registersOf returns the numbers of the three allocated registers of an instruction.
 func registersOf(i *ir.Instruction) (numbers [3]int) {
 	for n, op := range i.Operands {
 		numbers[n] = number(op.(reg.Register))
@@ -46,7 +49,7 @@ func registersOf(i *ir.Instruction) (numbers [3]int) {
 	return numbers
 }
 
-// directive is some bytes for Go's assembler.
+// directive is a directive of Go's assembler that emits bytes.
 type directive struct{ name, value string }
 
 func directives(e encoded) (all []directive) {
@@ -63,7 +66,8 @@ func directives(e encoded) (all []directive) {
 	return all
 }
 
-// bytesOf is what follows the name of the first of some directives.
+// bytesOf is the operand of the first directive: its value and the
+// directives after it.
 type bytesOf struct {
 	all  []directive
 	text string

@@ -8,30 +8,32 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// form is all that differs between vectors of one width and another.
+// form has all that depends on the width of vectors.
 type form struct {
 	newV func(*build.Context) reg.VecVirtual
-	// extract moves four lanes, by number, of a longer vector.
+	// extract extracts four lanes, the group of that number, from a longer
+	// vector.
 	extract func(x *Machine, group uint8, v reg.Register, to operand.Op)
 	// upper moves the upper half of a vector that is longer than a YMM register.
 	upper func(x *Machine, v reg.Register, to reg.Register)
-	// across are the steps of a reduction over the groups of four lanes: each brings
-	// to every group its partner.
+	// across has the steps of a reduction over the groups of four lanes: each brings
+	// every group's partner to it.
 	across []func(x *Machine, v, w reg.Register)
-	// halves are the steps from the vector to its four lowest lanes: each gives the lower
-	// half, and the upper one in a register of that length.
+	// halves has the steps from the vector to its four lowest lanes: each returns the
+	// lower half, and the upper half in a register of the same length.
 	halves []func(x *Machine, v reg.VecVirtual) (low, high reg.VecVirtual)
-	// blend prepares vectors of a's lanes, but b's where the bits are 1.
+	// blend prepares a function that returns the lanes of b where bits are
+	// 1, and those of a elsewhere.
 	blend func(x *Machine, bits uint32) func(a, b vec.V) vec.V
 	// groups prepares the sums over groups of four lanes of several vectors.
 	groups func(x *Machine) func(vs []vec.V) vec.V
-	// scales is set where VSCALEFPS multiplies by powers of two.
+	// scales reports that VSCALEFPS multiplies by powers of two.
 	scales bool
 	// block is the side of the squares that are transposed.
 	block int
 }
 
-// forms are those of AVX2, and of AVX-512 for 16 lanes.
+// forms has those of AVX2, and of AVX-512 for 16 lanes.
 var forms = map[int]form{
 	4: {
 		newV:   (*build.Context).XMM,
@@ -99,5 +101,5 @@ func blendByOpmask(x *Machine, bits uint32) func(a, b vec.V) vec.V {
 	from, mask := x.GP32(), x.K()
 	x.MOVL(operand.U32(bits), from)
 	x.KMOVW(from, mask)
-	return func(a, b vec.V) vec.V { x.VMOVAPS(vector(b), mask, vector(a)); return a } // VBLENDMPS, in avo's eyes, reads what it overwrites
+	return func(a, b vec.V) vec.V { x.VMOVAPS(vector(b), mask, vector(a)); return a } // avo takes VBLENDMPS to read the register that it overwrites
 }

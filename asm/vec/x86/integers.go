@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Lanes as integers, and what multiplies them.
+// Lanes as integers, and their products.
 
 func lane(l vec.Lane) reg.VecVirtual { return l.Reg.(reg.VecVirtual) }
 
@@ -113,8 +113,8 @@ func (x *Machine) OrIntTo(acc, b vec.V) {
 	x.VPOR(vector(b), vector(acc), vector(acc))
 }
 
-// LoadPowers implements Tiler: the exponent of a float is the byte less one, and the two powers below all exponents
-// are denormal, 2^21 and twice that as integers.
+// LoadPowers implements Tiler. The exponent of a float is the byte minus one. The two powers below all
+// exponents are denormal: as integers, 2^21 and twice that.
 func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
 	one, v, low := x.Constant(1), x.NewV(), x.NewV()
 	x.VPMOVZXBD(at(p, off), v)
@@ -126,7 +126,7 @@ func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
 	return vec.V{Reg: v}
 }
 
-// Table implements Tiler: 16 bytes over and over.
+// Table implements Tiler. It repeats the 16 bytes.
 func (x *Machine) Table(name string, b [16]byte) vec.V {
 	words := make([]uint32, x.Width())
 	for i := range words {
@@ -144,10 +144,10 @@ func (x *Machine) LookUp(table, v vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// bitsOf is how many bits of a number below 16 are set.
+// bitsOf has the number of set bits of each number below 16.
 var bitsOf = [16]byte{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}
 
-// CountBytes implements Tiler: what a table says of the lower and the upper four bits.
+// CountBytes implements Tiler with a table, for the lower and the upper four bits.
 func (x *Machine) CountBytes() func(v vec.V) vec.V {
 	table, low := x.Table("bits", bitsOf), x.Splat(0x0f0f0f0f)
 	return func(v vec.V) vec.V {
@@ -158,7 +158,8 @@ func (x *Machine) CountBytes() func(v vec.V) vec.V {
 	}
 }
 
-// CountWords counts the bits of every lane, with AVX512-VPOPCNTDQ. It consumes v.
+// CountWords counts the set bits of every lane, with AVX512-VPOPCNTDQ. It
+// consumes v.
 func (x *Machine) CountWords(v vec.V) vec.V {
 	x.VPOPCNTD(vector(v), vector(v))
 	return v
@@ -171,7 +172,7 @@ func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
 	return v
 }
 
-// DotQuads implements Tiler, by VPDPBUSD.
+// DotQuads implements Tiler with VPDPBUSD.
 func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 	x.DotBytes(lane(l), vector(b), vector(acc))
 }
@@ -179,22 +180,24 @@ func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 // QuadsSigned implements Tiler.
 func (x *Machine) QuadsSigned() bool { return false }
 
-// Pairs of products, which become words or integers of 32 bits.
+// Pairs of products, added up to words or to integers of 32 bits.
 
-// LoadWords makes words of as many bytes at p + off.
+// LoadWords loads bytes at p + off and widens them to words.
 func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {
 	v := x.NewV()
 	x.VPMOVSXBW(at(p, off), v)
 	return vec.V{Reg: v}
 }
 
-// MulWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits in to.
+// MulWords sets to to the sums, of 32 bits, of pairs of products of words of a, which may be a lane, and
+// b.
 func (x *Machine) MulWords(a, b, to vec.V) { x.VPMADDWD(vector(a), vector(b), vector(to)) }
 
 // DotWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits: VPDPWSSD.
 func (x *Machine) DotWords(acc, a, b vec.V) { x.VPDPWSSD(vector(b), vector(a), vector(acc)) }
 
-// MulBytes is pairs of products, of a byte of b, without a sign, and one of l, with one, as words.
+// MulBytes returns the sums, as words, of pairs of products of an unsigned byte of b and a signed
+// byte of l.
 func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
 	v := x.NewV()
 	x.VPMADDUBSW(lane(l), vector(b), v)
@@ -215,10 +218,10 @@ func (x *Machine) Magnitudes(b vec.V) vec.V {
 	return vec.V{Reg: to}
 }
 
-// AddWords is the sum of words.
+// AddWords adds lanes as words.
 func (x *Machine) AddWords(a, b, to vec.V) { x.VPADDW(vector(a), vector(b), vector(to)) }
 
-// AddIntsAt is v plus the integers of 32 bits at p + off.
+// AddIntsAt returns v plus the integers of 32 bits at p + off.
 func (x *Machine) AddIntsAt(v vec.V, p vec.Ptr, off int) vec.V {
 	w := x.NewV()
 	x.VPADDD(at(p, off), vector(v), w)

@@ -10,11 +10,11 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// What goes across lanes: sums, maxima and transposes.
+// Operations across lanes: sums, maxima and transposes.
 
-// Sums implements Machine: four vectors at a time within groups of four lanes, and
-// then across the groups. Half of what a first addition takes is blended, since few
-// ports shuffle.
+// Sums implements Machine: it sums four vectors at a time within groups of four
+// lanes, and then across the groups. Half of the operands of the first additions
+// are blended, because few ports shuffle.
 func (x *Machine) Sums() func(vs []vec.V) vec.V {
 	lanes, groups := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc), x.Add), x.form.groups(x)
 	return func(vs []vec.V) vec.V {
@@ -32,7 +32,7 @@ func (x *Machine) Sums() func(vs []vec.V) vec.V {
 	}
 }
 
-// Maxima implements Machine, as Sums does.
+// Maxima implements Machine in the same way as Sums.
 func (x *Machine) Maxima() func(vs []vec.V) vec.V {
 	lanes := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc), x.Max)
 	return func(vs []vec.V) vec.V {
@@ -40,8 +40,8 @@ func (x *Machine) Maxima() func(vs []vec.V) vec.V {
 	}
 }
 
-// fours combines the four parts of each vector, of which there are two or four. shuffle takes
-// two parts of each of two vectors; upper is the lower half of one and the upper of another.
+// fours combines the four parts of each of two or four vectors. shuffle takes two parts of
+// each of two vectors; upper combines the lower half of one and the upper half of the other.
 func (x *Machine) fours(shuffle func(...operand.Op), upper func(a, b vec.V) vec.V, op func(a vec.V, b vec.Operand) vec.V) func(vs []vec.V) vec.V {
 	with := func(imm uint8) func(a, b vec.V) vec.V {
 		return func(a, b vec.V) vec.V {
@@ -72,8 +72,8 @@ func (x *Machine) ReduceMax(v vec.V) vec.V {
 	return x.reduce(v, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) })
 }
 
-// reduce combines each lane with its partner at distance 8, 4, 2, 1, so that
-// every lane ends with the whole.
+// reduce combines each lane with its partner at distance 8, 4, 2, 1. Every
+// lane ends with the full result.
 func (x *Machine) reduce(v vec.V, op func(a, b, w reg.Register)) vec.V {
 	cur := x.acrossGroups(vector(v), op)
 	for _, imm := range []uint8{0x4e, 0xb1} {
@@ -115,8 +115,8 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 	}
 }
 
-// TransposeWhole writes the transpose of Width x Width elements: row c of the
-// result is bytes*c after dst. Its loads take either port of the arithmetic, its shuffles one.
+// TransposeWhole writes the transpose of Width x Width elements: row c of the result is
+// bytes*c after dst. Two ports can run its loads, and only one its shuffles.
 func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int) {
 	from := x.rowsFrom(src, ldSrc, x.Width())
 	for part := range x.Width() / 4 {
@@ -130,8 +130,8 @@ func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.
 	}
 }
 
-// quarters are elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a register: loads in
-// place of shuffles that cross lanes of 128 bits.
+// quarters returns elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a register:
+// loads replace shuffles across lanes of 128 bits.
 func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 	v := x.ofWidth(len(rows))
 	for lane := range len(rows) / 4 {
@@ -140,7 +140,7 @@ func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 		case len(rows) == 4:
 			x.VMOVUPS(m, v)
 		case lane == 0 && len(rows) == 8:
-			x.VBROADCASTF128(m, v) // a plain load of 128 bits, in avo's eyes, leaves v's upper half alive
+			x.VBROADCASTF128(m, v) // avo takes a plain load of 128 bits to leave v's upper half alive
 		case lane == 0:
 			x.VBROADCASTF32X4(m, v)
 		case len(rows) == 8:
@@ -152,7 +152,8 @@ func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 	return v
 }
 
-// transposeQuarters writes the rows of a transpose that come of four registers of quarters.
+// transposeQuarters writes the rows of a transpose that come from four registers of
+// quarters.
 func (x *Machine) transposeQuarters(in [4]reg.VecVirtual, to []operand.Mem) {
 	fresh := func() reg.VecVirtual { return x.ofWidth(int(in[0].Size()) / 4) }
 	var mid [4]reg.VecVirtual
@@ -194,7 +195,7 @@ func (x *Machine) rowsFrom(p vec.Ptr, ld vec.Int, n int) []operand.Mem {
 	return rows
 }
 
-// Halved is v with its upper half added to the lower where it is longer than a YMM register.
+// Halved adds the upper half of v to the lower if v is longer than a YMM register.
 func (x *Machine) Halved(v reg.VecVirtual) reg.Register {
 	if x.form.upper == nil {
 		return v.AsY()
@@ -234,9 +235,10 @@ func (x *Machine) DotSums(sums [][]vec.V) vec.V {
 	return vec.V{Reg: sum}
 }
 
-// addNeighbours adds lanes of a that are neighbours, or groups of lanes that are, and those of b. odd are the lanes of a that come second, and
-// swap is the shuffle that exchanges neighbours. Blends, for which there are more ports, take the place of half of the shuffles, except in
-// AVX-512, whose upper registers they do not reach; the sums of b come after those of a there, and are between them elsewhere.
+// addNeighbours adds neighbouring lanes, or groups of lanes, of a, and those of b. odd has the lanes of a
+// that come second, and swap is the shuffle that exchanges neighbours. Blends, which run on more ports,
+// replace half of the shuffles. In AVX-512 blends do not reach the upper registers: there the sums of b come
+// after those of a, and elsewhere between them.
 func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtual {
 	first, second, sum := a, a, x.YMM()
 	switch {
@@ -259,8 +261,8 @@ func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtu
 	return sum
 }
 
-// Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding. The signs are in a register where there
-// are many: vectors of 64 bytes may cross cache lines.
+// Butterfly implements Machine: it multiplies each lane by 1 or -1 and adds its partner, with one rounding.
+// The signs are in a register if there are many: vectors of 64 bytes may cross cache lines.
 func (x *Machine) Butterfly(distance int) func(v vec.V) vec.V {
 	words := make([]uint32, x.Width())
 	for i := range words {

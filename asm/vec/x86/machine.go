@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// What a kernel on amd64 needs of registers, parameters and control flow.
+// Registers, parameters and control flow of kernels on amd64.
 
 // Machine is the backend for amd64, over avo. Width 4 and 8 use VEX encodings (AVX2, FMA); width
 // 16 uses AVX-512 F, BW, DQ and VL with opmasks for tails.
@@ -23,13 +23,13 @@ type Machine struct {
 	vec.Base
 	form   form
 	masks  masks
-	leave  []string // the instructions before a return
+	leave  []string // instructions before a return
 	labels int
 	pool   *ConstPool
 }
 
-// New returns a Machine of a tier that emits into ctx, whose active function it fills, and which returns after the instructions
-// named by leave. The functions of one file share a pool.
+// New returns a Machine of a tier that emits into the active function of ctx. The function returns after the
+// instructions named by leave. The functions of a file share a pool.
 func New(ctx *build.Context, tier arch.Tier, leave []string, pool *ConstPool) *Machine {
 	form, ok := forms[tier.Width]
 	if !ok {
@@ -62,7 +62,7 @@ func (x *Machine) End() {
 	x.RET()
 }
 
-// ConstPool collects the read-only data that the functions of one file share.
+// ConstPool collects the read-only data that the functions of a file share.
 type ConstPool struct {
 	names map[string]operand.Mem
 }
@@ -70,7 +70,7 @@ type ConstPool struct {
 // NewConstPool returns an empty pool.
 func NewConstPool() *ConstPool { return &ConstPool{names: map[string]operand.Mem{}} }
 
-// data returns the pool's symbol of that name, defining it on first use.
+// data returns the pool's symbol of that name, and defines it on first use.
 func (x *Machine) data(name string, words []uint32) operand.Mem {
 	if m, ok := x.pool.names[name]; ok {
 		return m
@@ -89,8 +89,8 @@ func (x *Machine) constant(c vec.Const) operand.Mem {
 	return x.data(fmt.Sprintf("f32_%08x", uint32(c)), []uint32{uint32(c)})
 }
 
-// with emits an instruction with b, a and to. A constant is spread by the load where that is possible: the linker places
-// data at multiples of 32 bytes at best, and a vector of 64 that crosses a cache line takes two loads.
+// with emits an instruction with b, a and to. If possible, the load broadcasts a constant: the linker places
+// data at multiples of 32 bytes at best, and a vector of 64 bytes that crosses a cache line takes two loads.
 func (x *Machine) with(b vec.Operand, a, to operand.Op, plain, broadcast func(...operand.Op)) {
 	if c, ok := b.(vec.Const); ok && x.Tier().Embedded {
 		broadcast(x.constant(c), a, to)
@@ -166,7 +166,7 @@ func (x *Machine) Load64(name string) reg.GPVirtual {
 	return r
 }
 
-// Stride loads a leading dimension, in bytes.
+// Stride loads a leading dimension and converts it to bytes.
 func (x *Machine) Stride(param string) reg.GPVirtual {
 	r := x.Load64(param)
 	x.SHLQ(operand.U8(2), r)
@@ -279,7 +279,7 @@ func (x *Machine) IfLE(n vec.Int, limit int, then, else_ func()) {
 func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	end := x.newLabel("end")
 	x.VUCOMISS(vector(b).AsX(), vector(a).AsX())
-	x.JLS(operand.LabelRef(end)) // also where they cannot be compared
+	x.JLS(operand.LabelRef(end)) // also if they are unordered
 	body()
 	x.Label(end)
 }
@@ -305,7 +305,7 @@ func (x *Machine) IntAt(m operand.Mem) vec.Int {
 	return vec.Int{Reg: r}
 }
 
-// Value returns a vector register as the vocabulary knows it.
+// Value returns a vector register as a value of package vec.
 func (x *Machine) Value(r reg.VecVirtual) vec.V { return vec.V{Reg: r} }
 
 // Constant returns a register with c in every lane.
@@ -314,11 +314,11 @@ func (x *Machine) Constant(c vec.Const) reg.VecVirtual { return vector(x.Splat(c
 // Comment implements Machine.
 func (x *Machine) Comment(text string) { x.Context.Comment(text) }
 
-// The registers of values.
+// Registers of values.
 
 func vector(v vec.V) reg.VecVirtual { return v.Reg.(reg.VecVirtual) }
 
-// general is that of an integer or an address.
+// general returns the register of an integer or an address.
 func general[T vec.Int | vec.Ptr](v T) reg.GPVirtual {
 	return struct{ Reg any }(v).Reg.(reg.GPVirtual)
 }

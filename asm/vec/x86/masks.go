@@ -10,29 +10,29 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// masks is how a form of vectors names some of its lanes: by an opmask, or by
-// a vector of all-ones lanes.
+// masks is how a form of vectors selects some of its lanes: with an opmask,
+// or with a vector of all-ones lanes.
 type masks interface {
-	// source is where the mask of the first count lanes comes from, 0 <= count <= width:
-	// the mask itself, or, where it takes a vector register, its address.
+	// source returns the source of the mask of the first count lanes, 0 <= count <=
+	// width: the mask itself, or its address if the mask takes a vector register.
 	source(x *Machine, count reg.Register) reg.Register
-	// register is the mask of a source.
+	// register returns the mask of a source.
 	register(x *Machine, source reg.Register) reg.Register
-	// load reads the lanes of the mask; lanes outside it hold fill.
+	// load loads the lanes of the mask; lanes outside it hold fill.
 	load(x *Machine, m operand.Mem, mask reg.Register, fill vec.Const, v reg.VecVirtual) vec.V
 	store(x *Machine, v reg.Register, mask reg.Register, m operand.Mem)
-	// keep is v with fill in the lanes that the mask leaves out.
+	// keep returns v with fill in the lanes outside the mask.
 	keep(x *Machine, v vec.V, mask reg.Register, fill vec.Const) vec.V
-	// fresh is a register for a mask.
+	// fresh returns a register for a mask.
 	fresh(x *Machine) reg.Register
-	// choose is a where the mask is true, b elsewhere.
+	// choose returns a where the mask is true, b elsewhere.
 	choose(x *Machine, mask reg.Register, a, b vec.V) vec.V
 }
 
-// kindsOfMasks are those of the records.
+// kindsOfMasks has the masks of the records.
 var kindsOfMasks = map[arch.Masks]masks{arch.Opmasks: opmasks{}, arch.VectorMasks: vectorMasks{}}
 
-// opmasks are AVX-512's.
+// opmasks has the masks of AVX-512.
 type opmasks struct{}
 
 func (opmasks) source(x *Machine, count reg.Register) reg.Register {
@@ -76,7 +76,8 @@ func (opmasks) choose(x *Machine, mask reg.Register, a, b vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// vectorMasks are AVX2's, read at a sliding offset from a table of ones followed by zeros.
+// vectorMasks has the masks of AVX2, loaded at a sliding offset from a table of ones
+// followed by zeros.
 type vectorMasks struct{}
 
 func (vectorMasks) source(x *Machine, count reg.Register) reg.Register {
@@ -127,14 +128,14 @@ func (vectorMasks) choose(x *Machine, mask reg.Register, a, b vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// LaneMaskSource is where the mask of the first count lanes comes from,
-// 0 <= count <= width: the opmask itself, or, where a mask takes a vector
-// register, its address. See LoadMasked and StoreMasked.
+// LaneMaskSource returns the source of the mask of the first count lanes, 0
+// <= count <= width: the opmask itself, or its address if a mask takes a
+// vector register. See LoadMasked and StoreMasked.
 func (x *Machine) LaneMaskSource(count reg.Register) reg.Register {
 	return x.masks.source(x, count)
 }
 
-// LoadMasked loads the lanes of a mask source into v, zeros elsewhere.
+// LoadMasked loads the lanes of a mask source into v, with zeros elsewhere.
 func (x *Machine) LoadMasked(m operand.Mem, source reg.Register, v reg.VecVirtual) {
 	x.masks.load(x, m, x.masks.register(x, source), 0, v)
 }
@@ -166,7 +167,7 @@ func (x *Machine) KeepTail(t vec.Tail, v vec.V, fill vec.Const) vec.V {
 	return x.masks.keep(x, v, tail(t), fill)
 }
 
-// Predicates of VCMPPS, quiet.
+// Quiet predicates of VCMPPS.
 const (
 	cmpUnordered = 0x03
 	cmpGreater   = 0x1e

@@ -15,7 +15,7 @@ import (
 // Zero implements Machine.
 func (x *Machine) Zero() vec.V {
 	v := x.NewV()
-	x.VXORPS(v, v, v) // avo knows that this does not read v, and not so of VPXORD
+	x.VXORPS(v, v, v) // avo knows that this does not read v; it does not know it of VPXORD
 	return vec.V{Reg: v}
 }
 
@@ -171,18 +171,18 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 	return vec.V{Reg: w}
 }
 
-// MaxMagnitudeTo implements Machine. Without a sign, floats compare as integers, and NaNs are above infinity.
+// MaxMagnitudeTo implements Machine. Floats without a sign compare as integers, and NaNs are above infinity.
 func (x *Machine) MaxMagnitudeTo(acc vec.V, b vec.Operand) {
 	x.with(b, vector(acc), vector(acc), x.VPMAXSD, x.VPMAXSD_BCST)
 }
 
-// Pow2Steps implements Machine. A register has the table, once or twice.
+// Pow2Steps implements Machine. A register holds the table, once or twice.
 func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
 	words, width := vec.StepWords(steps), max(x.Width(), len(steps))
 	table := x.ofWidth(width)
 	x.VMOVUPS(x.data(fmt.Sprintf("steps%d", width), slices.Repeat(words[:], width/len(words))), table)
 	lookUp := func(index, w reg.VecVirtual) { x.VPERMPS(table, index, w) }
-	if x.Width() < width { // shorter vectors as parts of such
+	if x.Width() < width { // use shorter vectors as parts of a full one
 		lookUp = func(index, w reg.VecVirtual) { x.VPERMPS(table, index.AsY(), w.AsY()) }
 	}
 	return func(biased vec.V) vec.V {

@@ -9,7 +9,8 @@ import (
 
 // Loads and stores of whole vectors, single lanes and other types, and prefetching.
 
-// at returns the memory off bytes after p, which is one register, or more for rows.
+// at returns the memory off bytes after p, which is one register, or several for
+// rows.
 func at(p vec.Ptr, off int) operand.Mem {
 	if m, ok := p.Reg.(operand.Mem); ok {
 		return m.Offset(off)
@@ -27,7 +28,7 @@ func (x *Machine) Load(p vec.Ptr, off int) vec.V {
 // Store implements Machine.
 func (x *Machine) Store(p vec.Ptr, off int, v vec.V) { x.VMOVUPS(vector(v), at(p, off)) }
 
-// IfStream implements Machine: the stores need whole vectors that are aligned.
+// IfStream implements Machine: the stores need whole, aligned vectors.
 func (x *Machine) IfStream(p vec.Ptr, n vec.Int, then, else_ func()) {
 	both, other, end := x.GP64(), x.newLabel("else"), x.newLabel("end")
 	x.LEAQ(operand.Mem{Base: general(p), Index: general(n), Scale: 4}, both)
@@ -109,7 +110,7 @@ func (x *Machine) LoadInt8One(p vec.Ptr) vec.V {
 	return vec.V{Reg: v}
 }
 
-// loadHalf reads 16 bits.
+// loadHalf loads 16 bits.
 func (x *Machine) loadHalf(p vec.Ptr) reg.GPVirtual {
 	bits := x.GP32()
 	x.MOVWLZX(at(p, 0), bits)

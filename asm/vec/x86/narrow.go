@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Single numbers beside vectors, and integers narrower than a lane.
+// Single numbers, and integers narrower than a lane.
 
 // BumpBytes implements Machine.
 func (x *Machine) BumpBytes(p vec.Ptr, n vec.Int, size int) {
@@ -29,7 +29,7 @@ func (x *Machine) FoldMaxMagnitude(v vec.V) vec.V {
 	return x.fold(v, func(a, b, w reg.Register) { x.VPMAXSD(a, b, w) })
 }
 
-// fold combines the halves of v, down to four lanes, and then these.
+// fold combines the halves of v down to four lanes, and then these lanes.
 func (x *Machine) fold(v vec.V, op func(a, b, w reg.Register)) vec.V {
 	cur := vector(v)
 	for _, halves := range x.form.halves {
@@ -47,7 +47,7 @@ func (x *Machine) Spread(v vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// StoreNarrow implements Machine. AVX2 brings the bytes together in each group of four
+// StoreNarrow implements Machine. On AVX2 it gathers the bytes in each group of four
 // lanes, and then the groups.
 func (x *Machine) StoreNarrow(p vec.Ptr, off int, v vec.V, bytes int) {
 	to := at(p, off)

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The words of products. Their many addresses are bases with an index, of rows, and the frame.
+// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in
+// the frame.
 
 // kept is a parameter in the frame.
 type kept struct {
@@ -51,7 +52,7 @@ func (k kept) AddRows(n int, ld vec.Int, size int) {
 	k.x.ADDQ(next, k.slot)
 }
 
-// Leading implements Tiler: it is loaded each time.
+// Leading implements Tiler: it loads the parameter each time.
 func (x *Machine) Leading(param string) func() vec.Int {
 	return func() vec.Int { return x.IntParam(param) }
 }
@@ -78,14 +79,14 @@ func (x *Machine) IndexedRows(h int, base, ld reg.Register) (row func(i, disp in
 	}, bases
 }
 
-// rows are indexed rows.
+// rows addresses rows through an index.
 type rows struct {
 	x     *Machine
 	at    func(i, disp int) operand.Mem
 	bases []reg.Register
 }
 
-// newRows addresses the next n rows of what is kept.
+// newRows addresses the next n rows at the kept address.
 func (x *Machine) newRows(from vec.Kept, ld func() vec.Int, size, n int) rows {
 	base, distance := x.GP64(), general(ld())
 	x.MOVQ(from.(kept).slot, base)
@@ -107,7 +108,7 @@ func (r rows) Begin() {}
 // Row implements Rows.
 func (r rows) Row(i int) vec.Ptr { return vec.Ptr{Reg: r.at(i, 0)} }
 
-// lanes are read into every lane of a vector when they are used.
+// lanes loads a lane into every lane of a vector when it is used.
 type lanes struct{ rows }
 
 // Lanes implements Tiler.
@@ -130,7 +131,7 @@ func (l lanes) Next(n int) {
 	}
 }
 
-// column is lanes side by side.
+// column has lanes side by side in memory.
 type column struct {
 	x *Machine
 	p vec.Ptr
@@ -184,7 +185,7 @@ func (x *Machine) CountDown(n vec.Int, k int, c vec.Cond, label string) {
 func (x *Machine) Magnitude(param string) vec.Int {
 	bits := x.GP64()
 	x.MOVL(x.ParamAddr(param), bits.As32())
-	x.ADDL(bits.As32(), bits.As32()) // drops the sign: -0 is 0 too
+	x.ADDL(bits.As32(), bits.As32()) // drops the sign: -0 is also 0
 	return vec.Int{Reg: bits}
 }
 

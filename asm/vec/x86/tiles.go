@@ -12,16 +12,17 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The tiles of AMX. Go's assembler and avo know none of their instructions; tile registers are given out by the kernel, and
-// their numbers are constants for avo.
+// The tiles of AMX. Go's assembler and avo know none of their instructions. The kernel allocates tile
+// registers, and their numbers are constants for avo.
 
-// The features that the instructions need, and the one before a return.
+// The features that the instructions need, and the instruction before a
+// return.
 const (
 	amxTile, amxInt8, amxBF16 = "AMXTILE", "AMXINT8", "AMXBF16"
 	tileRelease               = "TILERELEASE"
 )
 
-// tileOp adds an instruction, of memory and of tiles.
+// tileOp adds an instruction with operands in memory and in tiles.
 func (x *Machine) tileOp(opcode, feature string, ops ...operand.Op) {
 	i := &ir.Instruction{Opcode: opcode, Operands: ops, ISA: []string{feature}}
 	for _, op := range ops {
@@ -34,14 +35,15 @@ func (x *Machine) tileOp(opcode, feature string, ops ...operand.Op) {
 
 func tile(t vec.Tile) operand.Op { return operand.U8(t) }
 
-// rowsAt is memory with rows some bytes apart.
+// rowsAt returns memory with rows apart bytes apart.
 func rowsAt(p vec.Ptr, apart vec.Int) operand.Mem {
 	m := at(p, 0)
 	m.Index, m.Scale = general(apart), 1
 	return m
 }
 
-// The bytes of a configuration: the palette, 16 bits for the bytes of a row of each tile, and a byte for its rows.
+// Offsets in a configuration: the palette, 16 bits per tile with the bytes of a row, and a byte per tile with
+// the number of rows.
 const (
 	configBytes          = 64
 	palette              = 1
@@ -105,10 +107,10 @@ func (x *Machine) DotBFloat16Tile(sums, a, b vec.Tile) {
 	x.tileOp("TDPBF16PS", amxBF16, tile(b), tile(a), tile(sums))
 }
 
-// ReleaseTiles leaves the thread without tiles.
+// ReleaseTiles releases the thread's tiles.
 func (x *Machine) ReleaseTiles() { x.tileOp(tileRelease, amxTile) }
 
-// tileInstruction is an instruction of tiles, with operands in the GNU assembler's order.
+// tileInstruction is an instruction on tiles, with operands in the GNU assembler's order.
 type tileInstruction struct {
 	opcode string
 	tiles  []int
@@ -116,10 +118,11 @@ type tileInstruction struct {
 	first  bool // memory comes first
 }
 
-// tileAddress is an address by the numbers of its registers; index is -1 for none.
+// tileAddress is an address with the numbers of its registers; index is -1 for no
+// index.
 type tileAddress struct{ base, index int }
 
-// tileOf returns the instruction, whose registers are allocated.
+// tileOf returns the instruction, after register allocation.
 func tileOf(i *ir.Instruction) tileInstruction {
 	t := tileInstruction{opcode: i.Opcode}
 	for n, op := range i.Operands {
@@ -138,13 +141,13 @@ func tileOf(i *ir.Instruction) tileInstruction {
 
 func number(r reg.Register) int { return int(r.(reg.Physical).PhysicalIndex()) }
 
-// tileEncodings are the prefix in VEX, the opcode, and ModR/M without its registers (Intel SDM volume 2).
+// tileEncodings has the prefix in VEX and the opcode (Intel SDM volume 2).
 var tileEncodings = map[string]struct{ prefix, opcode byte }{
 	"LDTILECFG": {0, 0x49}, tileRelease: {0, 0x49}, "TILEZERO": {3, 0x49},
 	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBF16PS": {2, 0x5c},
 }
 
-// code is VEX.128.p.0F38.W0, the opcode, and registers as ModR/M has them.
+// code is VEX.128.p.0F38.W0, the opcode, and the registers in ModR/M.
 func (t tileInstruction) code() []byte {
 	e := tileEncodings[t.opcode]
 	c := []byte{0xc4, 0xe2, 0x78 | e.prefix, e.opcode, 0xc0}
@@ -164,8 +167,9 @@ func (t tileInstruction) code() []byte {
 	return c
 }
 
-// encode completes an instruction of memory and a tile. The stack pointer and R12 as a base take the place that names an index, and BP and
-// R13 the one that names a displacement: they have one of 0.
+// encode completes an instruction on memory and a tile. As a base, the stack pointer and R12 have the code
+// that announces an index, and BP and R13 the code that announces a displacement: they get a displacement of
+// 0.
 func (m *tileAddress) encode(c []byte, register int) []byte {
 	const withIndex, noIndex, byteFollows = 4, 4, 0x40
 	c[1] ^= byte(m.base >> 3 << 5)

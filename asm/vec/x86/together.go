@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 )
 
-// Together implements Machine. It deals the instructions of the parts out in turn.
+// Together implements Machine. It interleaves the instructions of the parts.
 func (x *Machine) Together(n int, part func(i int)) {
 	f := x.function()
 	begin, longest := len(f.Nodes), 0

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write testdata/vex.txt with the GNU ass
 
 const goldenVEX = "testdata/vex.txt"
 
-// samples has every register in every place.
+// samples returns instructions with every register in every place.
 func samples() (all []encoded) {
 	for r := range 16 {
 		all = append(all, vexDot{r, 0, 0}, vexDot{0, r, 0}, vexDot{0, 0, r}, vexDot{r, (r + 5) % 16, (r + 11) % 16})
@@ -43,7 +43,7 @@ func samples() (all []encoded) {
 
 func line(e encoded) string { return fmt.Sprintf("%x %s\n", e.code(), e.text()) }
 
-// TestVEX compares the samples with what GNU as made of them.
+// TestVEX compares the samples with the bytes that GNU as made of them.
 func TestVEX(t *testing.T) {
 	want, err := os.ReadFile(goldenVEX)
 	if err != nil {
@@ -74,8 +74,8 @@ func bytesOfLine(text string) (digits string) {
 	return digits
 }
 
-// TestVEXGNUAs asks GNU as for the samples and for every instruction of the committed files. It is
-// skipped where there is none, unless AVOFORMER_REQUIRE_AS is set.
+// TestVEXGNUAs has GNU as assemble the samples and every instruction of the committed files.
+// Without GNU as it is skipped, unless AVOFORMER_REQUIRE_AS is set.
 func TestVEXGNUAs(t *testing.T) {
 	as, err := exec.LookPath("x86_64-linux-gnu-as")
 	if err != nil {
