@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -107,7 +108,7 @@ func (c *Checkpoint) loadParakeet(d configuration.Document, l *transformer.Loade
 		return nil, err
 	}
 	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
-	a := &spectrogramEncoder{subsampling: block.LoadSubsampling(subsampling, l.At("subsampling.")), scale: 1, positions: config.Positions}
+	a := &spectrogramEncoder{subsampling: block.LoadSubsampling(subsampling, l.At("subsampling.")), scale: 1, positions: config.Positions, keep: keptDistances}
 	if config.ScaleInput {
 		a.scale = float32(math.Sqrt(float64(config.Dim)))
 	}
@@ -161,6 +162,8 @@ type spectrogramEncoder struct {
 	subsampling *block.Subsampling
 	scale       float32 // of what enters the layers
 	layers      []*block.Conformer
+	known       atomic.Pointer[distances] // of earlier sounds; nil: none
+	keep        int                       // most bytes of known
 	positions   int
 }
 
@@ -199,12 +202,5 @@ func (a *spectrogramEncoder) EncodeAudio(ws *Workspace, dst, features []float32,
 	if a.scale != 1 {
 		ws.Threads.Scale(dst, dst, a.scale)
 	}
-	vectors := ws.Alloc((2*rows - 1) * dim) // [2*rows-1, D]
-	block.DistanceVectors(vectors, rows, dim)
-	for _, l := range a.layers {
-		if err := l.Forward(ws, dst, transformer.Uniform(sounds, rows), vectors); err != nil { // [sounds, rows, D]
-			return err
-		}
-	}
-	return nil
+	return a.forward(ws, dst, transformer.Uniform(sounds, rows), rows)
 }

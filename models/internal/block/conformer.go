@@ -54,8 +54,13 @@ func loadHalf(c transformer.FeedForwardConfig, l *transformer.Loader) *transform
 	}
 }
 
-// Forward sets x, [rows, D], to the layer's result. vectors are as for [DistanceAttention.Forward].
-func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transformer.Batch, vectors []float32) error {
+// Distances sets dst, [distances, D], to what [Conformer.Forward] takes of the vectors of distances, [distances, D].
+func (c *Conformer) Distances(ws *transformer.Workspace, dst, vectors []float32) error {
+	return c.attention.Distance.Forward(ws, dst, vectors)
+}
+
+// Forward sets x, [rows, D], to the layer's result. distances are as for [DistanceAttention.Forward].
+func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transformer.Batch, distances []float32) error {
 	defer ws.Release(ws.Mark())
 	normed := ws.Alloc(len(x)) // [rows, D]
 	if err := c.normBefore.Forward(ws, normed, x); err != nil {
@@ -67,7 +72,7 @@ func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transf
 	if err := c.normAttention.Forward(ws, normed, x); err != nil {
 		return err
 	}
-	if err := c.attention.Forward(ws, x, x, normed, batch, vectors); err != nil { // x += attention(norm(x))
+	if err := c.attention.Forward(ws, x, x, normed, batch, distances); err != nil { // x += attention(norm(x))
 		return err
 	}
 	if err := c.normConvolution.Forward(ws, normed, x); err != nil {

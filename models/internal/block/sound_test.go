@@ -29,8 +29,9 @@ func TestDistanceAttention(t *testing.T) {
 	batch := transformer.Ragged(longest, 3)
 	x, vectors := tftest.Normal(8, batch.Rows()*dim), make([]float32, (2*longest-1)*dim)
 	DistanceVectors(vectors, longest, dim)
-	got := make([]float32, len(x))
-	tftest.NoError(t, a.Forward(new(transformer.Workspace), got, make([]float32, len(x)), x, batch, vectors))
+	got, ws, distances := make([]float32, len(x)), new(transformer.Workspace), make([]float32, len(vectors))
+	tftest.NoError(t, a.Distance.Forward(ws, distances, vectors))
+	tftest.NoError(t, a.Forward(ws, got, make([]float32, len(x)), x, batch, distances))
 	apply := func(l *transformer.Linear, x []float32) []float64 {
 		w, y := l.Weight(), make([]float64, dim)
 		for o := range y {

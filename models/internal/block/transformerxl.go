@@ -47,18 +47,17 @@ func DistanceVectors(dst []float32, length, dim int) {
 // scoreElements is about how many scores by distance are computed at once.
 const scoreElements = 1 << 19
 
-// Forward sets dst, [rows, D], to x plus the attention of normed, [rows, D], by the vectors of the distances of the longest sequence,
-// [2*longest-1, D].
-func (a *DistanceAttention) Forward(ws *transformer.Workspace, dst, x, normed []float32, batch transformer.Batch, vectors []float32) error {
+// Forward sets dst, [rows, D], to x plus the attention of normed, [rows, D]. distances is what Distance makes of the vectors of the
+// distances of the longest sequence, [2*longest-1, D].
+func (a *DistanceAttention) Forward(ws *transformer.Workspace, dst, x, normed []float32, batch transformer.Batch, distances []float32) error {
 	defer ws.Release(ws.Mark())
 	dim := a.Query.Out
 	q, k, v, context := ws.Alloc(len(x)), ws.Alloc(len(x)), ws.Alloc(len(x)), ws.Alloc(len(x)) // [rows, D]
-	distances := ws.Alloc(len(vectors))                                                        // [2*longest-1, D]
 	for _, p := range []struct {
-		l      *transformer.Linear
-		to, of []float32
-	}{{a.Query, q, normed}, {a.Key, k, normed}, {a.Value, v, normed}, {a.Distance, distances, vectors}} {
-		if err := p.l.Forward(ws, p.to, p.of); err != nil {
+		l  *transformer.Linear
+		to []float32
+	}{{a.Query, q}, {a.Key, k}, {a.Value, v}} {
+		if err := p.l.Forward(ws, p.to, normed); err != nil {
 			return err
 		}
 	}
@@ -67,7 +66,7 @@ func (a *DistanceAttention) Forward(ws *transformer.Workspace, dst, x, normed []
 		kernels.Add(byContent[at:at+dim], q[at:at+dim], a.Content)
 		kernels.Add(byPosition[at:at+dim], q[at:at+dim], a.Position)
 	}
-	longest := (len(vectors)/dim + 1) / 2
+	longest := (len(distances)/dim + 1) / 2
 	for i := range batch.Len() {
 		rows := func(x []float32) []float32 { return x[batch.Start(i)*dim : batch.Start(i+1)*dim] }
 		length := batch.Length(i)
