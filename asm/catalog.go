@@ -12,10 +12,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Catalog is every generated kernel.
+// Catalog has every generated kernel.
 var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels, stateKernels)
 
-// vectorKernels work on vectors, element by element.
+// vectorKernels work on vectors, elementwise.
 var vectorKernels = []Kernel{
 	unary("exp", "expVec", "exp(x[i])", kernel.Exp),
 	unary("exp", "geluVec", "x[i]*Phi(x[i]), the erf form of GELU,", kernel.GELU).slow("NEON"),
@@ -35,7 +35,7 @@ var vectorKernels = []Kernel{
 		update("y", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("alpha", 1.25)),
 }
 
-// widenAhead is what these kernels fetch.
+// widenAhead documents what these kernels fetch.
 const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
 
 // convertKernels widen elements.
@@ -73,7 +73,7 @@ var convertKernels = []Kernel{
 	},
 }
 
-// signKernels are for vectors by their signs.
+// signKernels work on vectors through their signs.
 var signKernels = []Kernel{{
 	File: "signs", Source: "signs.go", Name: "signDots",
 	Doc: []string{
@@ -113,7 +113,7 @@ func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kern
 		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Close: Closeness{Exact: true}, Body: emit}
 }
 
-// unary returns a kernel of one input, element by element.
+// unary returns an elementwise kernel of one input.
 func unary(file, name, value string, u kernel.Unary) Kernel {
 	k := elementwise(name, "computes dst[i] = "+value+" for every i of dst.", u.Emit,
 		out("dst", "1", "n", "").or("x"), in("x", "1", "n", ""))
@@ -121,8 +121,8 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 	return k
 }
 
-// slow returns the kernel with implementations that take up to 12 cycles an element on a slow core, twice as long as
-// memory does.
+// slow returns the kernel with implementations that take up to 12 cycles per element on a slow core, twice as
+// long as memory takes.
 func (k Kernel) slow(implementations ...string) Kernel {
 	k.Elements = map[string]int{}
 	for _, name := range implementations {
@@ -131,7 +131,7 @@ func (k Kernel) slow(implementations ...string) Kernel {
 	return k
 }
 
-// binary returns a kernel of two inputs, element by element.
+// binary returns an elementwise kernel of two inputs.
 func binary(name, value string, emit func(vec.Machine)) Kernel {
 	return elementwise(name, "computes dst[i] = "+value+" for every i of dst.", emit,
 		out("dst", "1", "n", "").or("a", "b"), in("a", "1", "n", ""), in("b", "1", "n", ""))

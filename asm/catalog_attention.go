@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// attentionKernels are the parts of attention, and all of it for short heads.
+// attentionKernels has the parts of attention, and whole attention for short
+// heads.
 var attentionKernels = []Kernel{
 	{
 		File: "attention", Source: "attention.go", Name: "attnSoftmax",
@@ -168,10 +169,10 @@ var attentionKernels = []Kernel{
 	},
 }
 
-// wordTiers are those that multiply words at least as fast as floats.
+// wordTiers has the tiers that multiply words at least as fast as floats.
 var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}, {Tier: "NEON"}}
 
-// attnValues returns the kernel that adds up values of some type.
+// attnValues returns the kernel that adds up values of one type.
 func attnValues(suffix string, elem Elem, body func(vec.Machine), on ...On) Kernel {
 	value, scale, cols := valueOf(elem, suffix, "v[j*ldv+c]", "scale[j]"), []Param{}, each("cols", 16, "16", "32", "48", "64", "80", "128", "144")
 	if elem == Int8 {
@@ -195,7 +196,7 @@ func attnValues(suffix string, elem Elem, body func(vec.Machine), on ...On) Kern
 	}
 }
 
-// attnScores returns the kernel that multiplies queries with keys of some type.
+// attnScores returns the kernel that multiplies queries by keys of one type.
 func attnScores(suffix string, elem Elem, body func(vec.Machine), on ...On) Kernel {
 	value, scale := valueOf(elem, suffix, "b[q*panel+p*nr+j]", "scale[q*nr+j]"), []Param{}
 	if elem == Int8 {
@@ -221,7 +222,8 @@ func attnScores(suffix string, elem Elem, body func(vec.Machine), on ...On) Kern
 	}
 }
 
-// valueOf is what an element of some type stands for. Products of int8 with their scale are rounded.
+// valueOf returns the number that an element of some type stands for. Products of int8 and their
+// scale are rounded.
 func valueOf(elem Elem, suffix, element, scale string) string {
 	switch {
 	case elem == Int8:
@@ -234,12 +236,13 @@ func valueOf(elem Elem, suffix, element, scale string) string {
 	return element
 }
 
-// float16Tiers are those that widen binary16.
+// float16Tiers has the tiers that widen binary16.
 var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 
-// wholeHeads returns a kernel that is all of attention for a head whose scores are there. The tests have their own list of sizes for it.
+// wholeHeads returns a kernel that computes all of attention for a head whose scores are ready. The tests
+// have their own list of sizes for it.
 func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch Operand) Kernel {
 	return Kernel{
 		File: "attention", Source: "attention.go", Name: name, Doc: doc,

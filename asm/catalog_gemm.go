@@ -124,7 +124,7 @@ var gemmKernels = []Kernel{
 	},
 }
 
-// gemmHalves is gemmPanel for whole panels of elements of 16 bits, read as value, where AVX2
+// gemmHalves returns gemmPanel for whole panels of elements of 16 bits, read as value. AVX2
 // needs some features for them.
 func gemmHalves(suffix, value string, body func(vec.Machine), needs ...arch.Feature) Kernel {
 	return Kernel{
@@ -153,14 +153,14 @@ func gemmHalves(suffix, value string, body func(vec.Machine), needs ...arch.Feat
 	}
 }
 
-// accumulator returns an operand that is scaled by beta and added to.
+// accumulator returns an operand that the kernel scales by beta and adds to.
 func accumulator(name string, rows, cols Expr, stride string) Operand {
 	o := update(name, rows, cols, stride)
 	o.Beta = "beta"
 	return o
 }
 
-// gemvKernels multiply one row.
+// gemvKernels multiply a single row.
 var gemvKernels = []Kernel{
 	gemvPanels("", "columns[p*nr+j]", Float32, kernel.GemvPanels),
 	gemvPanels("Float16", "the value of the binary16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsFloat16,
@@ -192,7 +192,7 @@ var gemvKernels = []Kernel{
 	},
 }
 
-// gemvPanels returns the kernel for panels of some type of elements, and what it reads an element as.
+// gemvPanels returns the kernel for panels of one type of elements, read as value.
 func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...On) Kernel {
 	return Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
@@ -222,10 +222,11 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 	}
 }
 
-// rowsBetween returns the size of a matrix whose columns have every length.
+// rowsBetween returns the number of rows of a matrix whose columns have
+// every length.
 func rowsBetween(name string) Size { return Size{Name: name, Values: []Expr{"1", "2", "3"}} }
 
-// partKernels are what products need of parts of matrices.
+// partKernels process parts of matrices for products.
 var partKernels = []Kernel{
 	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows",

@@ -9,15 +9,15 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// winogradDepths is what k is in tests.
+// winogradDepths has the values of k in tests.
 var winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
 
 // blocksOf returns the number of blocks of n elements.
 func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", n, block-1, block)) }
 
-// int8Kernels are those of products of int8: one makes integers of A, and one for each
-// way of the machines to multiply them is the micro-kernel. All of them give the bits of
-// their twins.
+// int8Kernels has the kernels of products of int8: one quantizes A, and each way in
+// which machines multiply integers has a micro-kernel. All of them return the same bits
+// as their twins.
 var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
@@ -142,7 +142,8 @@ var int8Kernels = []Kernel{
 	},
 }
 
-// quantizeWords is quantizeInt16 in blocks of some elements.
+// quantizeWords returns quantizeInt16 with blocks of the given number of
+// elements.
 func quantizeWords(name string, block int) Kernel {
 	return Kernel{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: name,
@@ -154,7 +155,7 @@ func quantizeWords(name string, block int) Kernel {
 	}
 }
 
-// rotateKernel is that of blocks of some elements.
+// rotateKernel returns rotate with blocks of the given number of elements.
 func rotateKernel(name string, block int) Kernel {
 	n := strconv.Itoa(block)
 	return Kernel{
@@ -189,7 +190,8 @@ func quantizeDoc() []string {
 	}
 }
 
-// quantizeRowParams are those of a kernel that makes integers of whole rows.
+// quantizeRowParams returns the parameters of a kernel that quantizes whole
+// rows.
 func quantizeRowParams(elem Elem, starts ...Operand) []Param {
 	params := []Param{
 		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),
@@ -203,7 +205,7 @@ func quantizeRowParams(elem Elem, starts ...Operand) []Param {
 	return params
 }
 
-// quantizeParams are those of a kernel that makes integers.
+// quantizeParams returns the parameters of a kernel that quantizes.
 func quantizeParams(block int, elem Elem, starts ...Operand) []Param {
 	blocks := blocksOf("cols", block)
 	params := []Param{
@@ -237,7 +239,8 @@ func int8Doc(start, product string) []string {
 	}
 }
 
-// int8Params are those of a micro-kernel: starts beside the scales, hints after B.
+// int8Params returns the parameters of a micro-kernel, with starts after the
+// scales and hints after B.
 func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
 	return slices.Concat([]Param{
 		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("nr", 1, "nr"),
@@ -248,7 +251,7 @@ func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
 	}, hints, []Param{turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc")})
 }
 
-// winogradParams are those of int8Winograd.
+// winogradParams returns the parameters of int8Winograd.
 func winogradParams() []Param {
 	return []Param{
 		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), winogradDepths, turn("nr", 1, "nr"),

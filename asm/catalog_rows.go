@@ -2,7 +2,7 @@ package asm
 
 import "github.com/avoformer/avoformer/asm/kernel"
 
-// rowSizes are those of contiguous rows.
+// rowSizes has the sizes of contiguous rows.
 var rowSizes = []Param{rowsBetween("rows"), lengths("cols", 1, "rowLengths")}
 
 // softmaxKernels normalise and sum exponentials.
@@ -50,7 +50,7 @@ var softmaxKernels = []Kernel{
 	},
 }
 
-// eps is what norms add to the variance.
+// eps is the number that norms add to the variance.
 var eps = scalar("eps", 1e-5)
 
 // normKernels normalise rows.

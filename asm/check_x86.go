@@ -11,13 +11,13 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 )
 
-// checkX86 proves of a compiled function what the assembler does not:
+// checkX86 verifies properties of a compiled function that the assembler does not check:
 //
-//   - it stays within the features and registers of its implementation, also with instructions that become bytes;
-//   - the first instruction of a feature that is entered is the one that enters it;
-//   - every RET comes right after what the records leave with, and is the only way out: VZEROUPPER, so that SSE code that
-//     follows is not slowed down, and TILERELEASE, so that the core sleeps and the system has no tiles to save;
-//   - it uses no instruction that its tests cannot vouch for.
+//   - it uses only the features and registers of its implementation; this covers instructions that become bytes;
+//   - the first instruction of a feature with an Enter instruction is that instruction;
+//   - every RET comes immediately after the Leave instructions of the records, and is the only way out: VZEROUPPER, so that
+//     SSE code that follows is not slowed down, and TILERELEASE, so that the core can sleep and the system has no tiles to save;
+//   - it uses no instruction that its tests cannot check.
 func checkX86(im implementation, fn *ir.Function) error {
 	instructions := fn.Instructions()
 	if err := checkEntry(im, instructions); err != nil {
@@ -57,8 +57,9 @@ func checkX86(im implementation, fn *ir.Function) error {
 	return nil
 }
 
-// needsFeature reports whether an instruction is one of vectors, opmasks or tiles, or bytes, which may be any. Those that avo's
-// own constructors did not make carry no features by themselves: nothing is known of them.
+// needsFeature reports whether an instruction uses vectors, opmasks or tiles, or is emitted as bytes, which
+// may do any of that. Instructions that avo's own constructors did not make carry no features: nothing is
+// known of them.
 func needsFeature(opcode string) bool {
 	for _, prefix := range []string{"V", "K", "TILE", "TDP", "LDTILE", "STTILE"} {
 		if strings.HasPrefix(opcode, prefix) {
@@ -68,7 +69,8 @@ func needsFeature(opcode string) bool {
 	return slices.Contains([]string{"BYTE", "WORD", "LONG", "QUAD"}, opcode)
 }
 
-// checkEntry wants each feature that is entered to be so before its other instructions.
+// checkEntry verifies that the Enter instruction of each feature comes before the
+// feature's other instructions.
 func checkEntry(im implementation, instructions []*ir.Instruction) error {
 	for _, f := range im.on.Needs {
 		first := slices.IndexFunc(instructions, func(i *ir.Instruction) bool {
@@ -95,8 +97,9 @@ func leaves(im implementation, before []*ir.Instruction) bool {
 	return true
 }
 
-// branchesWithin reports whether a branch goes to an instruction of its own
-// function, but not to a RET or to what leaves before it, of which it would miss a part.
+// branchesWithin reports whether a branch goes to an instruction of its own function
+// that is neither a RET nor one of the instructions that must come before it. A branch
+// there would skip some of them.
 func branchesWithin(fn *ir.Function, i *ir.Instruction, leave []string) bool {
 	label := i.TargetLabel()
 	if label == nil {

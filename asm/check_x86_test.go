@@ -28,7 +28,7 @@ func tier(t *testing.T, name string) arch.Tier {
 	return arch.Tier{}
 }
 
-// TestCheckX86 gives the check functions that break one rule each.
+// TestCheckX86 runs the check on functions that break one rule each.
 func TestCheckX86(t *testing.T) {
 	end := func(c *build.Context) {
 		c.VZEROUPPER()
@@ -43,7 +43,7 @@ func TestCheckX86(t *testing.T) {
 		name string
 		tier string
 		body func(*build.Context)
-		want string // part of the error; empty if there is none
+		want string // part of the error; empty if no error is expected
 	}{
 		{"tiles", "AVX2 AMX", func(c *build.Context) {
 			tiles(c, "LDTILECFG", "TILEZERO", "TILERELEASE")
@@ -185,8 +185,8 @@ func TestCheckX86(t *testing.T) {
 	}
 }
 
-// TestAssemblyText reads the committed assembly as text, by rules that owe
-// nothing to avo's tables, so that a mistake there or in the check is seen.
+// TestAssemblyText reads the committed assembly as text. Its rules do not
+// use avo's tables, and so find mistakes in the tables or in the check.
 func TestAssemblyText(t *testing.T) {
 	names, err := filepath.Glob("../kernels/internal/simd/*_amd64.s")
 	if err != nil {
@@ -203,7 +203,7 @@ func TestAssemblyText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(string(text), HeaderPrefix) {
-			continue // written by hand
+			continue // handwritten
 		}
 		checked++
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAssemblyText(t *testing.T) {
 					continue
 				case line == "" || opcode == "DATA" || opcode == "GLOBL" || strings.HasPrefix(line, "#"):
 					continue
-				case strings.HasSuffix(line, ":"): // a label: what came before is not known
+				case strings.HasSuffix(line, ":"): // a label: the instruction before it is not known
 					previous = ""
 					continue
 				case opcode == "RET":

@@ -10,10 +10,11 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 )
 
-// What follows from a record: implementations and their names, the signature, the contract, and
+// Data derived from a record: implementations and their names, the signature, the contract, and
 // whether the record is complete.
 
-// implementations are k.On, or one on every tier, as far as the tiers have them.
+// implementations returns k.On, or one implementation per tier, for those tiers
+// that are in tiers.
 func (k Kernel) implementations(tiers []arch.Tier) []implementation {
 	on := k.On
 	if on == nil {
@@ -40,7 +41,8 @@ type implementation struct {
 	tier   arch.Tier
 }
 
-// name is what tells it from the kernel's others, and the end of its symbol.
+// name distinguishes the implementation from the kernel's other ones; it is
+// the end of the symbol.
 func (im implementation) name() string {
 	name := im.tier.Name
 	for _, f := range im.on.Needs {
@@ -51,7 +53,8 @@ func (im implementation) name() string {
 
 func (im implementation) symbol() string { return im.kernel.Name + im.name() }
 
-// features are those, by avo's names, that the instructions may need.
+// features returns the features, by avo's names, that the instructions may
+// need.
 func (im implementation) features() []string {
 	features := slices.Clone(im.tier.Features)
 	for _, f := range im.on.Needs {
@@ -68,8 +71,8 @@ func (im implementation) leave() (all []string) {
 	return append(all, im.tier.Leave...)
 }
 
-// mostElements is how many elements a call may take, so that it is over in 100 µs on a slow core: at 2 GHz,
-// with memory that delivers 4 GB/s and 12 bytes an element, or 6 cycles an element.
+// mostElements is the largest number of elements of a call that takes at most 100 µs on a slow core: at 2
+// GHz, with memory that delivers 4 GB/s and 12 bytes per element, or 6 cycles per element.
 const mostElements = 1 << 15
 
 func (im implementation) elements() int {
@@ -115,7 +118,8 @@ func (k Kernel) operands() (ops []Operand) {
 	return ops
 }
 
-// sizes are all sizes, those that the parameters' values depend on first.
+// sizes returns all sizes; sizes that the parameters' values depend on come
+// first.
 func (k Kernel) sizes() []Size {
 	sizes := slices.Clone(k.Sizes)
 	var hints []Size
@@ -131,8 +135,8 @@ func (k Kernel) sizes() []Size {
 
 var identifier = regexp.MustCompile(`[a-z]\w*`)
 
-// inGo is e as Go code of the dispatching function, where a size that is not a parameter is the length of a
-// slice.
+// inGo returns e as Go code of the dispatching function. A size that is not a parameter becomes the length
+// of a slice.
 func (k Kernel) inGo(e Expr) (string, error) {
 	var err error
 	code := identifier.ReplaceAllStringFunc(string(e), func(name string) string {
@@ -150,7 +154,7 @@ func (k Kernel) inGo(e Expr) (string, error) {
 	return code, err
 }
 
-// check finds what a record leaves open.
+// check finds missing fields and contradictions in a record.
 func (k Kernel) check() error {
 	var scalars, strides []string
 	for _, p := range k.Params {

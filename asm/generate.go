@@ -27,7 +27,7 @@ var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
 // genericTile is the register tile of the pure-Go path.
 var genericTile = arch.Tile{MR: 4, NR: 8}
 
-// Generate makes every generated file of package simd, by name.
+// Generate returns every generated file of package simd, by name.
 func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 	for _, k := range catalog {
 		if err := k.check(); err != nil {
@@ -35,7 +35,7 @@ func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 		}
 	}
 	files := map[string][]byte{}
-	var makers errgroup.Group // a file each: finding registers takes seconds
+	var makers errgroup.Group // one goroutine per file: register allocation takes seconds
 	makers.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	for _, t := range tiers {
@@ -81,7 +81,8 @@ func byFile(catalog []Kernel, t arch.Tier) [][]implementation {
 	return groups
 }
 
-// goFiles adds the files in Go: for each architecture and for all others.
+// goFiles adds the Go files: one for each architecture, and one for all
+// other architectures.
 func goFiles(files map[string][]byte, catalog []Kernel, tiers []arch.Tier) error {
 	byArch := map[string][]arch.Tier{}
 	var archs, others []string

@@ -28,7 +28,8 @@ func stubs(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// dispatch writes the functions that choose among the implementations and the pure-Go twin.
+// dispatch writes the functions that choose between the implementations and the pure-Go
+// twin.
 func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	if len(tiers) > 0 {
@@ -56,8 +57,8 @@ func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// raceReports tells the race detector, which does not see what assembly does, of the
-// memory that k reads and writes.
+// raceReports tells the race detector, which does not observe assembly, which memory
+// k reads and writes.
 func raceReports(k Kernel) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "if race.Enabled {\n")
@@ -88,7 +89,8 @@ func raceReports(k Kernel) string {
 	return w.String()
 }
 
-// implementationTable writes what drivers may ask of each implementation.
+// implementationTable writes the data of each implementation that drivers
+// may ask for.
 func implementationTable(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// implementations lists those of each kernel that this architecture has, best first.\n")
@@ -127,7 +129,7 @@ func functionTable(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// enumeration names the kernels, and what their callers must know of them.
+// enumeration names the kernels, with the data that their callers need.
 func enumeration(catalog []Kernel) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// The kernels.\nconst (\n")
@@ -217,7 +219,7 @@ func recordTable(catalog []Kernel) string {
 	return w.String()
 }
 
-// forTests returns the fields of the operand in the tests.
+// forTests returns the operand's fields in the tests.
 func (o Operand) forTests(sizes []string) string {
 	fields := fmt.Sprintf("rows: func(s shape) int { return %s }, cols: func(s shape) int { return %s }, ", inShape(o.Rows, sizes), inShape(o.Cols, sizes))
 	fields += text("stride", o.Stride) + text("beta", o.Beta)
@@ -228,7 +230,8 @@ func (o Operand) forTests(sizes []string) string {
 	return strings.TrimSuffix(fields, ", ")
 }
 
-// set and text are a field of a literal, or nothing where it has its zero value.
+// set and text return a field of a literal, or "" if the field has its zero
+// value.
 
 func set(field string, value bool) string {
 	if !value {
@@ -246,7 +249,8 @@ func text(field, value string) string {
 
 var shapeName = regexp.MustCompile(`\b[a-z]\w*\b`)
 
-// inShape is e as Go code of the tests, where a shape s has the sizes.
+// inShape returns e as Go code of the tests, in which a shape s has the
+// sizes.
 func inShape(e Expr, known []string) string {
 	return shapeName.ReplaceAllStringFunc(string(e), func(name string) string {
 		if slices.Contains(known, name) || slices.Contains([]string{"width", "mr", "nr"}, name) {
@@ -256,7 +260,7 @@ func inShape(e Expr, known []string) string {
 	})
 }
 
-// spelled are the words of names that begin with more than one capital letter.
+// spelled has the words of names that begin with more than one capital letter.
 var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"bfloat", "BFloat"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
 
 // exported returns the name of the function that chooses among a kernel's implementations.

@@ -12,11 +12,11 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// largestNoSplit is the largest frame of a function that does not look whether the stack has room for
-// it: callers of which none looks have 792 bytes together.
+// largestNoSplit is the largest frame of a function that does not check whether the stack has room
+// for it: a chain of callers without the check has 792 bytes in all.
 const largestNoSplit = 512
 
-// writeX86 writes the implementations in virtual registers.
+// writeX86 writes the implementations with virtual registers.
 func writeX86(implementations []implementation) (*ir.File, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64,!purego")

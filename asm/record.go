@@ -6,36 +6,36 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// This file has the record of a kernel: the one place that states the types and
-// shapes of its operands. The signature, the contract that its declarations
-// carry, what the race detector is told, the calls of the tests and the limits
-// that drivers ask for are all made from it.
+// This file has the record of a kernel: the only place that states the types
+// and shapes of its operands. The generator derives from it the signature, the
+// contract in its declarations, the reports to the race detector, the calls of
+// the tests and the limits that drivers ask for.
 
 // Kernel is one operation of the catalog.
 type Kernel struct {
 	File   string // the file of package simd, without tier and architecture
-	Source string // the file of asm/kernel that it comes from
-	Name   string // the symbols are this and the implementation; the dispatching function is this, exported
-	// Doc says what the kernel computes. What its operands are, Params says.
+	Source string // the file of asm/kernel that defines it
+	Name   string // prefix of the symbols, which end with the implementation; exported, the name of the dispatching function
+	// Doc documents what the kernel computes. Params describe its operands.
 	Doc    []string
 	Params []Param
-	// Sizes are those that no parameter tells: lengths of slices.
+	// Sizes has the sizes that are not parameters: lengths of slices.
 	Sizes []Size
-	// Result is the type of the result, "" for none.
+	// Result is the type of the result, or "" if there is none.
 	Result string
 
 	// Blocks is the layout of the weights, for kernels with weights in blocks.
 	Blocks kernel.BlockLayout
 
-	// Close says how close to the pure-Go twin the results are.
+	// Close is how close the results are to those of the pure-Go twin.
 	Close Closeness
-	// Elements is how many elements a call of an implementation may take, by its name, where
-	// those are fewer than mostElements.
+	// Elements is the largest number of elements of a call, by the implementation's name,
+	// for implementations whose limit is below mostElements.
 	Elements map[string]int
 
-	// On are the implementations, best first; nil stands for one on every tier.
+	// On has the implementations, best first; nil means one on every tier.
 	On []On
-	// Body writes it.
+	// Body emits the kernel.
 	Body func(vec.Machine)
 }
 
@@ -43,18 +43,18 @@ type Kernel struct {
 type On struct {
 	Tier  string
 	Needs []arch.Feature
-	// Body writes it; nil stands for the kernel's own Body.
+	// Body emits the implementation; nil means the kernel's own Body.
 	Body func(vec.Machine)
 }
 
-// Closeness is how far the elements of two implementations may lie apart.
+// Closeness is how far apart the elements of two implementations may be.
 type Closeness struct {
-	// Exact is set where all bits agree.
+	// Exact is set if all bits agree.
 	Exact bool
-	// Relative is set where nothing can cancel, so that results are as close as rounding lets
-	// them be, relative to their size.
+	// Relative is set if nothing can cancel: results are as close as rounding allows,
+	// relative to their size.
 	Relative bool
-	// Sums is the size of sums that may cancel; 0 stands for 1.
+	// Sums is the size of sums that may cancel; 0 means 1.
 	Sums int
 }
 
@@ -67,7 +67,8 @@ type Param interface {
 // Elem is the type of an operand's elements.
 type Elem string
 
-// The types of elements. Those of 16 bits are floats, as their bits.
+// The types of elements. Uint16 elements are floats of 16 bits, given by
+// their bits.
 const (
 	Float32 Elem = "float32"
 	Uint16  Elem = "uint16"
@@ -80,7 +81,7 @@ const (
 // Access is what a kernel does with an operand.
 type Access uint8
 
-// Scratch operands are memory that the kernel may leave anything in.
+// A kernel may leave anything in Scratch operands.
 const (
 	Read Access = 1 << iota
 	Write
@@ -95,16 +96,18 @@ type Operand struct {
 	Name       string
 	Elem       Elem
 	Rows, Cols Expr
-	// Stride is the parameter with the distance of two rows; "" where they touch.
+	// Stride is the parameter with the distance between rows; "" if they are
+	// adjacent.
 	Stride string
-	// OneRow is set where the stride may be 0: there is one row then, used for all.
+	// OneRow is set if the stride may be 0: then all rows are the same row.
 	OneRow bool
 	Access Access
-	// Beta is the scalar parameter that, being 0, keeps the operand from being read.
+	// Beta is the scalar parameter that, if it is 0, keeps the kernel from reading
+	// the operand.
 	Beta string
-	// Same are the operands that may be the same memory.
+	// Same has the operands that may be the same memory.
 	Same []string
-	// MayBeEmpty is set where the operand may be left out.
+	// MayBeEmpty is set if the operand may be omitted.
 	MayBeEmpty bool
 }
 
@@ -112,18 +115,19 @@ type Operand struct {
 type Size struct {
 	Name  string
 	Least int
-	// Values are those that tests take: expressions over width, mr and nr, of the
-	// implementation, and over the sizes before this one; or the name of one of the
-	// functions of the tests that list sizes.
+	// Values has the values that tests take: expressions over width, mr and nr of
+	// the implementation, and over the sizes before this one; or the name of a
+	// function of the tests that lists sizes.
 	Values []Expr
 	From   string
-	// Each is set where every value goes with every one of the other sizes; otherwise the values take turns.
+	// Each is set if tests combine every value with every value of the other sizes; otherwise the values
+	// take turns.
 	Each bool
-	// Hint is set where the value changes only the time.
+	// Hint is set if the value affects only speed.
 	Hint bool
 }
 
-// Stride is the int parameter with the distance of an operand's rows.
+// Stride is the int parameter with the distance between an operand's rows.
 type Stride string
 
 // Scalar is a float32 parameter and the values that tests take in turn.
@@ -141,7 +145,7 @@ func (s Stride) paramType() string  { return "int" }
 func (s Scalar) paramName() string  { return s.Name }
 func (s Scalar) paramType() string  { return "float32" }
 
-// in, out and update are float32 matrices; "" for stride stands for rows that touch.
+// in, out and update return float32 matrices; a stride of "" means adjacent rows.
 
 func in(name string, rows, cols Expr, stride string) Operand {
 	return Operand{Name: name, Elem: Float32, Rows: rows, Cols: cols, Stride: stride, Access: Read}
@@ -162,16 +166,18 @@ func update(name string, rows, cols Expr, stride string) Operand {
 // of returns the operand with elements of another type.
 func (o Operand) of(e Elem) Operand { o.Elem = e; return o }
 
-// or returns the operand that may be the same memory as others.
+// or returns the operand as one that may be the same memory as the named
+// operands.
 func (o Operand) or(others ...string) Operand { o.Same = others; return o }
 
-// orEmpty returns the operand that may be left out.
+// orEmpty returns the operand as one that may be omitted.
 func (o Operand) orEmpty() Operand { o.MayBeEmpty = true; return o }
 
-// orOneRow returns the operand that may have one row, used for all.
+// orOneRow returns the operand as one that may have a single row, used for
+// all.
 func (o Operand) orOneRow() Operand { o.OneRow = true; return o }
 
-// each and turn are sizes with the values that tests take.
+// each and turn return sizes with the values that tests take.
 
 func each(name string, least int, values ...Expr) Size {
 	return Size{Name: name, Least: least, Values: values, Each: true}
@@ -181,12 +187,13 @@ func turn(name string, least int, values ...Expr) Size {
 	return Size{Name: name, Least: least, Values: values}
 }
 
-// lengths returns a size of every length that vector code can get wrong, by a function of the tests.
+// lengths returns a size with every length that vector code can get wrong, from a function of the
+// tests.
 func lengths(name string, least int, from string) Size {
 	return Size{Name: name, Least: least, From: from, Each: true}
 }
 
-// hint returns a parameter that changes only the time.
+// hint returns a parameter that affects only speed.
 func hint(name string, values ...Expr) Size { return Size{Name: name, Values: values, Hint: true} }
 
 func scalar(name string, values ...float32) Scalar { return Scalar{name, values} }

@@ -1,6 +1,6 @@
 package asm
 
-// Physical registers for virtual ones, chosen as package pass of avo chooses them.
+// Allocation of physical registers, with the same choices as package pass of avo.
 
 import (
 	"cmp"
@@ -30,12 +30,12 @@ var compile = pass.Concat(
 	pass.FunctionPass(pass.RequiredISAExtensions),
 )
 
-// allocateRegisters has the result of pass.AllocateRegisters. That pass reads every pair of registers that are live at the
-// same time again for each register that it allocates, and a pair as often as it has instructions; kernels with hundreds of
-// both took seconds each.
+// allocateRegisters has the same result as pass.AllocateRegisters. For each register that it allocates, that
+// pass reads all pairs of registers that are live at the same time, and a pair once for each of its
+// instructions. Kernels with hundreds of both took seconds each.
 func allocateRegisters(fn *ir.Function) error {
-	free := map[reg.ID][]reg.ID{}         // of a virtual register: the physical ones that it may get, the preferred one first
-	apart := map[reg.ID]map[reg.ID]bool{} // of any register: those that are live when it is written
+	free := map[reg.ID][]reg.ID{}         // physical registers that each virtual register may get, the preferred one first
+	apart := map[reg.ID]map[reg.ID]bool{} // registers that are live when a register is written
 	order := map[reg.Kind][]reg.ID{}      // the physical registers
 	for _, i := range fn.Instructions() {
 		for _, r := range i.Registers() {
@@ -56,7 +56,8 @@ func allocateRegisters(fn *ir.Function) error {
 		}
 	}
 	fn.Allocation = reg.NewEmptyAllocation()
-	// settle takes the physical register p from those that v must be apart from.
+	// settle removes the physical register p from the choices of all registers
+	// that must differ from v.
 	settle := func(v, p reg.ID) {
 		for w := range apart[v] {
 			if at := slices.Index(free[w], p); at >= 0 {
@@ -94,8 +95,8 @@ func join(apart map[reg.ID]map[reg.ID]bool, a, b reg.ID) {
 	apart[a][b] = true
 }
 
-// physical lists the registers of a kind that may be allocated, by their numbers, and the base pointer last, which a
-// function that writes it has to save.
+// physical lists the registers of a kind that may be allocated, by number. The base pointer is last, because
+// a function that writes it must save it.
 func physical(k reg.Kind) []reg.ID {
 	var ids, last []reg.ID
 	for _, r := range reg.FamilyOfKind(k).Registers() {

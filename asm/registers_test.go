@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 )
 
-// TestAllocateRegisters compares with avo's own pass: on files of both tiers in which registers of all kinds are scarce, and
-// where an instruction names a register.
+// TestAllocateRegisters compares the allocation with avo's own pass, on files of both tiers in which
+// registers of all kinds are scarce, and on a function whose instruction names a register.
 func TestAllocateRegisters(t *testing.T) {
 	written := map[string]func() (*ir.File, error){"named": func() (*ir.File, error) {
 		ctx := build.NewContext()
@@ -63,7 +63,7 @@ func allocated(t *testing.T, write func() (*ir.File, error), allocate func(*ir.F
 	return all
 }
 
-// TestTooManyRegisters wants an error where 33 vectors are live in 32 registers.
+// TestTooManyRegisters expects an error if 33 vectors are live in 32 registers.
 func TestTooManyRegisters(t *testing.T) {
 	for vectors, want := range map[int]string{32: "", 33: "more registers are live"} {
 		ctx := build.NewContext()

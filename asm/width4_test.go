@@ -15,9 +15,9 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// narrowTiers stand in for both tiers of amd64, on vectors of four lanes and
-// with the instructions of AVX2. Nobody ships them: they show that the width is
-// a parameter of the sources and of nothing else.
+// narrowTiers replace both tiers of amd64: vectors of four lanes with the
+// instructions of AVX2. No release contains them: they show that the width is
+// only a parameter of the sources.
 var narrowTiers = []arch.Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
 
 func narrow(name, file string) arch.Tier {
@@ -25,14 +25,13 @@ func narrow(name, file string) arch.Tier {
 	t.Name, t.File = name, file
 	t.Width, t.Gemm = 4, arch.Tile{MR: 6, NR: 8}
 	t.Features = append(slices.Clone(t.Features), "F16C")
-	t.Blocking.DotRows, t.Blocking.GemvRows, t.Blocking.SoftmaxRows = 1, 2, 1 // a sum has four vectors of lanes
+	t.Blocking.DotRows, t.Blocking.GemvRows, t.Blocking.SoftmaxRows = 1, 2, 1 // a sum takes four vectors of lanes
 	return t
 }
 
-// TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
-// place of the vector kernels in a copy of the module, and runs the kernels'
-// own tests there: TestCatalog, which calls every kernel. With AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and
-// sees the tests fail.
+// TestWidth4 generates the whole catalog for vectors of four lanes, replaces the vector kernels in a copy of
+// the module by the result, and runs TestCatalog there, a test of the kernels that calls every kernel. With
+// AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and expects the tests to fail.
 func TestWidth4(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the kernels of this test are for amd64")
@@ -51,8 +50,9 @@ func TestWidth4(t *testing.T) {
 	narrow.fails(t)
 }
 
-// TestPortableTile puts the tile of any machine in place of those that x86 has of its own, and runs the tests of
-// products in a copy of the module: TestCatalog without AVOFORMER_LONG, and with it all, after which it breaks the tile and sees them fail.
+// TestPortableTile replaces the tiles of x86 by the tile for any machine, and runs the tests of products in a
+// copy of the module: TestCatalog without AVOFORMER_LONG, and all tests with it. It then breaks the tile and
+// expects the tests to fail.
 func TestPortableTile(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("elsewhere it is the tile that is there")
@@ -72,8 +72,8 @@ func TestPortableTile(t *testing.T) {
 	c.fails(t)
 }
 
-// lower returns a tier with tiles of few rows: the portable tile holds more in registers than x86's own, which reads A and B
-// where they are needed, and avo's allocator takes minutes when few are left.
+// lower returns a tier with tiles of few rows. The portable tile keeps more in registers than x86's own,
+// which reads A and B where it needs them, and avo's allocator takes minutes when few registers are left.
 func lower(t arch.Tier) arch.Tier {
 	t.Gemm.MR = 4
 	return t
@@ -94,9 +94,9 @@ func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 	return catalog
 }
 
-// withoutFixed leaves out what needs instructions of AVX-512 at any width, is encoded for one width
-// alone, or holds a panel of fixed width, the lanes of a row's sums or a table of codes, which take too many narrow registers: NEON has
-// more of them, and the same source.
+// withoutFixed removes the kernels that need instructions of AVX-512 at any width or are encoded for only one
+// width. It also removes kernels that keep a panel of fixed width, the lanes of a row's sums or a table of
+// codes in registers, and would take too many narrow ones: NEON has more registers, and the same source.
 func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
@@ -116,7 +116,7 @@ const simd = "kernels/internal/simd"
 // onlyCatalog is the test that notices any wrong kernel.
 const onlyCatalog = "^TestCatalog$"
 
-// copied is a copy of the module in which the kernels of amd64 are those of a catalog, on some tiers.
+// copied is a copy of the module in which a catalog replaces the kernels of amd64, on some tiers.
 type copied struct {
 	catalog []Kernel
 	tiers   []arch.Tier
@@ -124,7 +124,7 @@ type copied struct {
 	env     string // in the environment, or ""
 }
 
-// fails wants the tests to fail.
+// fails expects the tests to fail.
 func (c copied) fails(t *testing.T) {
 	t.Helper()
 	c.tests = onlyCatalog
@@ -135,7 +135,7 @@ func (c copied) fails(t *testing.T) {
 	}
 }
 
-// test runs the tests of packages kernels and simd, short, in the copy.
+// test runs the short tests of packages kernels and simd in the copy.
 func (c copied) test(t *testing.T) ([]byte, error) {
 	t.Helper()
 	files, err := Generate(c.catalog, c.tiers)

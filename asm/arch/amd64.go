@@ -8,13 +8,13 @@ const amd64Reserved = "SP is the stack pointer; BP is the frame pointer, which a
 
 var amd64General = upTo(16, sp)
 
-// bochs are the instructions that Bochs 2.7, in which the tests of AVX-512 run, computes wrongly.
+// bochs has the instructions that Bochs 2.7, which runs the tests of AVX-512, computes wrongly.
 var bochs = []string{
 	"VGF2P8AFFINEQB", "VGF2P8AFFINEINVQB", // complemented
 	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
 }
 
-// EveryAMD64 are the features that need no tier; "MMX+" is avo's name for the
+// EveryAMD64 has the features that need no tier; "MMX+" is avo's name for the
 // prefetch instructions of SSE.
 var EveryAMD64 = []string{"CMOV", "MMX+"}
 
@@ -52,8 +52,8 @@ var (
 	// Products of pairs of bfloat16, which become float32.
 	AVX512BF16 = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
 	AVXVNNI    = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
-	// Tiles, and products of bytes and of bfloat16 in them: the processors that have the former have the latter too. A kernel configures the
-	// tiles itself, since their height is in the configuration.
+	// Tiles, and products of bytes and of bfloat16 in them: processors that have the former also have the
+	// latter. A kernel configures the tiles itself, because their height is in the configuration.
 	AMX = Feature{
 		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8", "AMXBF16"},
 		State: XCR0Tiles, Enter: "LDTILECFG", Leave: []string{"TILERELEASE"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheck breaks a record in each way that Check knows.
+// TestCheck breaks a record in each way that Check detects.
 func TestCheck(t *testing.T) {
 	for _, tier := range Tiers {
 		if err := tier.Check(); err != nil {
@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		{"must be given", func(t *Tier) { t.GOARCH = "" }},
 		{"do not go together", func(t *Tier) { t.Gemm.NR++ }},
 		{"no registers", func(t *Tier) { t.Vectors = nil }},
-		{"does not ask the system", func(t *Tier) { t.State = XCR0Tiles }}, // which is asked for a feature
+		{"does not ask the system", func(t *Tier) { t.State = XCR0Tiles }}, // a state that only features ask for
 		{"has no rows", func(t *Tier) { t.Integers.Rows = 0 }},
 		{"has a zero", func(t *Tier) { t.Blocking.GemvRows = 0 }},
 	} {
@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFeature breaks a feature in each way that Check knows.
+// TestCheckFeature breaks a feature in each way that Check detects.
 func TestCheckFeature(t *testing.T) {
 	if err := AMX.Check(); err != nil {
 		t.Error(err)
@@ -42,7 +42,7 @@ func TestCheckFeature(t *testing.T) {
 	}{
 		{"must be given", func(f *Feature) { f.Suffix = "" }},
 		{"does not ask the system", func(f *Feature) { f.State = "bit 9 of XCR0" }},
-		{"does not ask the system", func(f *Feature) { f.State = XCR0EVX }}, // which is asked for a tier
+		{"does not ask the system", func(f *Feature) { f.State = XCR0EVX }}, // a state that only tiers ask for
 		{"leaves by []", func(f *Feature) { f.Leave = nil }},
 		{"enters by \"\"", func(f *Feature) { f.Enter = "" }},
 	} {

@@ -7,7 +7,8 @@ import (
 
 // Virtual registers become physical ones.
 
-// pressureError says where more registers of a class are live than there are.
+// pressureError is the place where more registers of a class are live than
+// there are.
 type pressureError struct {
 	class class
 	msg   string
@@ -17,10 +18,10 @@ func (e *pressureError) Error() string { return e.msg }
 
 // allocate replaces the registers that nodes use with physical ones.
 //
-// Two registers interfere if one is written while the other is live, whether
-// or not what is written is ever read, or if one instruction writes both. A
-// copy alone does not make its two registers interfere; with merge, the two
-// become one if nothing else does.
+// Two registers interfere if one is written while the other is live, even if
+// nothing reads the result, or if one instruction writes both. A copy does
+// not by itself make its two registers interfere. With merge, the two become
+// one if nothing else makes them interfere.
 func allocate(name string, nodes []node, regs []*register, merge bool) error {
 	fl, err := newFlow(name, nodes)
 	if err != nil {
@@ -133,10 +134,10 @@ func (g *graph) merge(a, b *register) {
 	g.used.remove(b.id)
 }
 
-// color assigns physical registers in Briggs's way: take away registers with
-// fewer neighbors than there are colors, or failing that the one with the most,
-// and give colors back in the opposite order. Registers that are fixed have theirs from the
-// start. It returns the class that there are too few of.
+// color assigns physical registers by Briggs's method: remove registers with fewer
+// neighbors than there are colors, or if there are none the one with the most, and give
+// colors back in the opposite order. Fixed registers have theirs from the start. It returns
+// the class that has too few registers.
 func (g *graph) color() (class, bool) {
 	degree := make([]int, len(g.regs))
 	gone := newSet(len(g.regs))

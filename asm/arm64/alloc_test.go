@@ -56,7 +56,7 @@ func TestDeadOutputGetsItsOwnRegister(t *testing.T) {
 	distinct(t, "live beside dead", live.r, dead.r, pairDead.r)
 }
 
-// The base that a post-indexed load moves on is a second output.
+// The base that a post-indexed load advances is a second output.
 func TestPostIndexedBaseIsWritten(t *testing.T) {
 	var p, q GP
 	mustAssemble(t, func(f *Function) {
@@ -68,8 +68,8 @@ func TestPostIndexedBaseIsWritten(t *testing.T) {
 	distinct(t, "base and destination", p.r, q.r)
 }
 
-// What is written before a loop and read in it, or written at its end and read
-// at its start, is live all the way round.
+// A register that is written before a loop and read in it, or written at its
+// end and read at its start, is live throughout the loop.
 func TestLoopCarried(t *testing.T) {
 	var sum, scale, last, x, y Vec
 	mustAssemble(t, func(f *Function) {
@@ -116,7 +116,7 @@ func TestReadModifyWrite(t *testing.T) {
 				f.RET()
 			})
 			distinct(t, name, m.r, n.r, d.r)
-			// Without a value in the destination it is an error.
+			// A destination without a value is an error.
 			_, err := assembly(t, func(f *Function) {
 				p, _ := params(f)
 				m, n, d = f.V(), f.V(), f.V()
@@ -142,7 +142,7 @@ func TestReadModifyWrite(t *testing.T) {
 	})
 }
 
-// liveVectors keeps k vectors alive at once.
+// liveVectors keeps k vectors alive at the same time.
 func liveVectors(k int) func(f *Function) {
 	return func(f *Function) {
 		p, _ := params(f)
@@ -189,7 +189,8 @@ func TestExhaustion(t *testing.T) {
 	}
 }
 
-// Registers with fixed uses are never given out, even when all are taken.
+// Registers with fixed uses are never allocated, even when all others are
+// taken.
 func TestReservedRegisters(t *testing.T) {
 	s := mustAssemble(t, func(f *Function) {
 		var rs []GP
@@ -212,8 +213,8 @@ func TestReservedRegisters(t *testing.T) {
 	}
 }
 
-// Constants stay in registers while there are enough, and are loaded again
-// where there are not: the one outside the loop first.
+// Constants stay in registers while there are enough. Otherwise they are
+// loaded again, the constant outside the loop first.
 func TestConstants(t *testing.T) {
 	build := func(held int) func(f *Function) {
 		return func(f *Function) {
@@ -248,7 +249,7 @@ func TestConstants(t *testing.T) {
 	}
 	for _, c := range []struct{ held, before, in int }{
 		{30, 32, 0}, // all in registers
-		{31, 32, 0}, // the cold one is loaded where it is used
+		{31, 32, 0}, // the cold constant is loaded where it is used
 	} {
 		s := mustAssemble(t, build(c.held))
 		if before, in := loads(s); before != c.before || in != c.in {
@@ -260,8 +261,8 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// A copy whose source is no longer needed costs nothing; one whose source
-// lives on beside a changed copy stays.
+// A copy whose source is no longer needed costs nothing. A copy whose source
+// is still live when the copy changes remains.
 func TestCopies(t *testing.T) {
 	kept := mustAssemble(t, func(f *Function) {
 		p, _ := params(f)

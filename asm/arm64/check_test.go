@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Mistakes that the assembler would not report, or not so clearly.
+// Mistakes that the assembler would not report, or would report less
+// clearly.
 func TestMistakes(t *testing.T) {
 	other := NewFile().Function("other", "func()").V()
 	for _, c := range []struct {
@@ -188,7 +189,7 @@ func everything(f *Function) {
 	f.RET()
 }
 
-// A new constructor must be added to everything, or nothing assembles it.
+// A new constructor must be added to everything, or no test assembles it.
 func TestEverythingIsEverything(t *testing.T) {
 	source, err := os.ReadFile("check_test.go")
 	if err != nil {
@@ -243,7 +244,7 @@ func fileOfEverything(go127 bool) *File {
 	return file
 }
 
-// Go's assembler and vet take every constructor's output.
+// Go's assembler and vet accept every constructor's output.
 func TestGoAssembles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -252,8 +253,8 @@ func TestGoAssembles(t *testing.T) {
 	goRun(t, "", fileOfEverything(false), "vet", ".")
 }
 
-// Go 1.27's assembler makes of its own mnemonics what the words are. The
-// toolchain is named by the Makefile, which has it downloaded.
+// For its own mnemonics, Go 1.27's assembler emits the same words. The
+// Makefile names the toolchain and has it downloaded.
 func TestGo127(t *testing.T) {
 	toolchain := os.Getenv("AVOFORMER_SECOND_GO")
 	if toolchain == "" {
@@ -271,7 +272,7 @@ func TestGo127(t *testing.T) {
 	}
 }
 
-// includeDir is where a toolchain keeps textflag.h.
+// includeDir returns the folder of a toolchain's textflag.h.
 func includeDir(t *testing.T, toolchain string) string {
 	t.Helper()
 	cmd := exec.Command("go", "env", "GOROOT")

@@ -2,14 +2,14 @@ package arm64
 
 import "slices"
 
-// The last steps before printing: where constants are loaded, and allocation.
+// The last steps before printing: placement of constants, and allocation.
 
-// compile places the constants and allocates registers. It returns the nodes
-// to print.
+// compile places the constants and allocates registers. It returns the nodes to
+// print.
 //
-// All constants are first loaded on entry. While that takes more registers than
-// there are, the constant with the fewest uses, weighed by the depth of loops,
-// is loaded again at each use instead.
+// It first loads all constants on entry. While that takes more registers than
+// there are, it loads the constant with the fewest uses, weighted by the depth
+// of loops, at each use instead.
 func (f *Function) compile() ([]node, error) {
 	cost := f.constCosts()
 	again := map[*register]bool{}
@@ -36,7 +36,7 @@ func (f *Function) compile() ([]node, error) {
 	}
 }
 
-// withoutIdleMoves leaves out the copies of a register to itself.
+// withoutIdleMoves removes the copies of a register to itself.
 func withoutIdleMoves(nodes []node) []node {
 	var kept []node
 	var comment []string
@@ -51,7 +51,8 @@ func withoutIdleMoves(nodes []node) []node {
 	return kept
 }
 
-// constCosts weighs the uses of each constant: tenfold for each loop around it.
+// constCosts weights the uses of each constant: tenfold for each loop around a
+// use.
 func (f *Function) constCosts() map[*register]int {
 	depth := make([]int, len(f.nodes))
 	at := map[string]int{}
@@ -111,7 +112,8 @@ func (f *Function) place(again map[*register]bool) []node {
 	return append(entry, body...)
 }
 
-// substitute is n with the vector register old, which it only reads, replaced.
+// substitute returns n with the vector register old, which it only reads,
+// replaced.
 func (n node) substitute(old, fresh *register) node {
 	vec := func(v Vec) Vec {
 		if v.r == old {

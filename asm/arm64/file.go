@@ -15,8 +15,8 @@ type File struct {
 	Header string
 	// Constraint is the go:build expression; arm64 if empty.
 	Constraint string
-	// Go127 uses the mnemonics that Go 1.27's assembler added, where words
-	// would otherwise be printed.
+	// Go127 uses the mnemonics that Go 1.27's assembler added, instead of
+	// words.
 	Go127 bool
 
 	functions []*Function
@@ -30,7 +30,7 @@ func NewFile() *File { return &File{} }
 // poolSymbol names the file's read-only data.
 const poolSymbol = "constants"
 
-// poolOffset is where the pool holds these words.
+// poolOffset returns the offset of these words in the pool.
 func (file *File) poolOffset(words [4]uint32) int {
 	for i, w := range file.pool {
 		if w == words {
@@ -112,7 +112,7 @@ func (file *File) Stubs(pkg string) []byte {
 	return w.Bytes()
 }
 
-// top prints what both files begin with.
+// top prints the beginning of both files.
 func (file *File) top(w *bytes.Buffer) {
 	if file.Header != "" {
 		w.WriteString(strings.TrimRight(file.Header, "\n") + "\n\n")
@@ -124,7 +124,7 @@ func (file *File) top(w *bytes.Buffer) {
 	fmt.Fprintf(w, "//go:build %s\n\n", constraint)
 }
 
-// print writes the function; mnemonics are padded to one width between labels.
+// print writes the function; it pads mnemonics to one width between labels.
 func (f *Function) print(w *bytes.Buffer, nodes []node) {
 	fmt.Fprintf(w, "\n// func %s%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.sig, f.name, f.sig.Bytes())
 	for i := 0; i < len(nodes); {

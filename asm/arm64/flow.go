@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Control flow, and which registers are live where.
+// Control flow and liveness of registers.
 
 // set is a set of register ids.
 type set []uint64
@@ -38,7 +38,7 @@ type block struct {
 // newFlow cuts nodes at labels and branches.
 func newFlow(name string, nodes []node) (*flow, error) {
 	fl := &flow{nodes: nodes}
-	at := map[string]int{} // label to block
+	at := map[string]int{} // block of each label
 	for i := 0; i < len(nodes); {
 		b := block{start: i}
 		for ; i < len(nodes) && nodes[i].label != ""; i++ {
@@ -76,8 +76,8 @@ func newFlow(name string, nodes []node) (*flow, error) {
 	return fl, nil
 }
 
-// walk visits the nodes of a block backwards with what is live after each, and
-// leaves in live what is live before the first.
+// walk visits the nodes of a block backwards with the registers that are live
+// after each, and leaves in live those that are live before the first node.
 func (fl *flow) walk(b *block, live set, visit func(n *node, live set)) {
 	for i := b.end - 1; i >= b.start; i-- {
 		n := &fl.nodes[i]
@@ -93,7 +93,8 @@ func (fl *flow) walk(b *block, live set, visit func(n *node, live set)) {
 	}
 }
 
-// liveness computes liveOut of every block; it returns what is live on entry.
+// liveness computes liveOut of every block; it returns the registers that are
+// live on entry.
 func (fl *flow) liveness(registers int) set {
 	liveIn := make([]set, len(fl.blocks))
 	for i := range fl.blocks {

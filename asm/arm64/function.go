@@ -11,7 +11,7 @@ import (
 
 // Function is a function under construction. Its methods append to it.
 //
-// A method that is given something wrong notes the error and goes on;
+// A method with an invalid argument records the error and continues;
 // File.Assembly returns all errors.
 type Function struct {
 	name    string
@@ -23,7 +23,7 @@ type Function struct {
 	comment []string // for the next node
 	pool    *register
 	consts  []*register // made by Const, in order
-	table   []*register // of TablePair, or none
+	table   []*register // of TablePair, or nil
 	errs    []error
 }
 
@@ -35,15 +35,15 @@ type node struct {
 	reads   []*register
 	writes  []*register
 	target  string // of a branch
-	final   bool   // control does not pass on
-	move    bool   // copies the only register read to the only one written
+	final   bool   // control never continues with the next node
+	move    bool   // copies the only register that it reads to the only one that it writes
 	comment []string
 	made    string
-	word    *word // to print the instruction as, or nil
+	word    *word // the instruction is printed as this word, or nil
 	imm     int   // of the word: a lane or a shift
 }
 
-// errorf notes an error at the caller's line.
+// errorf records an error at the caller's line.
 func (f *Function) errorf(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s: %s", caller(), f.name, fmt.Sprintf(format, args...)))
 }
@@ -72,8 +72,8 @@ func (f *Function) GP() GP { return GP{f.newRegister(gp)} }
 // V returns a fresh vector register.
 func (f *Function) V() Vec { return Vec{f.newRegister(vector)} }
 
-// TablePair is two vector registers that are neighbours by number, the same each time: VTBL2 takes a
-// table from them.
+// TablePair returns two vector registers with consecutive numbers, the same two each time: VTBL2
+// takes a table from them.
 func (f *Function) TablePair() (a, b Vec) {
 	if f.table == nil {
 		last := allocatable[vector][len(allocatable[vector])-1]
@@ -146,7 +146,7 @@ func (f *Function) frame(c gotypes.Component, o Reg, store bool) {
 // Label marks a place to branch to.
 func (f *Function) Label(name string) { f.add(node{label: name}) }
 
-// add appends a node, checking its registers.
+// add appends a node and checks its registers.
 func (f *Function) add(n node) {
 	n.comment, f.comment = f.comment, nil
 	n.made = caller()
@@ -176,9 +176,9 @@ func (f *Function) add(n node) {
 	f.nodes = append(f.nodes, n)
 }
 
-// Const returns a register that holds four 32-bit words throughout the function, to
-// be read only. It is loaded once, on entry, or at each use if registers are
-// scarce.
+// Const returns a register that holds four 32-bit words throughout the function.
+// The caller must only read it. It is loaded once, on entry, or at each use if
+// registers are scarce.
 func (f *Function) Const(words [4]uint32) Vec {
 	for _, r := range f.consts {
 		if *r.constant == words {

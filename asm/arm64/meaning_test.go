@@ -9,10 +9,10 @@ import (
 )
 
 // TestAllocationKeepsMeaning makes random functions with branches, copies,
-// instructions that overwrite an operand and ones with two results, and runs
-// them twice in an interpreter: on virtual registers as written, and on the
-// physical registers of the allocated code. What they store must be the same.
-// Copies are merged, and constants moved about, in between.
+// instructions that overwrite an operand and instructions with two results.
+// It runs each twice in an interpreter: on virtual registers as written, and
+// on the physical registers of the allocated code. Both must store the same.
+// The allocation merges copies and moves constants.
 func TestAllocationKeepsMeaning(t *testing.T) {
 	merged, reloaded := 0, 0
 	for seed := range uint64(400) {
@@ -97,8 +97,9 @@ func randomFunction(f *Function, r *rand.Rand) {
 				f.VFMLA(any().S(r.IntN(4)), any().S4(), any().S4())
 			}
 		}
-		// A name made in this block must not be read in another that can be
-		// reached without it: go on only, or back to this block's own start.
+		// A name made in this block must not be read in another block that
+		// can be reached without it: continue with the next block, or go
+		// back to this block's own start.
 		if r.IntN(2) == 0 {
 			f.SUBS(Imm(1), n, n)
 			f.BCond(NE, fmt.Sprintf("block%d", b))
@@ -133,7 +134,7 @@ func interpret(f *Function, nodes []node, path uint64, place func(*register) int
 		labels[n.label] = i
 	}
 	values := map[int]uint64{}
-	if count(nodes, f.loadsConstant) == 0 { // as written, constants are just there
+	if count(nodes, f.loadsConstant) == 0 { // as written, constants need no load
 		for _, r := range f.consts {
 			values[place(r)] = hash("constant", uint64(r.constant[0]))
 		}

@@ -2,9 +2,9 @@ package arm64
 
 // Loads and stores.
 
-// memory checks an offset and makes the registers that m reads and writes.
-// An access takes size bytes, and offsets of one instruction reach from -256 to
-// 255, and in multiples of the size up to 4095 of them.
+// memory checks an offset and returns the registers that m reads and writes. An
+// access takes size bytes. Offsets of one instruction range from -256 to 255,
+// and in multiples of size up to 4095*size.
 func (f *Function) memory(op string, m Mem, size int) (reads, writes []*register) {
 	unscaled := m.disp >= -256 && m.disp <= 255
 	scaled := m.disp >= 0 && m.disp%size == 0 && m.disp/size <= 4095
@@ -40,7 +40,7 @@ func (f *Function) MOVDStore(s GP, m Mem) { f.store("MOVD", s, s.r, m, 8) }
 // MOVHULoad is d = 16 bits of memory, and zeros above.
 func (f *Function) MOVHULoad(m Mem, d GP) { f.load("MOVHU", m, 2, d, d.r) }
 
-// MOVBLoad is d = 8 bits of memory with their sign.
+// MOVBLoad is d = 8 bits of memory, sign extended.
 func (f *Function) MOVBLoad(m Mem, d GP) { f.load("MOVB", m, 1, d, d.r) }
 
 // FMOVQ is d = 128 bits of memory.
@@ -97,7 +97,7 @@ func (f *Function) VLD1R(m Mem, d Arranged) {
 	f.add(node{op: "VLD1R", args: []operand{m, list{d}}, reads: f.plain("VLD1R", m), writes: []*register{d.v.r}})
 }
 
-// VLD1Lane is one lane of d = memory; the other lanes stay.
+// VLD1Lane is one lane of d = memory; the other lanes keep their values.
 func (f *Function) VLD1Lane(m Mem, d Element) {
 	f.lane("VLD1", d)
 	f.add(node{op: "VLD1", args: []operand{m, d}, reads: append(f.plain("VLD1", m), d.v.r), writes: []*register{d.v.r}})

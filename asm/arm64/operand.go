@@ -28,9 +28,9 @@ type register struct {
 	class    class
 	id       int // index in fn.regs
 	fn       *Function
-	made     string     // where in the generator
+	made     string     // line of the generator
 	constant *[4]uint32 // see Function.Const
-	fixed    bool       // physical is set from the start, see Function.TablePair
+	fixed    bool       // physical is set at creation, see Function.TablePair
 	merged   *register  // shares its number with this one; set by the allocator
 	physical int        // set by the allocator
 }
@@ -41,7 +41,7 @@ const zeroRegister = 31
 // GP is a 64-bit general register.
 type GP struct{ r *register }
 
-// ZR reads as zero, and discards what is written to it.
+// ZR reads as zero, and discards writes.
 var ZR = GP{&register{class: gp, physical: zeroRegister}}
 
 func (g GP) text() string {
@@ -52,7 +52,8 @@ func (g GP) text() string {
 }
 
 // Vec is a 128-bit vector register. Vector instructions take a view of it, such
-// as v.S4 or v.S(2); scalar ones and whole-register moves take it as it is.
+// as v.S4 or v.S(2); scalar instructions and moves of whole registers take the
+// Vec.
 type Vec struct{ r *register }
 
 func (v Vec) text() string { return fmt.Sprintf("F%d", v.r.physical) }
@@ -90,7 +91,7 @@ var arrangements = [...]struct {
 
 func (a Arrangement) String() string { return arrangements[a].name }
 
-// Arranged is a vector register seen as lanes.
+// Arranged is a vector register as a sequence of lanes.
 type Arranged struct {
 	v   Vec
 	arr Arrangement
@@ -98,21 +99,21 @@ type Arranged struct {
 
 func (a Arranged) text() string { return fmt.Sprintf("V%d.%s", a.v.r.physical, a.arr) }
 
-// As is v in the given arrangement.
+// As returns v in the given arrangement.
 func (v Vec) As(a Arrangement) Arranged { return Arranged{v, a} }
 
-// B16 is v as 16 bytes.
+// B16 returns v as 16 bytes.
 func (v Vec) B16() Arranged { return v.As(B16) }
 
-// S4 is v as 4 lanes of 32 bits.
+// S4 returns v as 4 lanes of 32 bits.
 func (v Vec) S4() Arranged { return v.As(S4) }
 
-// H4, H8 and B8 are v, or its lower half, as lanes of 16 and 8 bits.
+// H4, H8 and B8 return v, or its lower half, as lanes of 16 and 8 bits.
 func (v Vec) H4() Arranged { return v.As(H4) }
 func (v Vec) H8() Arranged { return v.As(H8) }
 func (v Vec) B8() Arranged { return v.As(B8) }
 
-// D2 is v as 2 lanes of 64 bits.
+// D2 returns v as 2 lanes of 64 bits.
 func (v Vec) D2() Arranged { return v.As(D2) }
 
 // Element is one lane of a vector register.
@@ -124,13 +125,13 @@ type Element struct {
 
 func (e Element) text() string { return fmt.Sprintf("V%d.%c[%d]", e.v.r.physical, e.size, e.lane) }
 
-// S is 32-bit lane i of v.
+// S returns 32-bit lane i of v.
 func (v Vec) S(i int) Element { return Element{v, 'S', i} }
 
-// D is 64-bit lane i of v.
+// D returns 64-bit lane i of v.
 func (v Vec) D(i int) Element { return Element{v, 'D', i} }
 
-// elementBits is the size of a lane by its letter.
+// elementBits has the size of a lane by its letter.
 var elementBits = map[byte]int{'B': 8, 'H': 16, 'S': 32, 'D': 64}
 
 // VecOperand is an Arranged, or an Element standing for every lane.
@@ -162,7 +163,7 @@ type Shifted struct {
 	n int
 }
 
-// LSL is g << n as an operand.
+// LSL returns g << n as an operand.
 func (g GP) LSL(n int) Shifted { return Shifted{g, n} }
 
 func (s Shifted) text() string { return fmt.Sprintf("%s<<%d", s.g.text(), s.n) }
@@ -197,7 +198,7 @@ func (m Mem) text() string {
 	return fmt.Sprintf("%d(%s)", m.disp, m.base.text())
 }
 
-// suffix is what the mnemonic takes on for this form of addressing.
+// suffix returns the suffix of the mnemonic for this form of addressing.
 func (m Mem) suffix() string {
 	if m.post {
 		return ".P"
@@ -205,7 +206,7 @@ func (m Mem) suffix() string {
 	return ""
 }
 
-// operand is anything printed in an operand's place.
+// operand is anything printed as an operand.
 type operand interface{ text() string }
 
 // literal is text that needs no registers.

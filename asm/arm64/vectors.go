@@ -2,7 +2,8 @@ package arm64
 
 import "slices"
 
-// Instructions on vectors that Go's assembler knows; words.go has the others.
+// Instructions on vectors that Go's assembler knows; words.go has those that
+// it lacks.
 
 // VDUP is every lane of d = one lane of n.
 func (f *Function) VDUP(n Element, d Arranged) {
@@ -88,16 +89,18 @@ func (f *Function) VORR(m, n, d Arranged) { f.vec("VORR", bytesOnly, []Arranged{
 // VEOR is d = n ^ m. To clear a register use VMOVI, which reads nothing.
 func (f *Function) VEOR(m, n, d Arranged) { f.vec("VEOR", bytesOnly, []Arranged{m, n}, d, false) }
 
-// VCNT is d = the number of bits that are set in each byte of n.
+// VCNT is d = the number of set bits in each byte of n.
 func (f *Function) VCNT(n, d Arranged) { f.vec("VCNT", bytesOnly, []Arranged{n}, d, false) }
 
 // VBSL is d = n where the bits of d are 1, else m.
 func (f *Function) VBSL(m, n, d Arranged) { f.vec("VBSL", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIT is d = n where the bits of m are 1, and stays where they are 0.
+// VBIT is d = n where the bits of m are 1; the other bits of d keep their
+// values.
 func (f *Function) VBIT(m, n, d Arranged) { f.vec("VBIT", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIF is d = n where the bits of m are 0, and stays where they are 1.
+// VBIF is d = n where the bits of m are 0; the other bits of d keep their
+// values.
 func (f *Function) VBIF(m, n, d Arranged) { f.vec("VBIF", bytesOnly, []Arranged{m, n}, d, true) }
 
 // VEXT is 16 (or 8) bytes of n followed by m, from byte i on.
@@ -108,12 +111,13 @@ func (f *Function) VEXT(i int, m, n, d Arranged) {
 	f.vec("VEXT", bytesOnly, []Arranged{m, n}, d, false, Imm(i))
 }
 
-// tableOf is a vector in place of a list.
+// tableOf is a vector printed as a list.
 type tableOf struct{ v Vec }
 
 func (t tableOf) text() string { return "[" + t.v.B16().text() + "]" }
 
-// VTBL is the bytes of table that n has the places of, and 0 where there is none.
+// VTBL is d = the bytes of table at the indices in n, and 0 where an index is out
+// of range.
 func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	if n.arr != B16 || d.arr != B16 {
 		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)
@@ -121,7 +125,7 @@ func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	f.add(node{op: "VTBL", args: []operand{n, tableOf{table}, d}, reads: []*register{n.v.r, table.r}, writes: []*register{d.v.r}})
 }
 
-// pairOf is two vectors, neighbours by number, in place of a list.
+// pairOf is two vectors with consecutive numbers, printed as a list.
 type pairOf struct{ a, b Vec }
 
 func (t pairOf) text() string { return "[" + t.a.B16().text() + ", " + t.b.B16().text() + "]" }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// form is a shape of operands, which says where their fields lie.
+// form is a shape of operands. It determines where their fields are.
 type form uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	dotElement             // op vd.T, vn.S, vm.4b[lane]
 )
 
-// fields are the bits of a form that its operands fill in.
+// fields returns the bits of a form that its operands fill in.
 func (f form) fields() uint32 {
 	const d, n, m = 0x1f, 0x1f << 5, 0x1f << 16
 	switch f {
@@ -35,19 +35,19 @@ func (f form) fields() uint32 {
 	return d | n
 }
 
-// word is an instruction that Go 1.26's assembler does not have.
+// word is an instruction that Go 1.26's assembler lacks.
 type word struct {
-	op   string // as Go's assembler spells it, or would
+	op   string // the spelling of Go's assembler, or the one it would have
 	form form
 	arr  Arrangement
 	base uint32 // with zeros in the fields
 	gnu  string
-	// go127 says that Go 1.27's assembler has it.
+	// go127 reports that Go 1.27's assembler has it.
 	go127 bool
-	// from is the arrangement S of the operands that are only read, where it is another.
+	// from is the arrangement S of the operands that are only read, if it differs.
 	from Arrangement
-	// extension is the architecture that has it, if it is not in all; the decoder does
-	// not know those.
+	// extension is the architecture extension that has the instruction, if not all
+	// processors do; the decoder does not know such instructions.
 	extension string
 }
 
@@ -97,7 +97,7 @@ var words = []word{
 	{op: "VSMMLA", form: widening, arr: S4, from: B16, base: 0x4e80a400, gnu: "smmla", extension: "i8mm"},
 }
 
-// read is the arrangement of the operands that are only read.
+// read returns the arrangement of the operands that are only read.
 func (w *word) read() Arrangement {
 	switch w.form {
 	case convert, widening, dotElement:
@@ -119,7 +119,7 @@ func (w *word) encode(d, n, m, imm int) uint32 {
 	return v
 }
 
-// text is the instruction in GNU syntax.
+// text returns the instruction in GNU syntax.
 func (w *word) text(d, n, m, imm int) string {
 	t := arrangements[w.arr].gnu
 	switch w.form {
@@ -190,7 +190,8 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 	f.add(n)
 }
 
-// asWord is the instruction and its GNU syntax, once registers are known.
+// asWord returns the instruction and its GNU syntax, after register
+// allocation.
 func (n *node) asWord() (code uint32, gnu string) {
 	var number []int // m, n, d; from n on if there is no m
 	for _, o := range n.args {
@@ -286,7 +287,7 @@ func (f *Function) VFCVTZS(n, d Arranged) { f.word2("VFCVTZS", n, d) }
 // VFCVTNS is n as an int32, rounded, ties to even.
 func (f *Function) VFCVTNS(n, d Arranged) { f.word2("VFCVTNS", n, d) }
 
-// VSCVTF is an int32 as a float.
+// VSCVTF is d = n, an int32, as a float.
 func (f *Function) VSCVTF(n, d Arranged) { f.word2("VSCVTF", n, d) }
 
 // VNOT is d = ^n.
@@ -302,7 +303,8 @@ func (f *Function) VFMINV(n Arranged, d Vec) {
 	f.word("VFMINV", across, false, []VecOperand{n}, d.As(n.arr), 0)
 }
 
-// VFCVTL is the four floats of 16 bits in n, which is H4, as floats of 32 bits.
+// VFCVTL is d = the four floats of 16 bits in n, which is H4, as floats of 32
+// bits.
 func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", convert, false, []VecOperand{n}, d, 0) }
 
 // VSSHR is d = n >> i, signed.

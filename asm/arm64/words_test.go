@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write testdata/words.txt with the GNU a
 
 const goldenWords = "testdata/words.txt"
 
-// sample is one instruction of the table with particular operands.
+// sample is an instruction of the table with particular operands.
 type sample struct {
 	w            *word
 	d, n, m, imm int
@@ -81,8 +81,8 @@ func TestWordTable(t *testing.T) {
 	}
 }
 
-// golden are the words that GNU as made, by their text. The decoder does not know those
-// of extensions.
+// golden returns the words that GNU as made, by their text. The decoder does not know
+// instructions of extensions.
 func golden(t *testing.T) map[string]uint32 {
 	want := map[string]uint32{}
 	b, err := os.ReadFile(goldenWords)
@@ -121,7 +121,7 @@ func TestWordTableCatchesEveryBit(t *testing.T) {
 			if !caught {
 				t.Errorf("%s: flipping bit %d of %08x is not caught", w.op, bit, words[i].base)
 			}
-			// The decoder alone must see it too, not only the check of fields.
+			// The decoder must detect it without the check of fields.
 			if s := samples(&words[i])[2]; check(&words[i], s.encode()^1<<bit, s.text()) {
 				t.Errorf("%s: flipping bit %d of the word %08x is not caught", w.op, bit, s.encode())
 			}
@@ -150,9 +150,9 @@ func TestWordsGolden(t *testing.T) {
 	}
 }
 
-// TestWordsGNUAs assembles the table's samples, and every word of the committed
-// files from its comment, with GNU as. It is skipped where there is none,
-// unless AVOFORMER_REQUIRE_AS is set.
+// TestWordsGNUAs has GNU as assemble the table's samples, and every word of the
+// committed files from its comment. Without GNU as it is skipped, unless
+// AVOFORMER_REQUIRE_AS is set.
 func TestWordsGNUAs(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
 	if err != nil {
@@ -284,8 +284,8 @@ func TestCommittedWords(t *testing.T) {
 	t.Logf("%d words decoded", len(list))
 }
 
-// The committed text keeps off the registers that are not ours, by a rule that
-// owes nothing to the allocator, and its functions are leaves without a frame.
+// The committed assembly does not touch the reserved registers, and its
+// functions are leaves without a frame. The rule does not use the allocator.
 func TestCommittedRegisters(t *testing.T) {
 	files, err := filepath.Glob("../../kernels/internal/simd/*_arm64.s")
 	if err != nil {
@@ -318,8 +318,8 @@ func TestCommittedRegisters(t *testing.T) {
 	}
 }
 
-// extensionWord is the word of an instruction of an extension, by the table, which
-// TestWordsGolden vouches for; nil if the text is not an instruction.
+// extensionWord returns the word of an instruction of an extension, from the
+// table, which TestWordsGolden verifies; nil if the text is not an instruction.
 func extensionWord(text string) *uint32 {
 	for i := range words {
 		w := &words[i]
