@@ -1,4 +1,4 @@
-// Package mask has what a query sees of keys, and the biases on its scores: a term of the masks that
+// Package mask has the keys that a query sees and the biases on its scores: a term of the masks that
 // attention and the masked softmax take.
 package mask
 
@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Term is what package kernels calls MaskTerm: a condition on the keys that a query sees, or a bias
-// on its scores.
+// Term is MaskTerm of package kernels: a condition on the keys that a query sees, or a bias on its
+// scores.
 type Term struct {
 	Kind          Kind
 	Before, After int
@@ -18,10 +18,10 @@ type Term struct {
 	Shape         [4]int
 }
 
-// Kind is what a term does.
+// Kind is the kind of a term.
 type Kind uint8
 
-// The kinds, after the constructors of MaskTerm.
+// The kinds, named after the constructors of MaskTerm.
 const (
 	None Kind = iota // hides nothing
 	Window
@@ -33,11 +33,12 @@ const (
 	ALiBi
 )
 
-// Unlimited is a distance that no sequence reaches, in either direction; sums
-// of it and a position stay within an int of 32 bits.
+// Unlimited is a distance that no sequence reaches, in either direction; the
+// sum of it and a position fits an int of 32 bits.
 const Unlimited = 1 << 29
 
-// Row is where the data for a query starts, and the step from key to key.
+// Row returns where the data for a query starts, and the step from key to
+// key.
 func (t *Term) Row(b, h, q int) (start, step int) {
 	for i, at := range [4]int{b, h, q, 0} {
 		if t.Shape[i] == 1 {
@@ -51,13 +52,14 @@ func (t *Term) Row(b, h, q int) (start, step int) {
 	return start, step
 }
 
-// ByQuery reports whether the queries of a head may see different keys by the term.
+// ByQuery reports whether the queries of a head may see different keys because of
+// the term.
 func (t *Term) ByQuery() bool {
 	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Blocked) && t.Shape[2] > 1
 }
 
-// Interval narrows [lo, hi) to the keys that query q of sequence b may see by
-// the terms that say so with an interval. The result may be empty, lo >= hi.
+// Interval narrows [lo, hi) to the keys that query q of sequence b may see,
+// if the term is an interval. The result may be empty, lo >= hi.
 func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
 	switch t.Kind {
 	case Window:
@@ -71,8 +73,8 @@ func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
 	return lo, hi
 }
 
-// Hides reports whether a boolean term hides the keys [from, to) from the
-// query, all of them.
+// Hides reports whether a boolean term hides all of the keys [from, to) from
+// the query.
 func (t *Term) Hides(b, h, q, from, to int) bool {
 	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)
@@ -87,8 +89,8 @@ func (t *Term) Hides(b, h, q, from, to int) bool {
 	return true
 }
 
-// Hide sets the scores of the keys from, from+1, … that a boolean term hides
-// to v.
+// Hide sets the scores to v for those of the keys from, from+1, … that a
+// boolean term hides.
 func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)

@@ -10,9 +10,9 @@ import (
 //
 //	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
 //
-// naming the function, the argument, what it was and what it should have been.
-// They run before anything is written. Products of sizes are formed by MulLen,
-// so that they cannot wrap around, on 32-bit machines either.
+// which has the function, the argument, its value and the expected value. They
+// run before anything is written. MulLen forms the products of sizes: they
+// cannot wrap around, not even on 32-bit machines.
 
 // CheckSize panics unless the size called name is at least zero.
 func CheckSize(fn, name string, n int) {
@@ -21,8 +21,8 @@ func CheckSize(fn, name string, n int) {
 	}
 }
 
-// MulLen is rows*cols. It panics if either is negative or if the product does
-// not fit an int.
+// MulLen returns rows*cols. It panics if either is negative or if the product
+// does not fit an int.
 func MulLen(fn string, rows, cols int) int {
 	if rows < 0 {
 		PanicSize(fn, "rows", rows, "want at least 0")
@@ -39,7 +39,7 @@ func MulLen(fn string, rows, cols int) int {
 const MaxInt = int(^uint(0) >> 1)
 
 // CheckLen panics unless got, the length of the argument arg, is want. expr
-// says in words where want comes from.
+// is the expression that gives want.
 func CheckLen(fn, arg string, got, want int, expr string) {
 	if got != want {
 		panicLen(fn, arg, got, want, expr)
@@ -59,15 +59,15 @@ func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	}
 }
 
-// Holds reports whether CheckMatrix has nothing against a matrix with elements. It is for the drivers, where it
-// inlines: calls and divisions take a fifth of the time of a small product.
+// Holds reports whether CheckMatrix accepts a matrix with elements. It is for the drivers, which inline it:
+// calls and divisions take a fifth of the time of a small product.
 func Holds(length, rows, cols, ld int) bool {
-	over, last := bits.Mul(uint(rows-1), uint(ld)) // where the last row starts: far away where there is none
+	over, last := bits.Mul(uint(rows-1), uint(ld)) // where the last row starts; far out of range if there is none
 	return cols > 0 && cols <= ld && cols <= length && over == 0 && last <= uint(length-cols)
 }
 
-// leading returns the name of the leading dimension of the argument arg: lda of a, LdA of the field A,
-// and ep.LdResidual of ep.Residual.
+// leading returns the name of the leading dimension of the argument arg: lda for a, LdA for the field
+// A, and ep.LdResidual for ep.Residual.
 func leading(arg string) string {
 	i := strings.LastIndexByte(arg, '.') + 1
 	if field := arg[i:]; field[0] <= 'Z' {
@@ -83,8 +83,8 @@ func CheckRows(fn string, dst, x []float32, rows, cols int) {
 	CheckLen(fn, "x", len(x), n, "rows*cols")
 }
 
-// PanicSize and panicLen keep the formatting out of the checks, which then inline into
-// the drivers; they would not, if these did.
+// PanicSize and panicLen keep the formatting out of the checks, because the drivers
+// inline only checks without it.
 
 //go:noinline
 func PanicSize(fn, name string, got int, want string) {

@@ -8,8 +8,8 @@ import "math"
 
 // AttentionSizes are numbers of keys. They are variables only so that tests can have many blocks in short sequences.
 type AttentionSizes struct {
-	// The keys of a block: of attention, of attention within a window, where blocks may be hidden as a whole, and with relative
-	// positions, whose products take room.
+	// The number of keys in a block: of attention; of attention within a window, where whole blocks may be
+	// hidden; and of attention with relative positions, whose products take memory.
 	Block, WindowBlock, RelativeBlock int
 	// Stretch is the number of keys whose blocks have a running maximum and sum.
 	Stretch int
@@ -32,19 +32,23 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 	return block, max(s.Stretch/block, 1) * block
 }
 
-// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], and not chains. Heads of more than wideHead features
-// have dot products, since a chain cannot be interrupted, and theirs would take long. So do few queries, or few queries and keys, for which
-// it does not pay to transpose the keys. Queries that may come in pieces do not: their scores must not depend on the number of queries.
+// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], rather than chains.
+// Heads of more than wideHead features have dot products: a chain cannot be interrupted, and theirs would
+// take long. Few queries, or few queries and keys, also have dot products, because transposing the keys would
+// not pay. Queries that may come in pieces have chains: their scores must not depend on the number of
+// queries.
 func ScoresAreDots(queries, keys, dim int, pieces bool) bool {
 	return WideHead(dim) || !pieces && (queries <= 4 || queries <= FewRows && keys <= 32)
 }
 
-// WideHead reports whether scores of heads of dim features are dot products, however many queries and keys there are.
+// WideHead reports whether scores of heads of dim features are dot products for any number of queries and
+// keys.
 func WideHead(dim int) bool { return dim > wideHead }
 
 const wideHead = 1 << 12
 
-// Score returns the product of a query and a key, times the scale, rounded: one chain in the order of the features, or a dot product.
+// Score returns the product of a query and a key, times the scale, rounded. The product is one chain in the
+// order of the features, or a dot product.
 func Score(query, key []float32, scale float32, dots bool) float32 {
 	if dots {
 		return float32(scale * DotOf(query, key))
@@ -57,7 +61,8 @@ func Score(query, key []float32, scale float32, dots bool) float32 {
 	return float32(scale * sum)
 }
 
-// ExpSum sets dst to the exponentials of x less max, and returns their sum in the lanes of [DotOf].
+// ExpSum sets dst to the exponentials of x minus max, and returns their sum in the lanes of
+// [DotOf].
 func ExpSum(dst, x []float32, max float32) float32 {
 	var s [DotLanes]float32
 	dst = dst[:len(x)]
@@ -68,8 +73,8 @@ func ExpSum(dst, x []float32, max float32) float32 {
 	return total(&s)
 }
 
-// Attended is a query that attends to a stretch of keys: the greatest score, the sum of the exponentials of the scores less that,
-// and the values times these exponentials.
+// Attended is a query that attends to a stretch of keys. It has the greatest score, the sum of the
+// exponentials of the scores minus the greatest, and the sum of the values times these exponentials.
 type Attended struct {
 	Max, Sum float32
 	Out      []float32
@@ -80,8 +85,8 @@ func NoKeys(dim int) *Attended {
 	return &Attended{Max: float32(math.Inf(-1)), Out: make([]float32, dim)}
 }
 
-// Add takes the next block: scores has the number of keys in a block, with -Inf where the query does not see one, and value returns
-// a key's values where it does.
+// Add adds the next block: scores has one score per key of a block, -Inf if the query does not see the key;
+// value returns the values of a key that it sees.
 func (a *Attended) Add(scores []float32, value func(key int) []float32) {
 	top := a.Max
 	for _, s := range scores {
@@ -103,7 +108,7 @@ func (a *Attended) Add(scores []float32, value func(key int) []float32) {
 	}
 }
 
-// Merge takes what attended to the next stretch.
+// Merge adds the result of the next stretch.
 func (a *Attended) Merge(b *Attended) {
 	top := MergeFactors(&a.Max, b.Max)
 	a.Sum = float32(a.Sum*top.Old) + float32(b.Sum*top.New)
@@ -112,10 +117,12 @@ func (a *Attended) Merge(b *Attended) {
 	}
 }
 
-// Merging has the factors of what attended to the stretches so far, and to the next one.
+// Merging has the factors for the result of the stretches so far, and for that of the
+// next one.
 type Merging struct{ Old, New float32 }
 
-// MergeFactors sets max to the greater of it and next, and returns the factors that go with it.
+// MergeFactors sets max to the greater of max and next, and returns the factors that belong to
+// it.
 func MergeFactors(max *float32, next float32) Merging {
 	old, top := *max, *max
 	if next > top {
@@ -128,7 +135,8 @@ func MergeFactors(max *float32, next float32) Merging {
 	return Merging{ExpDifference(old, top), ExpDifference(next, top)}
 }
 
-// Factor returns what the result is multiplied by: the head's weight, divided by the sum; 0 if no key was seen.
+// Factor returns the factor for the result: the head's weight divided by the sum, or 0 if the query saw no
+// key.
 func (a *Attended) Factor(weight float32) float32 { return AttentionFactor(weight, a.Sum) }
 
 // AttentionFactor returns [Attended.Factor] of a sum.

@@ -4,9 +4,9 @@ import "math"
 
 // FMA is x*y + z, rounded once, on every machine.
 //
-// The product of two float32 numbers is exact in float64, so that the sum is rounded once to float64 and once to
-// float32. The second rounding is wrong only where the first one gave a number halfway between two float32 numbers, or where the
-// result is denormal, of which there are fewer.
+// The product of two float32 numbers is exact in float64, so the sum is rounded once to float64 and once to
+// float32. The second rounding is wrong only if the first one gave a number halfway between two float32
+// numbers, or if the result is denormal: denormal numbers have fewer bits.
 func FMA(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
@@ -16,14 +16,14 @@ func FMA(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// roundsTwice reports whether a sum that was rounded to s may be another number once s is rounded to float32 than the sum
-// itself would be.
+// roundsTwice reports whether rounding s, a sum rounded to float64, to float32 may give a number that differs
+// from rounding the exact sum.
 func roundsTwice(s float64) bool {
 	b := math.Float64bits(s)
 	return b<<35 == 1<<63 || b<<1-1 < leastNormal<<1-1
 }
 
-// fma is FMA where the result is not denormal, or 0.
+// fma is FMA for results that are 0 or not denormal.
 func fma(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
 	if math.Float64bits(s)<<35 == 1<<63 {
@@ -32,7 +32,7 @@ func fma(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// leastNormal are the bits of 2^-126, the least normal float32 number, as a float64.
+// leastNormal has the bits of 2^-126, the least normal float32 number, as a float64.
 const leastNormal = (1023 - 126) << 52
 
 // oddSum is p + z rounded once to float32, s being the sum rounded to float64. What s leaves out is exact; if it is not 0, the

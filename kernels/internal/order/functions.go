@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// Functions of one element. A product and a sum that are one FMA are written as one. All other products
+// Elementwise functions. A product and a sum that are one FMA are written as one. All other products
 // are rounded first, by a conversion that keeps the compiler from fusing them.
 
 const (
@@ -15,7 +15,7 @@ const (
 	powerBias  = approx.RoundBias + 127
 )
 
-// eighths are 2^(i/8) less what shifting i to a mantissa's place brings.
+// eighths has 2^(i/8), minus what i shifted into the mantissa adds.
 var eighths = func() (w [8]uint32) {
 	for i, e := range approx.Exp2Eighths {
 		w[i] = math.Float32bits(e) - uint32(i)<<20
@@ -23,7 +23,8 @@ var eighths = func() (w [8]uint32) {
 	return w
 }()
 
-// powerOfEighths is 2^e for biased = eighthBias + e, e a multiple of 1/8.
+// powerOfEighths is 2^e for biased = eighthBias + e, where e is a multiple
+// of 1/8.
 func powerOfEighths(biased float32) float32 {
 	b := math.Float32bits(biased)
 	return math.Float32frombits(eighths[b&7] + b<<20)
@@ -44,7 +45,7 @@ func eighthPoly(f float32) float32 {
 	return fma(fma(fma(c[2], f, c[1]), f, c[0]), f, 1)
 }
 
-// clamp is x in [lo, hi]; NaN stays.
+// clamp limits x to [lo, hi]; it keeps NaN.
 func clamp(x, lo, hi float32) float32 {
 	if x < lo {
 		x = lo
@@ -55,7 +56,7 @@ func clamp(x, lo, hi float32) float32 {
 	return x
 }
 
-// differenceLeast is where exp of a difference becomes 0.
+// differenceLeast is the difference at which its exp becomes 0.
 const differenceLeast float32 = -127 * math.Ln2
 
 // ExpDifference is exp(x-max) for x <= max. Below 2^-127 it is 0.
@@ -74,17 +75,17 @@ func Exp(x float32) float32 {
 	x = clamp(x, approx.ExpMin, approx.ExpMax)
 	biased := fma(x, approx.Log2E, bias)
 	f := FMA(x, approx.Log2ELow, FMA(x, approx.Log2E, bias-biased))
-	// 2^n in two factors that are normal numbers: results may be denormal, and are rounded once.
+	// 2^n as two factors that are normal numbers: results may be denormal, and are rounded once.
 	n := math.Float32bits(biased)
 	half := int32(n<<10) >> 11
 	rest := int32(n) - half
 	return float32(horner(approx.Exp2[:], f)*float32OfExponent(rest)) * float32OfExponent(half)
 }
 
-// float32OfExponent is 2^n; of n the lowest bits count.
+// float32OfExponent is 2^n; only the lowest bits of n count.
 func float32OfExponent(n int32) float32 { return math.Float32frombits(uint32(n)<<23 + 0x3f800000) }
 
-// sigmoidReach is 128*ln(2), above which e^-x cannot be scaled.
+// sigmoidReach is 128*ln(2). Above it e^-x cannot be scaled.
 const sigmoidReach float32 = 88.7228394
 
 // logistic is 1 + e^-x for |x| <= sigmoidReach.
@@ -118,7 +119,7 @@ func GELUTanh(x float32) float32 {
 	return x / fma(eighthPoly(f), powerOfEighths(biased), 1)
 }
 
-// Tanh is E/(E+2), E = 2^n*(2^f-1) + (2^n-1) being e^2x - 1.
+// Tanh is E/(E+2), where E = 2^n*(2^f-1) + (2^n-1) is e^2x - 1.
 func Tanh(x float32) float32 {
 	c := clamp(x, -approx.TanhClamp, approx.TanhClamp)
 	biased := fma(c, 2*approx.Log2E, powerBias)
@@ -126,7 +127,7 @@ func Tanh(x float32) float32 {
 	q := float32(f * horner(approx.Exp2M1[:], f))
 	s := math.Float32frombits(math.Float32bits(biased) << 23)
 	e := FMA(q, s, s-1)
-	// The sign of zero would be lost.
+	// The quotient loses the sign of zero.
 	return math.Float32frombits(math.Float32bits(e/(e+2)) | math.Float32bits(x)&(1<<31))
 }
 
@@ -146,7 +147,7 @@ func Erf(x float32) float32 {
 	return clamp(float32(c*horner(approx.ErfSlope[:], FMA(c, c, -approx.ErfCentre))), -1, 1)
 }
 
-// ReLU is max(x, 0); NaN and -0 stay.
+// ReLU is max(x, 0); it keeps NaN and -0.
 func ReLU(x float32) float32 {
 	if x < 0 {
 		return 0

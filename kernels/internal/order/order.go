@@ -11,10 +11,11 @@ package order
 // Lanes is the number of lanes in which a row is summed: element i goes to lane i modulo Lanes.
 const Lanes = 32
 
-// Sums are the lanes of a row.
+// Sums has the lanes of a row.
 type Sums [Lanes]float32
 
-// Total adds lane i and lane i + Lanes/2, and so on by halves until one is left.
+// Total adds lane i and lane i + Lanes/2, and so on by halves until one lane is
+// left.
 func (s *Sums) Total() float32 {
 	for half := Lanes / 2; half > 0; half /= 2 {
 		for i := range half {

@@ -1,4 +1,5 @@
-// Package pack copies A and B of a product in the order in which its loops read them.
+// Package pack copies A and B of a product into the order in which its loops read
+// them.
 package pack
 
 import (
@@ -14,11 +15,12 @@ type A struct {
 	Trans bool
 }
 
-// PaddedRow returns the distance of rows of k elements in a copy: an odd number of
-// cache lines, so that the rows of a tile spread over all sets.
+// PaddedRow returns the distance between rows of k elements in a copy: an odd
+// number of cache lines, so that the rows of a tile spread over all sets.
 func PaddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
-// At is A from row i on of op(A), of the product whose A begins offset elements further.
+// At returns A from row i of op(A) on, for the product whose A begins offset elements
+// further.
 func (a *A) At(offset, i int) []float32 {
 	if !a.Trans {
 		i *= a.LD
@@ -26,13 +28,13 @@ func (a *A) At(offset, i int) []float32 {
 	return a.Data[offset+i:]
 }
 
-// CopyBlock copies rows [i, i+m) and steps [p, p+k) of op(A) into a buffer, rows of
-// contiguous elements ld apart.
+// CopyBlock copies rows [i, i+m) and steps [p, p+k) of op(A) into a buffer, as rows
+// of contiguous elements ld apart.
 func (a *A) CopyBlock(isa simd.ISA, buf *[]float32, i, p, m, k int) (rows []float32, ld int) {
 	ld = PaddedRow(k)
 	*buf = mem.Grow(*buf, m*ld)
 	to := *buf
-	step := max(8, 1<<18/m&^7) // columns of a call
+	step := max(8, 1<<18/m&^7) // columns per call
 	for q := 0; q < k; q += step {
 		w := min(step, k-q)
 		if a.Trans {
@@ -51,7 +53,8 @@ type B struct {
 	Trans bool
 }
 
-// At is B from column j on of op(B), of the product whose B begins offset elements further.
+// At returns B from column j of op(B) on, for the product whose B begins offset elements
+// further.
 func (b *B) At(offset, j int) []float32 {
 	if b.Trans {
 		j *= b.LD
@@ -60,9 +63,9 @@ func (b *B) At(offset, j int) []float32 {
 }
 
 // PackPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr
-// columns, k*nr elements apart. A step of rows of all panels comes before the next
-// rows: a row of B is contiguous over the panels, and a step has as many rows as the
-// processor follows streams and pages.
+// columns, k*nr elements apart. It packs some rows of all panels before the next
+// rows: a row of B is contiguous over the panels. The number of rows is the number
+// of streams and pages that the processor follows.
 func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return
@@ -80,10 +83,11 @@ func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 }
 
 // packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
-// rows nr apart. The columns from n on are left as they are: nobody uses them.
+// with rows nr apart. It does not write the columns from n on, which nothing
+// reads.
 func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if b.Trans {
-		group := n // rows that crowd each other out of the cache are taken by eight
+		group := n // rows that evict each other from the cache are taken eight at a time
 		if tune.Crowd(b.LD, n) {
 			group = 8
 		}
@@ -95,9 +99,9 @@ func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	simd.CopyRows(isa, dst, b.Data[p*b.LD+j:], k, n, nr, b.LD)
 }
 
-// Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, by blocks of 8x8: what
-// is left at the edges is done once more with its neighbours, as a block that ends there. Less than
-// a block is done one by one.
+// Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, in blocks of 8x8.
+// Partial blocks at the edges are whole blocks that end there: they transpose some elements again.
+// Matrices smaller than a block are transposed element by element.
 func Transpose(isa simd.ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	const side = 8
 	if rows < side || cols < side {

@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// Linux may wake a worker on the CPU of the goroutine that wants its help and
-// leave the two there for some 10 ms while another CPU idles: where all CPUs
-// that share a cache were busy of late, it does not search them for an idle one
-// (select_idle_cpu in kernel/sched/fair.c). A small virtual machine that has
-// just computed on all its CPUs is such a place. If the program allows it, a worker
-// that wakes to find itself on its caller's CPU goes elsewhere.
+// Linux may wake a worker on the CPU of the goroutine that needs its help and leave
+// both there for about 10 ms while another CPU idles: if all CPUs that share a
+// cache were busy recently, it does not search them for an idle one
+// (select_idle_cpu in kernel/sched/fair.c). This happens on a small virtual machine
+// that has just computed on all its CPUs. If the program allows it, a worker that
+// wakes on its caller's CPU moves to another CPU.
 
 var affinity atomic.Bool
 
-// AllowAffinityChanges sets whether workers may change the affinity of their threads
-// for a moment, and returns the earlier setting. By default they may not.
+// AllowAffinityChanges sets whether workers may briefly change the affinity of their
+// threads, and returns the earlier setting. By default they may not.
 func AllowAffinityChanges(allow bool) (before bool) { return affinity.Swap(allow) }
 
-// callerCPU returns the CPU that the caller runs on, or -1 if it cannot be told, or if
+// callerCPU returns the CPU that the caller runs on, or -1 if it is not known, or if
 // no worker would leave it.
 func callerCPU() int {
 	if !affinity.Load() {
@@ -27,16 +27,17 @@ func callerCPU() int {
 	return currentCPU()
 }
 
-// letWorkersMove lets a worker that was woken on the caller's CPU run for as long
-// as it takes to leave. It costs a fraction of a microsecond if there is no such worker.
+// letWorkersMove gives a worker that woke on the caller's CPU the time to leave it. It
+// costs a fraction of a microsecond if there is no such worker.
 func letWorkersMove() {
 	if affinity.Load() {
 		yieldThread()
 	}
 }
 
-// boundTo binds the calling goroutine to a thread, and that to CPUs, until release is called. A thread that cannot be bound again
-// as it was ends with its goroutine. release is nil, and nothing has changed, where the system does not permit it.
+// boundTo binds the calling goroutine to a thread, and the thread to CPUs, until release is called. A thread
+// whose earlier binding cannot be restored ends with its goroutine. If the system does not permit binding,
+// release is nil, and nothing has changed.
 func boundTo(cpus []int) (release func()) {
 	runtime.LockOSThread()
 	restore, ok := bindThread(cpus)
@@ -51,12 +52,12 @@ func boundTo(cpus []int) (release func()) {
 	}
 }
 
-// pretended is how many processors tests have, or 0.
+// pretended is the number of processors in tests, or 0.
 var pretended atomic.Int32
 
-// processors is how many goroutines can compute at a time with the pool, GOMAXPROCS aside, which may be higher: further
-// goroutines would hold parts of a call while they wait for a processor. The number may grow while the
-// program runs; runtime.NumCPU is that of its start.
+// processors returns how many goroutines of the pool can compute at the same time. GOMAXPROCS may be higher,
+// but further goroutines would hold parts of a call while they wait for a processor. The number may grow
+// while the program runs; runtime.NumCPU is the number at its start.
 func (p *pool) processors() int {
 	if n := int(pretended.Load()); n > 0 {
 		return n

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// currentCPU returns the CPU that the caller runs on, or -1 if it cannot be told.
+// currentCPU returns the CPU that the caller runs on, or -1 if it is not known.
 func currentCPU() int {
 	var cpu uint32
 	if _, _, err := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); err != 0 {
@@ -16,9 +16,9 @@ func currentCPU() int {
 	return int(cpu)
 }
 
-// leaveCPU moves the calling thread off a CPU if it is there and may run on
-// other CPUs: it excludes the CPU from the thread's affinity for a moment. If
-// the system forbids that, the thread stays.
+// leaveCPU moves the calling thread off a CPU if it runs there and may run on
+// other CPUs: it briefly excludes the CPU from the thread's affinity. If the
+// system forbids that, the thread stays.
 func leaveCPU(cpu int) {
 	if currentCPU() != cpu {
 		return
@@ -36,8 +36,8 @@ func leaveCPU(cpu int) {
 	}
 }
 
-// allowedCPUs returns on how many CPUs the program's first thread may run, or 0 if the system does not say. Other
-// threads may run on the same ones unless the program pins them.
+// allowedCPUs returns the number of CPUs on which the program's first thread may run, or 0 if it is not
+// known. Other threads may run on the same CPUs unless the program pins them.
 func allowedCPUs() int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(unix.Getpid(), &allowed) != nil {
@@ -46,8 +46,8 @@ func allowedCPUs() int {
 	return allowed.Count()
 }
 
-// bindThread binds the calling thread, which stays its goroutine's, to CPUs. restore binds it as it was before, and reports
-// whether that worked.
+// bindThread binds the calling thread, to which its goroutine is locked, to CPUs. restore binds it as before,
+// and reports whether that worked.
 func bindThread(cpus []int) (restore func() bool, ok bool) {
 	var before, set unix.CPUSet
 	for _, cpu := range cpus {
@@ -65,5 +65,5 @@ func threadID() int {
 	return int(id)
 }
 
-// yieldThread gives way to other threads on the calling thread's CPU.
+// yieldThread lets other threads run on the calling thread's CPU.
 func yieldThread() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

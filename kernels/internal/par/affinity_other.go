@@ -2,7 +2,8 @@
 
 package par
 
-// Other systems place a waking thread well, or do not let it be moved or bound.
+// Other systems place a waking thread well, or do not allow moving or binding
+// it.
 
 func currentCPU() int { return -1 }
 

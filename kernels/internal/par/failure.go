@@ -7,13 +7,15 @@ import (
 
 // Parts that panic, or call runtime.Goexit, on a worker.
 
-// WorkerPanic is what the caller of Run panics with where a part panicked on a worker.
+// WorkerPanic is the value with which the caller of Run panics if a part panicked on a
+// worker.
 type WorkerPanic struct {
 	Value any    // of the part's panic
 	Stack []byte // of the worker at that time
 }
 
-// Error returns the value and the worker's stack, which the caller's does not show.
+// Error returns the value and the worker's stack, which the caller's stack does not
+// show.
 func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v [on a worker]\n\n%s", p.Value, p.Stack) }
 
 // Unwrap returns the value, if it is an error.
@@ -22,10 +24,10 @@ func (p *WorkerPanic) Unwrap() error {
 	return err
 }
 
-// failure is how a part ended on a worker: by a panic, or by runtime.Goexit, where panicked is nil.
+// failure is how a part ended on a worker: by a panic, or, if panicked is nil, by runtime.Goexit.
 type failure struct{ panicked *WorkerPanic }
 
-// onCaller ends the caller as the part ended the worker.
+// onCaller ends the caller in the way in which the part ended the worker.
 func (f *failure) onCaller() {
 	if f.panicked != nil {
 		panic(f.panicked)

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Task is work that falls into parts, which may run in any order and at once; Do
-// does those in [from, to). Its value should be a pointer to an object of a
-// sync.Pool, so that a call of Run allocates nothing; a closure would escape to the
+// Task is work that consists of parts, which may run in any order and concurrently.
+// Do does the parts in [from, to). Its value should be a pointer to an object of a
+// sync.Pool: then a call of Run allocates nothing. A closure would escape to the
 // heap at every call.
 type Task interface{ Do(from, to int) }
 
@@ -21,17 +21,18 @@ func (f Func) Do(from, to int) { f(from, to) }
 type job struct {
 	task    Task
 	shares  []share
-	team    []*worker     // the workers that it is on the board for; nil: it is not
-	size    atomic.Int32  // of the last team: a worker that is not in it may ask
-	offered []*worker     // the workers that it was handed to directly
-	queued  bool          // it was put into the queue
+	team    []*worker     // workers for which it is on the board; nil: it is not on the board
+	size    atomic.Int32  // of the last team: a worker outside the team may ask
+	offered []*worker     // workers to which it was handed directly
+	queued  bool          // it is in the queue
 	wanted  int           // further workers that may join from the queue; guarded by the pool's mutex
 	cpu     int           // the CPU that the caller ran on when it woke workers, or -1
 	done    chan struct{} // the last worker's message to a sleeping caller
 	failed  atomic.Pointer[failure]
 	_       [cacheLine]byte
-	// active is the number of workers inside or handed the job, plus callerSleeps
-	// once the caller sleeps until the last of them leaves. Workers that leave write it while others read what is above.
+	// active is the number of workers that run the job or were handed it, plus callerSleeps once the caller
+	// sleeps until the last of them leaves. Leaving workers write it while other workers read the fields
+	// above.
 	active atomic.Int64
 	_      [cacheLine]byte
 }
@@ -40,14 +41,14 @@ const callerSleeps = 1 << 32
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// share is the parts [from, to) that a goroutine has yet to take, as
+// share has the parts [from, to) that a goroutine has yet to take, as
 // from<<32 | to, on a cache line of its own.
 type share struct {
 	parts uint64
 	_     [56]byte
 }
 
-// left is how many parts nobody has taken.
+// left returns the number of parts that no goroutine has taken.
 func (s *share) left() int {
 	v := atomic.LoadUint64(&s.parts)
 	return int(uint32(v)) - int(v>>32)
@@ -76,8 +77,9 @@ func (s *share) take(back bool) (from, to int) {
 	}
 }
 
-// divide gives each of several goroutines its share of n parts. No worker reads them before submit, so the stores need not wait
-// for each other, as atomic ones would: the lines are in the caches of the threads that had the shares before.
+// divide gives each goroutine its share of n parts. No worker reads the shares before submit, so the stores
+// need not wait for each other, as atomic stores would: the lines are in the caches of the threads that had
+// the shares before.
 func (j *job) divide(n, goroutines int) {
 	if cap(j.shares) < goroutines {
 		j.shares = make([]share, goroutines)
@@ -89,8 +91,8 @@ func (j *job) divide(n, goroutines int) {
 	}
 }
 
-// run does parts until all are taken, first from the goroutine's own share, then from
-// whichever share has the most left.
+// run does parts until all are taken: first from the goroutine's own share, then from
+// the share with the most parts left.
 func (j *job) run(own int) {
 	victim := &j.shares[own]
 	for back := false; ; back = true {
@@ -103,21 +105,22 @@ func (j *job) run(own int) {
 				victim, most = &j.shares[i], left
 			}
 		}
-		if most == 0 { // shares only get smaller, so none has any left by now
+		if most == 0 { // shares only shrink, so all are empty by now
 			return
 		}
 	}
 }
 
-// empty takes all parts that no goroutine has taken, so that none begins them, if run has not returned. After
-// run has returned, there are no such parts.
+// empty takes all parts that no goroutine has taken: if run has not returned, none of them begins. After run
+// has returned, there are no such parts.
 func (j *job) empty() {
 	for i := range j.shares {
 		atomic.StoreUint64(&j.shares[i].parts, 0)
 	}
 }
 
-// leave is a worker's farewell; j may belong to another call right after it.
+// leave ends a worker's part in the job. Right after it j may belong to
+// another call.
 func (j *job) leave() {
 	if j.active.Add(-1) == callerSleeps {
 		j.active.Store(0)
@@ -125,7 +128,7 @@ func (j *job) leave() {
 	}
 }
 
-// wait returns when no worker is inside any more. Nobody can join by now.
+// wait returns when no worker runs the job. By now no worker can join.
 func (j *job) wait() {
 	if spin(func() bool { return j.active.Load() == 0 }) {
 		return

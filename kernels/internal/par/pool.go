@@ -9,49 +9,51 @@ import (
 	"time"
 )
 
-// pool is a set of workers. A worker that looks for work finds a job on the board, or is handed one, without a
-// lock; busy and sleeping workers find jobs in a queue.
+// pool is a set of workers. A worker that looks for work finds a job on the board, or is handed one, without
+// a lock; busy and sleeping workers find jobs in a queue.
 //
-// The fields that workers read again and again while they look for work lie apart from those that calls write: a line
-// that one thread has written must move to every other thread that reads it.
+// The fields that workers read repeatedly while they look for work are apart from the fields that calls
+// write: a line that one thread has written must move to every other thread that reads it.
 type pool struct {
 	mu    sync.Mutex
 	work  sync.Cond // a sleeping worker waits for it
 	ended sync.Cond // stop waits for it
-	jobs  []*job    // those that still want workers, oldest first
-	slots []*worker // by their numbers, also those that ended
-	cpus  []int     // that the workers are bound to; nil: none
+	jobs  []*job    // jobs that still need workers, oldest first
+	slots []*worker // by number, including workers that ended
+	cpus  []int     // CPUs to which the workers are bound; nil: not bound
 
 	// Read by all workers, and rarely written:
 	_        [cacheLine]byte
-	all      atomic.Pointer[[]*worker] // the workers that exist; replaced under mu
+	all      atomic.Pointer[[]*worker] // the running workers; replaced under mu
 	open     atomic.Int32              // len(jobs)
 	stopping atomic.Bool
-	limit    atomic.Int32 // one less than GOMAXPROCS, or than the processors if these are fewer, at the time of asked
-	sleeping atomic.Int32 // workers that wait on work; changes under mu
-	asked    atomic.Int64 // when limit was brought up to date
+	limit    atomic.Int32 // GOMAXPROCS, or the number of processors if that is smaller, minus one; as of asked
+	sleeping atomic.Int32 // workers that wait for work; changes under mu
+	asked    atomic.Int64 // when limit was updated
 
 	// The board: read by all workers that look for work, and written by calls that post on it.
 	_      [cacheLine]byte
 	posted atomic.Pointer[job]
-	call   atomic.Uint64 // the number of the last call that posted, and that of its workers
+	call   atomic.Uint64 // the number of the last call that posted, and its number of workers
 
 	// Written by every call:
 	_ [cacheLine]byte
-	// demand has the number of running calls, times oneCall, plus the number of
-	// helpers that they want together.
+	// demand has the number of running calls, times oneCall, plus the total
+	// number of helpers that they want.
 	demand atomic.Int64
-	// shortCall is when a call last asked for a worker that is not worth waking one.
+	// shortCall is the last time at which a call asked for a worker without being
+	// worth waking one.
 	shortCall atomic.Int64
 	_         [cacheLine]byte
 }
 
-// cacheLine is the bytes that move from core to core together: two lines of 64, since processors fetch the neighbour too.
+// cacheLine is the number of bytes that move between cores together: two lines of 64, because processors
+// fetch the neighbouring line too.
 const cacheLine = 128
 
 const oneCall = 1 << 32
 
-// askEvery is how old limit may become: runtime.GOMAXPROCS takes the scheduler's
+// askEvery is the largest age of limit: runtime.GOMAXPROCS takes the scheduler's
 // lock, which is too expensive for every call.
 const askEvery = 10 * time.Millisecond
 
@@ -68,7 +70,7 @@ func newPool() *pool {
 	return p
 }
 
-// helpers is how many of the wanted helpers a call may have.
+// helpers returns how many of the wanted helpers a call may have.
 func (p *pool) helpers(wanted int) int {
 	if wanted <= int(p.limit.Load()) {
 		return wanted
@@ -76,13 +78,13 @@ func (p *pool) helpers(wanted int) int {
 	return min(wanted, p.currentLimit())
 }
 
-// currentLimit is limit, which it brings up to date. Where that is less than
-// before, sleeping workers wake to see whether they are too many.
+// currentLimit updates and returns limit. If it is less than before,
+// sleeping workers wake to check whether there are too many.
 func (p *pool) currentLimit() int {
 	if t := now(); t-p.asked.Load() > int64(askEvery) {
 		limit := int32(min(runtime.GOMAXPROCS(0), p.processors()) - 1)
 		old := p.limit.Swap(limit)
-		p.asked.Store(t) // last: a call that asks meanwhile must not take the old limit for a new one
+		p.asked.Store(t) // last: a concurrent call must not take the old limit for a new one
 		if limit < old {
 			p.mu.Lock()
 			p.work.Broadcast()
@@ -92,18 +94,19 @@ func (p *pool) currentLimit() int {
 	return int(p.limit.Load())
 }
 
-// surplus reports whether there are more workers than limit has room for.
+// surplus reports whether there are more workers than limit allows.
 func (p *pool) surplus() bool { return len(*p.all.Load()) > int(p.limit.Load()) }
 
 // crowded reports whether the running calls and the workers that are awake are
-// more goroutines than run at a time: then a worker that spins keeps one of them
-// from running.
+// more goroutines than can run at the same time: then a worker that spins keeps
+// one of them from running.
 func (p *pool) crowded() bool {
 	awake := len(*p.all.Load()) - int(p.sleeping.Load())
 	return int(p.demand.Load()/oneCall)+awake > int(p.limit.Load())+1
 }
 
-// submit offers a job to n workers, starting or waking those that are missing.
+// submit offers a job to n workers, and starts or wakes those that are
+// missing.
 func (p *pool) submit(j *job, n int) {
 	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
 	p.demand.Add(oneCall + int64(n))
@@ -129,22 +132,23 @@ func (p *pool) submit(j *job, n int) {
 	}
 }
 
-// A call that finds all the workers that it wants looking for work posts its job on the pool's board, one line of
-// memory that all of them read. Handing the job to one worker after another takes as long as two cache lines that
-// move from core to core, for each of them; on 16 processors that was ten times as long as for the board.
+// A call whose workers all look for work posts its job on the pool's board, one line of memory that all of
+// them read. Handing the job to one worker after another would move two cache lines from core to core for
+// each worker; on 16 processors that took ten times as long as the board.
 //
-// A worker says that it takes part by its mail, which is on a line of its own, and looks at the board again
-// afterwards. The call clears the board when no part is left, and then looks at the mail of all. So either the call
-// sees that a worker takes part, or the worker sees that the job is gone.
+// A worker takes part by writing to its mail, which is on a line of its own; then it looks at the board
+// again. The call clears the board when no part is left, and then looks at the mail of all workers. Therefore
+// either the call sees that a worker takes part, or the worker sees that the job is gone.
 
-// leastTeam is how many workers are worth the board.
+// leastTeam is the least number of workers for which the board pays.
 const leastTeam = 2
 
-// teamBits are those of pool.call that hold the number of workers of a team.
+// teamBits is the number of bits of pool.call that hold the number of
+// workers of a team.
 const teamBits = 16
 
-// post puts a job for n workers on the board, and reports whether it did: if the board is free and the first n
-// workers look for work.
+// post puts a job for n workers on the board, and reports whether it did. It does if the board is free and
+// the first n workers look for work.
 func (p *pool) post(j *job, n int) bool {
 	all := *p.all.Load()
 	if n < leastTeam || n > len(all) || n >= 1<<teamBits || p.posted.Load() != nil || affinity.Load() {
@@ -165,7 +169,7 @@ func (p *pool) post(j *job, n int) bool {
 	return true
 }
 
-// clear takes a job off the board, and returns when no worker takes part in it any more.
+// clear takes a job off the board, and returns when no worker takes part in it.
 func (p *pool) clear(j *job) {
 	p.posted.Store(nil)
 	left := j.team
@@ -214,7 +218,7 @@ func (p *pool) enqueue(j *job, n int) (woke bool) {
 	return true
 }
 
-// grow starts workers until there are n, with the lowest numbers that are free. The caller holds mu.
+// grow starts workers until there are n, with the lowest free numbers. The caller holds mu.
 func (p *pool) grow(n int) {
 	all := *p.all.Load()
 	for number := 0; len(all) < n; number++ {
@@ -233,8 +237,8 @@ func (p *pool) grow(n int) {
 
 func (p *pool) setAll(all []*worker) { p.all.Store(&all) }
 
-// finish ends a job's offer, waits for the workers that are inside, and keeps the
-// job for another call. It returns how a part ended on a worker, unless all did their work.
+// finish ends a job's offer, waits for the workers that run it, and keeps the job for
+// another call. It returns how a part ended on a worker, or nil if all parts completed.
 func (p *pool) finish(j *job) *failure {
 	p.demand.Add(-oneCall - int64(len(j.shares)-1))
 	if j.team != nil {
@@ -249,16 +253,17 @@ func (p *pool) finish(j *job) *failure {
 	return failed
 }
 
-// withdraw ends a job's offer: once it returns, no worker joins any more.
+// withdraw ends a job's offer: no worker joins after it returns.
 func (p *pool) withdraw(j *job) {
 	astray := false
 	for _, w := range j.offered {
 		if j.active.Load() == 0 {
-			break // all have been here, and left
+			break // all have joined and left
 		}
 		if w.mail.Load() == j && w.mail.CompareAndSwap(j, idle) {
 			j.active.Add(-1)
-			// It looked for work and yet did not take the job, so it did not get to run.
+			// The worker looked for work but did not take the job: it did not get to
+			// run.
 			astray = w.avoidCallerCPU() || astray
 		}
 	}
@@ -281,7 +286,7 @@ func (p *pool) remove(j *job) {
 	}
 }
 
-// looks reports whether some worker looks for work.
+// looks reports whether a worker looks for work.
 func (p *pool) looks() bool {
 	return slices.ContainsFunc(*p.all.Load(), func(w *worker) bool { return w.mail.Load() == idle })
 }
@@ -299,7 +304,7 @@ func (p *pool) ready() bool {
 func (p *pool) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(*p.all.Load()) > 0 { // another stop may have ended, and new workers begun, meanwhile
+	for len(*p.all.Load()) > 0 { // meanwhile another stop may have ended, and new workers may have started
 		p.stopping.Store(true)
 		p.work.Broadcast()
 		p.ended.Wait()

@@ -6,21 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// Pools of threads that are bound to some CPUs. A goroutine that Bind has bound has the workers of a pool
-// of its own, which are bound to the same CPUs: so what its calls touch stays in the caches, and on the NUMA node, of these
-// CPUs.
+// Pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool of workers, which are
+// bound to the same CPUs: the data of its calls stays in the caches, and on the NUMA node, of these CPUs.
 
-// bound are the pools of sets of CPUs, and the threads that are bound to these.
+// bound has the pools of sets of CPUs, and the threads that are bound to these
+// sets.
 var bound struct {
 	mu      sync.Mutex
 	pools   []*pool
-	threads sync.Map     // of *pool by the number of a thread
+	threads sync.Map     // *pool by the number of a thread
 	count   atomic.Int32 // of threads
 }
 
-// Bind binds the calling goroutine to a thread, and that to CPUs, until release is called by the same goroutine. Until
-// then Run shares its parts with workers that are bound to the same CPUs, however many goroutines are bound to them. ok
-// is false where the system has no such binding, or does not permit it: then nothing has changed, and release does nothing.
+// Bind binds the calling goroutine to a thread, and the thread to CPUs, until the same goroutine calls
+// release. Until then Run shares its parts with workers that are bound to the same CPUs; all goroutines bound
+// to them share the workers. If the system has no such binding, or does not permit it, ok is false, nothing
+// has changed, and release does nothing.
 func Bind(cpus []int) (release func(), ok bool) {
 	if len(cpus) == 0 || slices.Min(cpus) < 0 {
 		return func() {}, false
@@ -72,8 +73,8 @@ func current() *pool {
 	return workers
 }
 
-// PretendProcessors has all pools take the machine for one of n processors, whatever their CPUs, until it is called with 0.
-// It is meant for tests of more goroutines than run at a time.
+// PretendProcessors makes all pools assume a machine of n processors, whatever their CPUs, until a call with
+// 0. It is for tests of more goroutines than run at the same time.
 func PretendProcessors(n int) {
 	pretended.Store(int32(n))
 	for _, p := range everyPool() {
@@ -81,7 +82,7 @@ func PretendProcessors(n int) {
 	}
 }
 
-// Bound returns the CPUs that the calling goroutine is bound to, nil if Bind has not bound it.
+// Bound returns the CPUs to which Bind has bound the calling goroutine, or nil.
 func Bound() []int { return slices.Clone(current().cpus) }
 
 // everyPool returns the pool of goroutines that are not bound, and the pools of bound goroutines.

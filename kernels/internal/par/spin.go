@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Spinning for longer than a sleeping goroutine takes to wake is never worth
-// it, and most calls are followed by the next within this time.
+// Spinning for longer than a sleeping goroutine takes to wake never pays,
+// and most calls are followed by the next within this time.
 const (
 	spinTime   = 50 * time.Microsecond
 	spinRounds = 50 // tries between two looks at the clock
@@ -17,9 +17,10 @@ var patience atomic.Int64
 
 func init() { patience.Store(int64(spinTime)) }
 
-// spin tries ready again and again for spinTime, and reports whether it came true.
-// It keeps its processor for that time: runtime.Gosched would wake further threads
-// to run the goroutine that gave way, and these get into the way of the caller's.
+// spin tries ready repeatedly for spinTime, and reports whether it became true. It
+// keeps its processor for that time: runtime.Gosched would wake further threads to
+// run the goroutine that yielded, and these would compete with the caller's
+// thread.
 func spin(ready func() bool) bool {
 	var end int64
 	for {
@@ -39,7 +40,7 @@ func spin(ready func() bool) bool {
 	}
 }
 
-// epoch is what times count from, on the monotonic clock.
+// epoch is the origin of times, on the monotonic clock.
 var epoch = time.Now()
 
 func now() int64 { return int64(time.Since(epoch)) }

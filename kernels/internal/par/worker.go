@@ -6,23 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// worker is a goroutine that helps with one job after another. Its number decides
-// which share of a job it begins with. When a worker has ended, the next with its number has the same memory.
+// worker is a goroutine that helps with one job after another. Its number decides which share of a job it
+// begins with. After a worker has ended, the next one with its number uses the same memory.
 type worker struct {
 	number int
-	// mail is idle while the worker looks for work, and a job once it is handed one or takes part in one from the board.
+	// mail is idle while the worker looks for work, and a job after it is handed one or takes part in one
+	// from the board.
 	mail atomic.Pointer[job]
-	// avoid is 1 + the CPU of a caller whose job the worker did not take: perhaps
-	// its own CPU. It stays 0 unless affinity may be changed.
+	// avoid is 1 + the CPU of a caller whose job the worker did not take, because
+	// it may run on the same CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
-	seen  uint64               // the last call on the board that it took part in, or that did not want it
-	_     [cacheLine - 32]byte // lines of its own
+	seen  uint64               // the last call on the board in which it took part, or that did not want it
+	_     [cacheLine - 32]byte // keeps the fields on lines of their own
 }
 
-// idle is the value of mail of a worker that may be handed a job.
+// idle is the mail of a worker that can be handed a job.
 var idle = new(job)
 
-// live is a worker's life.
+// live is the loop of a worker.
 func (p *pool) live(w *worker) {
 	if p.cpus != nil {
 		if release := boundTo(p.cpus); release != nil {
@@ -45,7 +46,7 @@ func (p *pool) live(w *worker) {
 }
 
 // next takes a job from the queue, sleeping until there is one, and reports
-// whether it slept. It returns nil when the worker is to end.
+// whether it slept. It returns nil if the worker must end.
 func (p *pool) next(w *worker) (j *job, slept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +71,8 @@ func (p *pool) next(w *worker) (j *job, slept bool) {
 	}
 }
 
-// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It returns nil if it
-// is not, or if there is something to do in next.
+// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It returns
+// nil if no job comes, or if next has something to do.
 func (p *pool) look(w *worker) *job {
 	w.mail.Store(idle)
 	for {
@@ -106,14 +107,14 @@ func (p *pool) calls(w *worker) bool {
 	return call != w.seen && w.number < int(call%(1<<teamBits))
 }
 
-// assist has a worker, which looks for work, take part in the job on the board, if it is called for, and reports whether
-// it did. Afterwards the worker looks for work as before.
+// assist makes a worker that looks for work take part in the job on the board, if it is on the team, and
+// reports whether it did. Afterwards the worker looks for work as before.
 func (p *pool) assist(w *worker) bool {
 	j, call := p.posted.Load(), p.call.Load()
 	if j == nil || call == w.seen || !w.mail.CompareAndSwap(idle, j) {
 		return false
 	}
-	if p.posted.Load() != j { // and perhaps belongs to another call by now
+	if p.posted.Load() != j { // and it may belong to another call by now
 		w.part(j, idle)
 		return false
 	}
@@ -126,7 +127,7 @@ func (p *pool) assist(w *worker) bool {
 	return true
 }
 
-// part ends a worker's part in a job from the board; j may belong to another call right after it.
+// part ends a worker's part in a job from the board. Right after it j may belong to another call.
 func (w *worker) part(j, next *job) {
 	if w.mail.CompareAndSwap(j, next) {
 		return
@@ -135,7 +136,8 @@ func (w *worker) part(j, next *job) {
 	j.leave()
 }
 
-// asleep is the mail of a worker that takes part in a job from the board whose caller sleeps.
+// asleep is the mail of a worker that takes part in a job from the board and whose caller
+// sleeps.
 var asleep = new(job)
 
 // callsNext reports whether next has something to do other than sleep.
@@ -143,7 +145,7 @@ func (p *pool) callsNext() bool {
 	return p.open.Load() > 0 || p.stopping.Load() || p.surplus()
 }
 
-// close ends the time in which the worker can be handed a job, and returns the
+// close ends the time in which the worker can be handed a job, and returns a
 // job that it has been handed, or nil.
 func (w *worker) close() *job {
 	for {
@@ -158,8 +160,8 @@ func (w *worker) close() *job {
 	}
 }
 
-// help does a worker's share of a job, whatever comes of it, and then calls leave with the mail that the worker is to have: idle,
-// or nil if runtime.Goexit ended its goroutine, which has another in its place.
+// help does a worker's share of a job, even if a part panics, and then calls leave with the worker's new
+// mail: idle, or nil if runtime.Goexit ended its goroutine, which another one replaces.
 func (p *pool) help(w *worker, j *job, leave func(next *job)) {
 	next := (*job)(nil)
 	defer func() {
@@ -180,8 +182,8 @@ func (p *pool) help(w *worker, j *job, leave func(next *job)) {
 	next = idle
 }
 
-// avoidCallerCPU has the worker leave the CPU of the caller, once it gets to run, and
-// reports whether it will.
+// avoidCallerCPU asks the worker to leave the CPU of the caller once it gets to run,
+// and reports whether it will.
 func (w *worker) avoidCallerCPU() bool {
 	cpu := callerCPU()
 	if cpu < 0 {

@@ -10,9 +10,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// This file has a product between the checked arguments and the loops.
+// A product between the checked arguments and the loops.
 
-// call is one product or a batch of products of one shape, checked and not empty.
+// call is a product, or a batch of products of one shape. It is checked and not
+// empty.
 type call struct {
 	isa         simd.ISA
 	mr, nr      int // the register tile
@@ -20,27 +21,29 @@ type call struct {
 	alpha, beta float32
 	a           pack.A
 	b           operand
-	prepared    *weights.RowsOfA // A as integers, if it was made before; a is empty then
+	prepared    *weights.RowsOfA // A as integers, if they were made before; then a is empty
 	c           []float32
 	ldc         int
 	ep          Epilogue
 
 	batch                     int
 	strideA, strideB, strideC int
-	number                    uint64 // of a call on several goroutines that converts its rows, which no other call has; otherwise 0
+	number                    uint64 // identifies a call on several goroutines that converts its rows; otherwise 0
 
 	plan
 }
 
-// operand is op(B): packed by PackB, from some column on, or in the caller's memory.
+// operand is op(B): packed by PackB, beginning with some column, or in the caller's
+// memory.
 type operand struct {
 	packed *weights.Matrix
 	column int
 	pack.B
 }
 
-// set fills in what all products have. A composite literal would be built aside
-// and copied, which waits for the stores: as long as a small product's plan.
+// set sets the fields that all products have. The compiler would build a
+// composite literal aside and copy it, which waits for the stores: that takes
+// as long as the plan of a small product.
 func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
 	g.m, g.n, g.k = m, n, k
 	g.alpha, g.beta = alpha, beta
@@ -50,22 +53,22 @@ func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float3
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// plan is how a product is computed.
+// plan is the way in which a product is computed.
 type plan struct {
 	way       way
-	wideTiles bool // the micro-kernel's tiles have half the height and twice the width
+	wideTiles bool // tiles have half the height and twice the width
 	oneCall   bool // a block of nearWork is one call of simd.GemmNear
-	copyA     bool // A's blocks are copied
+	copyA     bool // blocks of A are copied
 
 	// The loops around the micro-kernel; see planLoops.
-	finish bool // there is an epilogue: sums are finished aside, and then C is written
-	kc     int  // steps of k in one call of the micro-kernel, a stretch of package order
-	slice  int  // steps of k that are in turn at a time: some stretches, or all with an epilogue
-	mc     int  // rows that are in turn at a time, at most
+	finish bool // there is an epilogue: sums are finished in scratch memory, and then written to C
+	kc     int  // steps of k per call of the micro-kernel: a stretch of package order
+	slice  int  // steps of k per iteration of the outer loop: some stretches, or all with an epilogue
+	mc     int  // largest number of rows at a time
 
 	// The partition of each product: cutM x cutN parts of tall x wide elements,
-	// numbered along rows of C, or byRows along its columns. The tail belongs to the
-	// last parts.
+	// numbered along rows of C, or if byRows is set along its columns. The last
+	// parts have the remainder.
 	cutM, cutN int
 	tall, wide int
 	byRows     bool
@@ -73,48 +76,49 @@ type plan struct {
 	partial []float32 // sums of a gemvCall
 }
 
-// block is some rows and columns of one product, as a product of its own: A, B,
-// C and what the epilogue adds begin at the block's first row and column, and so do
-// all coordinates. What concerns the whole product is in g.
+// block is some rows and columns of one product, as a product of its own: A, B, C
+// and the operands of the epilogue begin at the block's first row and column, and
+// so do all coordinates. g has the data of the whole product.
 type block struct {
 	g    *call
 	m, n int
 	a    pack.A
 	b    operand
 	c    []float32
-	top  int // the block's first row, where each product of the batch has m
+	top  int // the block's first row; each product of the batch has m rows
 	ep   Epilogue
 	s    *scratch // nil if none is needed
 }
 
 // scratch holds the buffers of one running block. It goes back to the pool from a
-// variable of its own: from a block's field, all that the block points to would
-// escape to the heap.
+// variable of its own: if it were a block's field, everything that the block
+// points to would escape to the heap.
 type scratch struct {
 	a        []float32 // a copy of A's rows
 	b        []float32 // panels of B
 	sums     []float32 // elements of C before the epilogue
 	int8     weights.RowsOfA
-	integers rowsOfCall // those in int8
+	integers rowsOfCall // rows in integers
 	rounded  weights.RoundedRows
-	pairs    rowsOfCall // those in rounded
-	strip    []float32  // products by tiles that are not C's elements yet
+	pairs    rowsOfCall // rows in rounded
+	strip    []float32  // products by tiles that are not yet elements of C
 	tileSums []int32    // of simd.Int8Tiles
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// rowsOfCall are some rows of a call.
+// rowsOfCall identifies some rows of a call.
 type rowsOfCall struct {
-	call         uint64 // 0: none
-	first, count int    // counted through all items of the batch
+	call         uint64 // 0: no rows
+	first, count int    // counted over all items of the batch
 }
 
-// numbers is the number of calls whose rows goroutines hold.
+// numbers is the number of calls so far that numbered their rows.
 var numbers atomic.Uint64
 
-// held reports whether rows are m rows of the block, from row i on, and notes that they are now. A goroutine computes several blocks of a
-// band one after the other: what it made of the rows for the first one is there for the others.
+// held reports whether rows are m rows of the block, beginning with row i, and sets them to these. A
+// goroutine computes several blocks of a band one after the other: the converted rows of the first one serve
+// the next ones.
 func (b *block) held(rows *rowsOfCall, i, m int) bool {
 	before := *rows
 	*rows = rowsOfCall{b.g.number, b.top + i, m}
@@ -135,8 +139,8 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	}
 }
 
-// fetchAhead is how many elements ahead of its use a B in place is fetched for one row that goes through its rows, or
-// columns, group at a time: 0 if it does not come from memory.
+// fetchAhead returns how many elements ahead of its use a B in place is fetched, for a product of one row
+// that takes B's rows, or columns, group at a time. It is 0 if B does not come from memory.
 func (g *call) fetchAhead(group int) int {
 	if g.n*g.k < gemvFar {
 		return 0

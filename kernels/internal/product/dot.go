@@ -9,7 +9,7 @@ import (
 // Products that consist of dot products of rows of A and columns of B, both contiguous.
 
 // dot computes a block of a product with B transposed in the caller's memory. It
-// goes by parts of k where k is very long.
+// cuts very long k into parts.
 func (b *block) dot() {
 	g := b.g
 	kc := order.Evenly(g.k, order.DotStretch, 8)
@@ -23,7 +23,7 @@ func (b *block) dot() {
 }
 
 // dotBlock computes C = alpha*A*B^T + beta*C for m rows of A and n of B^T, in calls of
-// some 4 million multiply-adds or a million elements of B.
+// about 4 million multiply-adds or a million elements of B.
 func (b *block) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc, m, n, k int) {
 	g := b.g
 	step := max(gemvDotGroup, 1<<22/(max(m, 4)*k)/gemvDotGroup*gemvDotGroup)
@@ -34,7 +34,7 @@ func (b *block) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float3
 		return
 	}
 	step = min(step, n, 256)
-	s := scratches.Get().(*scratch) // the block's own may hold x
+	s := scratches.Get().(*scratch) // the block's own scratch may hold x
 	s.sums = mem.Grow(s.sums, m*step)
 	for q := 0; q < n; q += step {
 		w := min(step, n-q)

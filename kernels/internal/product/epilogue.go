@@ -1,10 +1,10 @@
 package product
 
-// This file has the epilogue: the operations on a part of C of a product with a packed B, once its sums are finished.
+// The epilogue: the operations on a part of C of a product with a packed B, after its sums are finished.
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Activation is the function that an epilogue applies.
+// Activation is the activation function of an epilogue.
 type Activation uint8
 
 // The activations, in the order of package kernels.
@@ -26,12 +26,13 @@ type Epilogue struct {
 	LdResidual int
 }
 
-// any reports whether there is anything to do.
+// any reports whether there is an operation.
 func (ep *Epilogue) any() bool {
 	return ep.Bias != nil || ep.Activation != Identity || ep.Residual != nil
 }
 
-// from returns the epilogue of the elements of C from row i and column j.
+// from returns the epilogue of the elements of C that begin at row i and
+// column j.
 func (ep *Epilogue) from(i, j int) Epilogue {
 	e := Epilogue{Activation: ep.Activation, LdResidual: ep.LdResidual}
 	if ep.Bias != nil {
@@ -47,8 +48,8 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 var zeroRow [64]float32
 
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
-// writes them to c, which begins at row i and column j of the block. The sums may be
-// lost.
+// writes them to c, which begins at row i and column j of the block. It may overwrite
+// the sums.
 func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	g, nr, act := b.g, b.g.nr, b.ep.Activation
 	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
@@ -62,8 +63,8 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 		finishPanel(g.isa, act, c, sums, bias, residual, m, nr, g.ldc, ldr)
 		return
 	}
-	// A panel that is not full: the same in place, where the other columns hold
-	// anything, and with a row of the bias as wide as the panel.
+	// A partial panel is finished in place, where the other columns hold
+	// anything, with a row of the bias as wide as the panel.
 	var wide [len(zeroRow)]float32
 	copy(wide[:], bias[:n])
 	finishPanel(g.isa, act, sums, sums, wide[:nr], zeroRow[:nr], m, nr, nr, 0)
@@ -112,7 +113,8 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 	}
 }
 
-// finishRare is finishPanel for activations that few models have, in several passes over x, which it overwrites.
+// finishRare is finishPanel for activations that few models have. It takes several passes over x, which it
+// overwrites.
 func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	all, none := x[:rows*nr], zeroRow[:nr]
 	if act == Tanh {

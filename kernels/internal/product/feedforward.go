@@ -11,9 +11,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Feed-forward networks of int8: products in a row, whose hidden values never leave a core's own caches.
+// Feed-forward networks of int8: consecutive products whose hidden values never leave a core's own
+// caches.
 
-// FeedForward is a call of kernels.FeedForward, of checked arguments: no size is 0.
+// FeedForward is a call of kernels.FeedForward with checked arguments: no size is
+// 0.
 type FeedForward struct {
 	Rows           int
 	X              []float32
@@ -21,24 +23,25 @@ type FeedForward struct {
 	Gate, Up, Down *weights.Matrix // Gate may be nil
 	GateBias       []float32
 	UpBias         []float32
-	Activation     Activation // of the gate, or of Up without a gate
+	Activation     Activation // activation of the gate, or of Up without a gate
 	DownEnd        Epilogue
 	Dst            []float32
 	LdDst          int
 }
 
-// hidden is the buffers of a running band of rows.
+// hidden has the buffers of a running band of rows.
 type hidden struct {
 	x, down  weights.RowsOfA
-	gate, up []float32 // of the rows that are in turn
+	gate, up []float32 // of the current rows
 	apart    int       // elements from one of these rows to the next
 	call     call
 }
 
 var hiddens = sync.Pool{New: func() any { return new(hidden) }}
 
-// bandUnit is what the rows of a band are a multiple of, and bandRows how many it has at most: their hidden values, as integers, stay in the
-// second-level cache. The parts of which threads take runs have partRows, which pay for reading all matrices.
+// bandUnit divides the number of rows of a band, and bandRows is the largest number: the band's hidden
+// values, as integers, stay in the second-level cache. Threads take runs of parts of partRows rows, enough to
+// pay for reading all matrices.
 const (
 	bandUnit = 32
 	bandRows = 512
@@ -51,7 +54,7 @@ func (f *FeedForward) Run(t int) {
 	if f.Gate != nil {
 		work *= 2
 	}
-	work = (work + f.Down.K*f.Down.N) / 4 * max(f.Rows, 4) // an instruction makes four times the multiply-adds
+	work = (work + f.Down.K*f.Down.N) / 4 * max(f.Rows, 4) // an instruction makes four times as many multiply-adds
 	parts := (f.Rows + partRows - 1) / partRows
 	if !worthThreads(t, work) {
 		f.Do(0, parts)
@@ -71,11 +74,12 @@ func (f *FeedForward) Do(from, to int) {
 	hiddens.Put(h)
 }
 
-// band computes rows [from, to). Some of them at a time have hidden values in float32, which become integers at once; when all of them
-// are, the last product multiplies them, so that each matrix stays in a cache while the band's rows pass.
+// band computes rows [from, to). A few of them at a time have hidden values in float32, which are converted
+// to integers immediately. After all are converted, the last product multiplies them: each matrix stays in a
+// cache while the band's rows are multiplied by it.
 func (f *FeedForward) band(h *hidden, from, to int) {
 	rows := order.Evenly(to-from, tune.Used.Gemm.Int8Rows, bandUnit)
-	h.apart = f.Up.N + 16 // rows a multiple of 4 KiB apart would crowd each other out of the first-level cache
+	h.apart = f.Up.N + 16 // rows a multiple of 4 KiB apart would evict each other from the first-level cache
 	h.up = mem.Grow(h.up, rows*h.apart)
 	if f.Gate != nil {
 		h.gate = mem.Grow(h.gate, rows*h.apart)
@@ -89,7 +93,7 @@ func (f *FeedForward) band(h *hidden, from, to int) {
 	h.multiply(f.Down, &h.down, to-from, f.Dst[from*f.LdDst:], f.LdDst, f.DownEnd.from(from, 0))
 }
 
-// raise computes the hidden values of n rows from row i on.
+// raise computes the hidden values of n rows, beginning with row i.
 func (f *FeedForward) raise(h *hidden, i, n int) {
 	x := f.X[i*f.LdX:]
 	h.x.Quantize(f.Up, x, f.LdX, n)
@@ -111,7 +115,7 @@ func (f *FeedForward) raise(h *hidden, i, n int) {
 	}
 }
 
-// multiply sets m rows of c to the product of a, rows of integers, with b.
+// multiply sets m rows of c to the product of a, rows of integers, and b.
 func (h *hidden) multiply(b *weights.Matrix, a *weights.RowsOfA, m int, c []float32, ldc int, ep Epilogue) {
 	g := &h.call
 	*g = call{isa: b.Record.ISA, batch: 1, prepared: a, ep: ep}

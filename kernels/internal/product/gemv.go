@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products of one row of A. Reading B limits them: it must be read in an order that the hardware prefetches.
+// Products of one row of A. Reading B limits their speed: the order must be one that the hardware
+// prefetches.
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {
@@ -30,8 +31,8 @@ func (b *block) row() {
 	scratches.Put(s)
 }
 
-// rowOfPanels computes whole panels. Those that go side by side are neighbours only where few are left, since each then
-// continues with its own neighbour: B is read as a few long runs of memory.
+// rowOfPanels computes whole panels. Panels that it multiplies side by side are adjacent only if few are
+// left; otherwise each continues with its own neighbour, and B is read as a few long runs of memory.
 func (b *block) rowOfPanels(c []float32) {
 	g, nr := b.g, b.g.nr
 	for from, panels := 0, len(c)/nr; from < panels; {
@@ -47,9 +48,9 @@ func (b *block) rowOfPanels(c []float32) {
 	}
 }
 
-// gemvCall is a call of one row and B in place: a task of its own, whose parts are the stretches of k, each of which
-// reads one run of memory, and where these are few, parts of their columns. The sums of all stretches but the first, and
-// of that one too where there is a beta, are in partial.
+// gemvCall is a call with one row and B in place. It is a task of its own, whose parts are the stretches of
+// k, each of which reads one run of memory; if there are few stretches, the parts are columns of stretches.
+// The sums of all stretches except the first, and with a beta also those of the first, are in partial.
 type gemvCall call
 
 // run computes the products on up to t threads.
@@ -62,7 +63,7 @@ func (r *gemvCall) run(t int) {
 		r.partial = s.sums
 	}
 	r.runParts(t)
-	const columns = 1 << 14 // of a call
+	const columns = 1 << 14 // per call
 	if r.aside() > 0 || r.alpha != 1 {
 		for item := range r.batch {
 			for j := 0; j < r.n; j += columns {
@@ -88,7 +89,8 @@ func (r *gemvCall) runParts(t int) {
 	calls.Put(p)
 }
 
-// cut chooses the parts: stretches of k, and for several threads some columns of each.
+// cut chooses the parts: stretches of k, and with several threads some columns of
+// each.
 func (r *gemvCall) cut(t int) {
 	const most, elements, least = 8, 1 << 17, 1 << 7
 	r.kc = order.StretchOf(r.k)
@@ -103,7 +105,8 @@ func (r *gemvCall) cut(t int) {
 	}
 }
 
-// aside is how many stretches of a product have their sums in partial.
+// aside returns the number of stretches of a product whose sums are in
+// partial.
 func (r *gemvCall) aside() int {
 	if r.beta == 0 {
 		return r.cutM - 1
@@ -127,7 +130,8 @@ func (r *gemvCall) sumsOf(item, stretch int) []float32 {
 	return r.c[item*r.strideC:][:r.n]
 }
 
-// join makes n elements of C from column j on of the sums of their stretches.
+// join computes n elements of C, beginning with column j, from the sums of
+// their stretches.
 func (r *gemvCall) join(item, j, n int) {
 	c := r.c[item*r.strideC+j:][:n]
 	for i := range r.cutM {
@@ -145,7 +149,8 @@ func (r *gemvCall) join(item, j, n int) {
 	}
 }
 
-// part computes the sums of a stretch for the columns from column first on.
+// part computes the sums of a stretch for the columns that begin with column
+// first.
 func (r *gemvCall) part(item, stretch, first int) {
 	p, end := stretch*r.kc, min(first+r.wide, r.n)
 	k := min(r.kc, r.k-p)
@@ -155,7 +160,7 @@ func (r *gemvCall) part(item, stretch, first int) {
 	columns, ahead := tune.Used.Gemm.RowColumns, (*call)(r).fetchAhead(gemvRowsGroup)
 	for j := first; j < end; j += columns {
 		w := min(columns, end-j)
-		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup // rows of some 1 MiB
+		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup // rows of about 1 MiB
 		for p := 0; p < k; p += step {
 			simd.GemvRows(r.isa, sums[j:j+w], x[p:min(p+step, k)], b[p*r.b.LD+j:], r.b.LD, ahead)
 		}

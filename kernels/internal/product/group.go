@@ -8,12 +8,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of runs of A's rows, each with a packed B of its own, side by side on the threads.
+// Products of runs of A's rows, each with its own packed B. Threads compute them
+// concurrently.
 
-// Group is a call of kernels.GemmGrouped, to which its products are added.
+// Group is a call of kernels.GemmGrouped. Add adds its products.
 type Group struct {
 	calls []call
-	ends  []int // of each call's parts among all
+	ends  []int // end of each call's parts in the numbering of all parts
 }
 
 var groups = sync.Pool{New: func() any { return new(Group) }}
@@ -21,7 +22,7 @@ var groups = sync.Pool{New: func() any { return new(Group) }}
 // NewGroup returns a group without products.
 func NewGroup() *Group { return groups.Get().(*Group) }
 
-// Add adds a product of checked arguments: C = A*B + bias.
+// Add adds the product C = A*B + bias, with checked arguments.
 func (p *Group) Add(m int, a []float32, lda int, b *weights.Matrix, c []float32, ldc int, bias []float32) {
 	if m == 0 || b.N == 0 {
 		return
@@ -53,7 +54,7 @@ func (p *Group) Run(t int) {
 	for i := range p.calls {
 		g := &p.calls[i]
 		a, b := g.operands()
-		g.batch = max(1, total/g.workOf()) // cut as if all the work were products like this one
+		g.batch = max(1, total/g.workOf()) // cut as if all the work were products of this shape
 		g.decide(t, a, b)
 		g.batch = 1
 		g.count()

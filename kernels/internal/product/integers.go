@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops over a B of integers.
+// The loops for a B of integers.
 
 // int8Panels computes a block with a packed B of int8 or in blocks.
 func (b *block) int8Panels() {
@@ -42,8 +42,9 @@ func (b *block) int8Panels() {
 	scratches.Put(s)
 }
 
-// int8Panel multiplies rows of integers with the panel of column j, for row i of the block and those after it. It has a copy of x, and so have
-// the functions that it calls: the call would go to the heap if what it holds were stored there.
+// int8Panel multiplies rows of integers by the panel of column j, for row i of the block and the rows after
+// it. It and the functions that it calls take a copy of x: storing to x would move the call to the heap with
+// everything that it points to.
 func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, piece, i, j int) {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	n := min(nr, b.n-j)
@@ -70,8 +71,8 @@ func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, pie
 	}
 }
 
-// int8Steps is a product for the steps [from, to) of k, in pieces of a panel of some bytes, which stay in the first-level cache. Only the
-// last one has the scales of the columns, and the bias.
+// int8Steps computes a product for the steps [from, to) of k, in pieces of a panel of the given bytes, which
+// stay in the first-level cache. Only the last piece has the scales of the columns, and the bias.
 func (b *block) int8Steps(a *weights.RowsOfA, x weights.Product, piece, j, from, to int) {
 	unit := max(simd.RotateBlock, x.Format.Steps)
 	kc := max(piece/b.g.nr, unit) / unit * unit
@@ -86,8 +87,9 @@ func (b *block) int8Steps(a *weights.RowsOfA, x weights.Product, piece, j, from,
 	}
 }
 
-// int8Stretches is a product of rows of several stretches with columns of int8. Their sums as floats, times the rows' scales,
-// are added up one after the other, and then multiplied with the scales of the columns.
+// int8Stretches computes a product of rows of several stretches with columns of int8. It converts their sums
+// to floats, multiplies them by the rows' scales, adds them up one after the other, and then multiplies them
+// by the scales of the columns.
 func (b *block) int8Stretches(s *scratch, a *weights.RowsOfA, x weights.Product, piece, j int, scales []float32) {
 	nr := b.g.nr
 	total := make([]float32, x.M*nr)
@@ -106,8 +108,8 @@ func (b *block) int8Stretches(s *scratch, a *weights.RowsOfA, x weights.Product,
 	}
 }
 
-// int8InC reports whether the micro-kernel can write C, with a bias but no more, and keeps
-// its sums elsewhere until then: rows of C may push each other out of the cache.
+// int8InC reports whether the micro-kernel can write C, with at most a bias, and can keep
+// its integer sums elsewhere until then: rows of C may evict each other from the cache.
 func (b *block) int8InC() bool {
 	g := b.g
 	if g.alpha != 1 || g.beta != 0 || b.ep.Activation != Identity || b.ep.Residual != nil {

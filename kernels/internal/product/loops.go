@@ -10,19 +10,20 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// This file has the loops around the micro-kernel: one nest for every product of several rows,
-// unless it consists of dot products.
+// The loops around the micro-kernel: one nest for every product of several rows, unless it
+// consists of dot products.
 
-// nest is the loops over one block: their steps, what is in turn, and where the
-// panels of B are. All positions count from the block's first row and column.
+// nest has the loops over one block: their steps, their current positions, and
+// the place of the panels of B. All positions count from the block's first row
+// and column.
 type nest struct {
 	b        *block
-	nc, mc   int  // columns and rows that are in turn at a time
+	nc, mc   int  // columns and rows at a time
 	prefetch bool // a panel is fetched while the one before it is multiplied
-	pairs    bool // two panels of a packed B are multiplied at once
+	pairs    bool // two panels of a packed B are multiplied together
 
-	// In turn: columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows
-	// and steps, the rows lda apart.
+	// The current columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these
+	// rows and steps, with the rows lda apart.
 	j, n   int
 	p, k   int
 	i, m   int
@@ -50,7 +51,7 @@ func (b *block) panels() {
 	if g.finish {
 		s.sums = mem.Grow(s.sums, max(l.mc, 2*pairRows)*g.nr)
 	}
-	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
+	for l.j = 0; l.j < b.n; l.j += l.nc { // all columns, or nc if panels are kept
 		l.n = min(l.nc, b.n-l.j)
 		for l.p = 0; l.p == 0 || l.p < g.k; l.p += g.slice { // once if k is 0
 			l.k = min(g.slice, g.k-l.p)
@@ -70,8 +71,8 @@ func (b *block) panels() {
 	}
 }
 
-// rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
-// or a copy, which the next one replaces.
+// rowsOfA returns rows [i, i+m) and steps [p, p+k) of op(A), with the rows ld apart:
+// in place, or as a copy, which the next one overwrites.
 func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 	switch {
 	case k == 0: // there is no A
@@ -82,8 +83,8 @@ func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 	return b.a.CopyBlock(b.g.isa, &b.s.a, i, p, m, k)
 }
 
-// panel multiplies the rows of A that are in turn with w columns of B, from column q of
-// those in turn: a panel, or two.
+// panel multiplies the current rows of A by w columns of B, beginning with column q of
+// the current columns: one panel, or two.
 func (l *nest) panel(q, w int) {
 	b, g := l.b, l.b.g
 	beta := g.beta
@@ -92,7 +93,7 @@ func (l *nest) panel(q, w int) {
 	}
 	c := b.c[l.i*g.ldc+l.j+q:]
 	sums, lds := c, g.ldc
-	if g.finish { // aside, one panel after the other
+	if g.finish { // in scratch memory, one panel after the other
 		sums, lds = b.s.sums, g.nr
 		for at := 0; beta != 0 && at < w; at += g.nr {
 			simd.CopyRows(g.isa, sums[at*l.m:], c[at:], l.m, min(g.nr, w-at), lds, g.ldc)
@@ -141,15 +142,16 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// fetched describes what gemmPanel prefetches while it multiplies a panel: nothing during the first rows, then the memory that its hints
-// name.
+// fetched describes the prefetches of gemmPanel during the product with a panel: nothing during the first
+// rows, then the memory that its hints name.
 type fetched struct{ rows, next, pace, turn, steps int }
 
-// next says how to prefetch the panel that is multiplied next. It is zero if there is nothing to prefetch.
+// next returns the prefetches of the panel that is multiplied next. It is zero if there is nothing to
+// prefetch.
 func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {
-	case g.way == packedHere && l.i == 0: // it is not there yet
+	case g.way == packedHere && l.i == 0: // the panel is not made yet
 		return f
 	case g.way == widened:
 		return l.nextNarrow(q, p, w, k)
@@ -167,7 +169,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	case f.next == 0:
 	case !g.way.inPlace():
 		f.pace = l.evenPace()
-	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
+	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // each row fetches as many steps as tiles do
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
 		f.turn = mem.Element * s.ld
 		f.rows = (tiles - f.steps) * g.mr
@@ -177,14 +179,16 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 
 const (
 	// farRows is how many rows ahead a B in place is fetched if none of its panels stays in the
-	// second-level cache: as many lines as are in transit from the third-level cache at a time.
+	// second-level cache: the number of lines that are in transit from the third-level cache at
+	// the same time.
 	farRows = 24
-	// Up to pairRows rows, two panels of a packed B are multiplied at once: one has six vectors of sums at most then, and
-	// AVX2 eight multiply-adds on their way.
+	// Up to pairRows rows, two panels of a packed B are multiplied together: a single one has at most six
+	// vectors of sums, and AVX2 has eight multiply-adds in flight.
 	pairRows = 3
 )
 
-// nextNarrow returns the panel of a packed B that is made float32 next, from the panel in scratch memory.
+// nextNarrow returns the panel of a packed B that is converted to float32 next, after the panel in
+// scratch memory.
 func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	b := &l.b.b
 	j := l.j + q
@@ -204,7 +208,7 @@ func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	return f
 }
 
-// evenPace returns the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
+// evenPace returns the pace at which the tiles of all current rows fetch a panel, each a part of it.
 func (l *nest) evenPace() int {
 	g := l.b.g
 	tiles := (l.m + g.mr - 1) / g.mr
@@ -212,15 +216,15 @@ func (l *nest) evenPace() int {
 }
 
 // fetchesRows reports whether the rows of a transposed B that become the next panel are
-// fetched while this panel is multiplied.
+// fetched during the product with this panel.
 func (l *nest) fetchesRows() bool {
 	return l.b.g.way == packedHere && l.b.b.Trans && l.i == 0
 }
 
-// nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
-// columns end at column q of those in turn, and how they are fetched: the same elements of NR rows, then
-// the next elements of these. Rows without gaps between them are fetched as a panel is, by all
-// tiles, since one tile alone waits for memory; others by the last of the m rows.
+// nextRows returns where the rows of B^T begin that are packed next, after a panel whose columns end at
+// column q of the current columns, and how they are fetched: the same elements of NR rows, then the next
+// elements of these rows. All tiles fetch rows without gaps between them, as they fetch a panel, because
+// a single tile would wait for memory. The last of the m rows fetches rows with gaps.
 func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	b, nr := &l.b.b, l.b.g.nr
 	j, p := l.j+q, l.p

@@ -6,19 +6,19 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// How a product goes its way.
+// The plan of a product after the choice of its way.
 
-// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
-// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
-// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
-// to a third on Zen 4; nearer, it costs as much. tune.Gemm.RowAhead has where it costs
-// from memory too. See doc/measurements/products.md.
+// One row: gemvDot replaces gemmDot if B has gemvNear elements and is beyond a core's
+// own caches. With gemvFar elements B comes from memory. Then gemvDot takes 8 rows
+// together, as gemvRows always takes 6, and fetching the next rows gains a sixth to a
+// third on Zen 4; if B is nearer, fetching costs as much. tune.Gemm.RowAhead is for
+// processors where it costs time even from memory. See doc/measurements/products.md.
 const (
 	gemvRowsGroup, gemvDotGroup = 6, 8
 	gemvNear, gemvFar           = 1 << 17, 1 << 23
 )
 
-// operands are what the way is chosen by.
+// operands returns the data on which the choice of the way depends.
 func (g *call) operands() (a left, b right) {
 	a.m, a.k, a.ld, a.trans = g.m, g.k, g.a.LD, g.a.Trans
 	b.n, b.ld, b.trans = g.n, g.b.LD, g.b.Trans
@@ -28,7 +28,7 @@ func (g *call) operands() (a left, b right) {
 	return a, b
 }
 
-// decide says how a product of these operands goes the way that was chosen, and in which parts.
+// decide plans how a product of these operands takes the chosen way, and in which parts.
 func (g *call) decide(t int, a left, b right) {
 	size, packed := &tune.Used.Gemm, g.b.packed
 	g.mr, g.nr = simd.GemmTile(g.isa)
@@ -46,9 +46,9 @@ func (g *call) decide(t int, a left, b right) {
 	g.partition(t)
 }
 
-// prefetches reports whether gemmPanel fetches the next panel while it multiplies
-// a panel with m rows. If few rows are multiplied with a packed B, the B comes from memory
-// fastest as one stream.
+// prefetches reports whether gemmPanel fetches the next panel while it multiplies m rows
+// by a panel. If few rows are multiplied by a packed B, B comes from memory fastest as one
+// stream.
 func (g *call) prefetches(m int) bool {
 	size := &tune.Used.Gemm
 	return g.way.inPlace() || m*size.StreamDen > g.mr*size.StreamNum
@@ -57,7 +57,7 @@ func (g *call) prefetches(m int) bool {
 // planLoops chooses the steps of the loops.
 func (g *call) planLoops() {
 	g.kc = order.StretchOf(g.k)
-	g.finish = g.ep.any() || g.way == halves && g.n%g.nr != 0 // that multiplies by whole panels
+	g.finish = g.ep.any() || g.way == halves && g.n%g.nr != 0 // the way multiplies by whole panels
 	g.slice, g.mc = g.kc, tune.Used.Gemm.MC
 	if g.m <= g.mr { // a panel is one run of memory
 		g.slice = min(4*g.kc, max(g.k, 1))

@@ -1,9 +1,10 @@
 // Package product computes matrix products.
 //
-// product.go is what package kernels calls; ways.go is the table of ways through a product, plan.go decides
-// how one goes its way, and partition.go in which parts; run.go hands these to threads and makes blocks of them; loops.go, source.go and
-// epilogue.go are the loops around the micro-kernel, dot.go, gemv.go and integers.go the other ways
-// through a block; call.go has what all of them work on.
+// product.go has the functions that package kernels calls. ways.go is the table of ways through a product,
+// plan.go plans a product after the choice of its way, and partition.go cuts it into parts. run.go
+// distributes the parts to threads and makes blocks of them. loops.go, source.go and epilogue.go are the
+// loops around the micro-kernel; dot.go, gemv.go and integers.go are the other ways through a block. call.go
+// has the types that all of them share.
 package product
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Gemm is kernels.Gemm, of checked arguments, on up to t threads.
+// Gemm is kernels.Gemm with checked arguments, on up to t threads.
 func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if m == 0 || n == 0 {
 		return
@@ -42,7 +43,8 @@ func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, l
 	g.runWay(t, w, ofA, ofB)
 }
 
-// Batched is kernels.GemmBatched, of checked arguments and with elements of C, on up to t threads.
+// Batched is kernels.GemmBatched with checked arguments and a C that is not empty, on up to t
+// threads.
 func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	if k == 0 || alpha == 0 {
 		for i := range batch {
@@ -59,17 +61,17 @@ func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []
 	g.run(t)
 }
 
-// PackedCall is a call of kernels.GemmPacked, which fills it in where it lies: copying arguments from function to
-// function takes a tenth of the time of a small product.
+// PackedCall is a call of kernels.GemmPacked, which sets its fields in place: copying arguments from function
+// to function takes a tenth of the time of a small product.
 type PackedCall struct{ g call }
 
-// Set takes checked arguments, except for the epilogue.
+// Set sets the checked arguments, except the epilogue.
 func (p *PackedCall) Set(m int, alpha float32, a []float32, lda int, b *weights.Matrix, beta float32, c []float32, ldc int) {
 	p.g.set(m, b.N, b.K, alpha, a, lda, beta, c, ldc)
 	p.g.b.packed = b
 }
 
-// Finish takes the epilogue.
+// Finish sets the epilogue.
 func (p *PackedCall) Finish(bias []float32, activation Activation, residual []float32, ldResidual int) {
 	ep := &p.g.ep
 	ep.Bias, ep.Activation, ep.Residual, ep.LdResidual = bias, activation, residual, ldResidual

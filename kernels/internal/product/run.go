@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// A product in parts, which threads take, and blocks of neighbouring parts, which are computed
-// as products of their own.
+// The parts of a product, which threads take, and blocks of neighbouring parts, which are
+// computed as products of their own.
 
 // run computes the product on up to t threads.
 func (g *call) run(t int) {
@@ -14,7 +14,7 @@ func (g *call) run(t int) {
 	g.runWay(t, wayOf(a, b), a, b)
 }
 
-// runWay is run for a product of these operands whose way is known.
+// runWay is run for a product of these operands after the choice of the way.
 func (g *call) runWay(t int, w way, a left, b right) {
 	if g.way = w; w == rowByRows {
 		(*gemvCall)(g).run(t)
@@ -67,7 +67,7 @@ func (g *call) Do(from, to int) {
 }
 
 // block computes m rows from row i and n columns from column j of a product of the
-// batch. It sets field by field, as set does.
+// batch. It sets fields one by one, as set does.
 func (g *call) block(item, i, j, m, n int) {
 	if m <= 0 || n <= 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops over a B for tiles, and over one with pairs of bfloat16.
+// The loops for a B for tiles, and for a B of pairs of bfloat16.
 
 // bfloat16Pairs computes a block with a B in pairs of bfloat16.
 func (b *block) bfloat16Pairs() {
@@ -26,8 +26,9 @@ func (b *block) bfloat16Pairs() {
 	scratches.Put(s)
 }
 
-// tiles multiplies m rows, of integers from row first of a on, or of bfloat16, with some panels at a time. They are the block's rows from row i
-// on. If inC is true, the kernel writes whole panels of C, with the bias if there is one. All other products become elements of C panel by panel.
+// tiles multiplies m rows, of integers beginning with row first of a, or of bfloat16, by some panels at a
+// time. They are the block's rows from row i on. If inC is true, the kernel writes whole panels of C, with
+// the bias if there is one. All other products become elements of C panel by panel.
 func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, first, i, m int, inC bool) {
 	g, nr := b.g, b.g.nr
 	for j := 0; j < b.n; j += method.Panels * nr {
@@ -54,7 +55,8 @@ func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, fi
 	}
 }
 
-// multiplyTiles is a call of the kernel for n columns from column j of the block on.
+// multiplyTiles calls the kernel for n columns, beginning with column j of the
+// block.
 func (b *block) multiplyTiles(s *scratch, a *weights.RowsOfA, first, j, m, n int, bias, c []float32, ldc int) {
 	if j += b.b.column; a == nil {
 		s.rounded.Multiply(b.b.packed, j, m, n, c, ldc)

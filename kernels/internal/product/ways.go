@@ -7,9 +7,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The ways through a product: one table, of which a product takes the first way that fits.
+// The ways through a product: a table, from which a product takes the first way that fits.
 
-// way is a way through a product: its place in the table.
+// way is a way through a product: an index into the table.
 type way uint8
 
 // The ways. Up to integers, B is in the caller's memory; from integers on, it is packed.
@@ -28,13 +28,13 @@ const (
 	packedBefore
 )
 
-// ways is the table. When a way fits is what wayOf says, in the same order: functions in the table would take a
-// call to the heap, or cost a small product a tenth.
+// ways is the table. wayOf decides, in the same order, which way fits: functions in the table would move a
+// call to the heap, or cost a small product a tenth of its time.
 var ways = [...]struct {
 	name  string
-	reads string // the figures of package tune that it depends on whether the way fits
-	why   string // it is taken before those that follow
-	runs  loops  // what computes a block
+	reads string // figures of package tune on which it depends whether the way fits
+	why   string // it comes before the ways after it
+	runs  loops  // computes a block
 	makes bool   // panels are made in scratch memory
 }{
 	rowByRows: {
@@ -121,7 +121,8 @@ func wayOfPacked(a left, b right) way {
 	return packedBefore
 }
 
-// atOnce reports whether the whole product is one call of a kernel, without a plan.
+// atOnce reports whether the whole product is a single call of a kernel, without a
+// plan.
 func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	switch w {
 	case rowByRows:
@@ -134,8 +135,8 @@ func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	return false
 }
 
-// loops is what computes a block of a product: a switch on it is a direct call, a function in the table
-// would take blocks to the heap.
+// loops computes a block of a product. A switch on it is a direct call; a function in the table would
+// move blocks to the heap.
 type loops uint8
 
 const (
@@ -147,17 +148,19 @@ const (
 	bfloat16OfA              // tiles.go: rows of A as bfloat16, and panels of B with pairs of steps
 )
 
-// inPlace reports whether panels are read where the caller has B.
+// inPlace reports whether panels are read from the caller's B.
 func (w way) inPlace() bool { return w == near || w == inPlace }
 
-// left is what ways are chosen by of A: op(A) is m x k, its rows ld apart. It goes from function to function in
-// registers, as right does, for as long as it has four fields: a small product takes as long as it stores.
+// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld apart. With
+// at most four fields it is passed in registers, as right is: stores are a large part of the time of a small
+// product.
 type left struct {
 	m, k, ld int
 	trans    bool
 }
 
-// right is what the choice of a way depends on of B: op(B) is k x n, and its rows are ld apart, unless B is packed in a format.
+// right has the properties of B on which the choice of a way depends: op(B) is k x n, and its rows are ld
+// apart, unless B is packed in a format.
 type right struct {
 	n, ld  int
 	trans  bool
@@ -172,15 +175,15 @@ const (
 	nearWork       = 1 << 20
 )
 
-// isSmall reports whether B is so small that a plan would take long compared with one call.
+// isSmall reports whether B is so small that a plan would take long compared to one call.
 func isSmall(a left, b right) bool { return b.n*a.k <= directElements }
 
-// workOf is about the time of a product in multiply-adds at full speed: at the least what reading B costs.
+// workOf estimates the time of a product in multiply-adds at full speed: at least the cost of reading B.
 func workOf(a left, b right) int { return max(a.m, 4) * b.n * a.k }
 
 // isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel. For one
-// or two rows that fetches nothing, so that B may come from further away only if it is small. In pure Go
-// it is the kernel for panels, on all columns: as fast, and small products are spared the plan there too.
+// or two rows the kernel fetches nothing ahead, so B may be further away only if it is small. In pure Go
+// it is the kernel for panels, on all columns: it is as fast, and saves small products the plan there too.
 func isNear(a left, b right) bool {
 	most := tune.Used.Gemm.NearElements
 	if a.m <= 2 {
@@ -189,30 +192,30 @@ func isNear(a left, b right) bool {
 	return a.k*b.ld <= most && simd.KernelGemmNear.On(simd.Active()).ISA == simd.Active()
 }
 
-// readsNear reports whether B is read in place for more rows because it is near: where rows of a panel
-// are two lines, and those of B do not all share a set.
+// readsNear reports whether B is read in place for more rows because it is near: if rows of a panel
+// take two lines, and those of B do not all share a set.
 func readsNear(a left, b right) bool {
 	mr, nr := simd.GemmTile(simd.Active())
 	return tune.TwoLines(nr) && a.m <= tune.Used.Gemm.NearTiles*mr && b.ld%1024 != 0
 }
 
 // inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles of rows,
-// a small B, or one of whole lines.
+// a small B, or a B of whole lines.
 func inPlacePays(a left, b right) bool {
 	size := &tune.Used.Gemm
 	mr, nr := simd.GemmTile(simd.Active())
 	return a.m <= mr || fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
 }
 
-// fitsTiles reports whether several tiles are few enough to read B in place: if they find
-// its rows in the second-level cache, or these are two lines each, which come soon enough from further away.
+// fitsTiles reports whether several tiles are few enough to read B in place: if they find its rows in the
+// second-level cache, or if each row takes two lines, which come soon enough from further away.
 func fitsTiles(a left, b right, mr, nr int) bool {
 	return a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
-// those of a panel, of two lines each, stay in the second-level cache side by side while the
-// tiles pass. Of one line each, as on AVX2, they are slower in place.
+// those of a panel, of two lines each, stay in the second-level cache side by side for all
+// tiles. Rows of one line each, as on AVX2, are slower in place.
 func fitsLines(a left, b right, mr, nr int) bool {
 	size := &tune.Used.Gemm
 	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&
@@ -220,7 +223,7 @@ func fitsLines(a left, b right, mr, nr int) bool {
 }
 
 // copiesA reports whether the rows of A are copied: if they must be transposed, or
-// would crowd each other out of the cache.
+// would evict each other from the cache.
 func copiesA(a left, b right) bool {
 	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && rowsCrowd(a)
 }

@@ -9,15 +9,17 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products of bfloat16 by instructions for them: tiles, or pairs in vectors. Two steps of a column lie side by side in a panel, and rows of A
-// become bfloat16 in the call. An element of C has the bits that simd.BFloat16Tiles or simd.BFloat16Pairs states, for any number of rows and
-// threads. These two sum up differently.
+// Products of bfloat16 with instructions for them: tiles, or pairs in vectors. Two steps of a column lie side
+// by side in a panel, and rows of A are converted to bfloat16 in the call. An element of C has the bits that
+// simd.BFloat16Tiles or simd.BFloat16Pairs defines, for any number of rows and threads. These two kernels sum
+// in different orders.
 
-// pairSteps is how many steps of k a tile of bfloat16 holds. Rows of A and panels are filled up to a multiple of them with zeros.
+// pairSteps is the number of steps of k that a tile of bfloat16 holds. Rows of A and panels are padded with
+// zeros to a multiple of it.
 const pairSteps = tileDepth / 2
 
-// fastFormat completes the record of BF16Fast. Where the machine has no such instruction, or the system refuses tiles and there are no
-// pairs, it is that of BF16.
+// fastFormat completes the record of BF16Fast. If the machine has no such instruction, or if the system
+// refuses tiles and there are no pairs, it is the record of BF16.
 func fastFormat(r *Record) {
 	isa, nr := r.ISA, r.NR
 	switch {
@@ -43,25 +45,25 @@ func fastFormat(r *Record) {
 	}
 }
 
-// roundedColumns are columns of B before they are in pairs.
+// roundedColumns has columns of B before they are in pairs.
 var roundedColumns = sync.Pool{New: func() any { return new(RoundedRows) }}
 
-// filledPairs is k, rounded up to a multiple of pairSteps.
+// filledPairs returns k rounded up to a multiple of pairSteps.
 func filledPairs(k int) int { return (k + pairSteps - 1) / pairSteps * pairSteps }
 
-// RoundedRows are rows of A as bfloat16, and their products with panels.
+// RoundedRows has rows of A as bfloat16, for products with panels.
 type RoundedRows struct {
 	ld    int
-	pairs []float32 // two numbers of 16 bits in each, which are only moved
+	pairs []float32 // two numbers of 16 bits in each element, which is only moved
 }
 
-// round rounds m rows of k elements, which will be ld apart.
+// round rounds m rows of k elements. The rounded rows are ld apart.
 func (r *RoundedRows) round(isa simd.ISA, a []float32, lda, m, k, ld int) {
 	filled := filledPairs(k)
 	r.ld, r.pairs = ld, mem.Grow(r.pairs, m*ld/2)
 	halves := mem.Halves(mem.Bytes(r.pairs))
 	most := simd.KernelBFloat16Rows.On(isa).Elements
-	rows, cols := max(1, most/k), max(1, most/pairSteps)*pairSteps // of a call
+	rows, cols := max(1, most/k), max(1, most/pairSteps)*pairSteps // per call
 	for i := 0; i < m; i += rows {
 		for p := 0; p < k; p += cols {
 			simd.BFloat16Rows(isa, halves[i*ld+p:], a[i*lda+p:], min(rows, m-i), min(cols, k-p), min(cols, filled-p), ld, lda)

@@ -15,10 +15,12 @@ func (r *RoundedRows) Round(b *Matrix, a []float32, lda, m int) {
 	r.round(b.Record.ISA, a, lda, m, b.K, line*lines)
 }
 
-// streamRows is how many rows take no longer than the processor's own prefetching, which reads panels as one stream.
+// streamRows is the number of rows up to which a product takes no longer than the hardware's prefetching,
+// which reads panels as one stream.
 const streamRows = 3
 
-// Multiply sets c, rows ldc apart, to the products of the first m of the rows with n columns from column j on, whole panels.
+// Multiply sets c, with rows ldc apart, to the products of the first m of the rows and n columns from column
+// j on, in whole panels.
 func (r *RoundedRows) Multiply(b *Matrix, j, m, n int, c []float32, ldc int) {
 	f, k := b.Record, filledPairs(b.K)
 	halves := mem.Halves(mem.Bytes(r.pairs))
@@ -27,8 +29,8 @@ func (r *RoundedRows) Multiply(b *Matrix, j, m, n int, c []float32, ldc int) {
 		return
 	}
 	size := &tune.Used.Gemm
-	piece := max(size.Int8Panel/f.bytes, 1) * f.Steps // of k: that of a panel stays in the first-level cache
-	first, ahead := m, size.Ahead                     // rows of the first tile, and what it fetches for all
+	piece := max(size.Int8Panel/f.bytes, 1) * f.Steps // of k: a piece of a panel stays in the first-level cache
+	first, ahead := m, size.Ahead                     // rows of the first tile, which fetches ahead for all rows
 	switch {
 	case m > f.MR:
 		if first = f.MR; m < 2*f.MR {

@@ -90,7 +90,8 @@ func encodeMXFP4(b []byte, c *blockColumn) {
 	encodeHalves(b[1:], c)
 }
 
-// encodeIQ4_XS writes scales of 6 bits, larger by 32: the lower 4 of two groups in a byte, the upper 2 of all in a word before these.
+// encodeIQ4_XS writes scales of 6 bits, larger by 32: the lower 4 bits of two groups in a byte, the upper 2
+// bits of all groups in a word before these bytes.
 func encodeIQ4_XS(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
 	var high uint16
@@ -106,8 +107,8 @@ func encodeIQ4_XS(b []byte, c *blockColumn) {
 	}
 }
 
-// encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 of groups g and g+8 in a byte, the
-// upper 2 of groups g, g+4, g+8 and g+12.
+// encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 bits of groups
+// g and g+8 in a byte, and the upper 2 bits of groups g, g+4, g+8 and g+12 in a byte.
 func encodeQ3_K(b []byte, c *blockColumn) {
 	for i, q := range c.q {
 		b[i%32] |= q >> 2 << (i / 32)

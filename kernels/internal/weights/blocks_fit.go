@@ -5,13 +5,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Conversion of float32 to blocks of few or uneven numbers: their scales are those of a few that are tried which leave the least squares of
-// errors.
+// Conversion of float32 to blocks of few or unevenly spaced numbers. It tries a few scales, and takes those
+// with the least sum of squared errors.
 
 // grid has the numbers that codes stand for, from -128 to 127.
 type grid struct {
 	numbers []int
-	nearest [256]byte // the code of the number nearest to an integer that is less by 128
+	nearest [256]byte // code of the number nearest to index - 128
 }
 
 func gridOf(numbers ...int) *grid {
@@ -37,7 +37,8 @@ var (
 	eight = gridOf(-128, -96, -64, -32, 0, 32, 64, 96) // -4 to 3, times 32
 )
 
-// code returns the code of the number nearest to v*inverse, and of the least one for a NaN.
+// code returns the code of the number nearest to v*inverse, and the code of the least
+// number for NaN.
 func (g *grid) code(v, inverse float32) byte {
 	at := float32(v*inverse) + 128.5
 	if !(at > 0) {
@@ -46,10 +47,11 @@ func (g *grid) code(v, inverse float32) byte {
 	return g.nearest[int(min(at, 255))]
 }
 
-// fitted is how many scales are tried on both sides of the one that makes the largest magnitude the least number.
+// fitted is the number of scales that are tried on each side of the scale that maps the largest magnitude to
+// the least number.
 const fitted = 4
 
-// fit returns the scale of the numbers that come nearest to x.
+// fit returns the scale whose multiples of the numbers come nearest to x.
 func (g *grid) fit(x []float32) float32 {
 	extreme, _ := extremeOf(x)
 	if extreme == 0 {
@@ -85,8 +87,8 @@ func quantizeIQ4_NL(c *blockColumn, x []float32) {
 	}
 }
 
-// quantizeIQ4_XS and quantizeQ3_K have a scale of 6 bits for each group, and one of 16 for the block. Those of Q3_K are 32 times those of
-// its grid.
+// quantizeIQ4_XS and quantizeQ3_K have a scale of 6 bits for each group, and one of 16 bits for the block.
+// Scales of Q3_K are 32 times those of its grid.
 func quantizeIQ4_XS(c *blockColumn, x []float32) { nonlinear.quantizeGroups(c, x, 32, 1) }
 func quantizeQ3_K(c *blockColumn, x []float32)   { eight.quantizeGroups(c, x, 16, 32) }
 

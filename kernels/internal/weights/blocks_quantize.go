@@ -52,14 +52,15 @@ func quantizeAbove(c *blockColumn, x []float32, levels float32) {
 	}
 }
 
-// quantizeQ4_K and quantizeQ5_K do so in each group. Minima are at most 0.
+// quantizeQ4_K and quantizeQ5_K do the same in each group. Minima are at
+// most 0.
 func quantizeQ4_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 15) }
 func quantizeQ5_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 31) }
 
 func quantizeGroups(c *blockColumn, x []float32, levels int) {
 	const groups, size = 8, 32
 	var steps, depths [groups]float32
-	var step, depth float32 // the largest ones
+	var step, depth float32 // largest values
 	_, nan := extremeOf(x)
 	for g := range groups {
 		var low, high float32
@@ -134,8 +135,8 @@ func quantizeMXFP4(c *blockColumn, x []float32) {
 	}
 }
 
-// extremeOf returns the number of the largest magnitude, and nan is NaN where there is a NaN or an
-// infinity, and otherwise 0.
+// extremeOf returns the number of the largest magnitude. nan is NaN if x has a NaN or an infinity,
+// and otherwise 0.
 func extremeOf(x []float32) (extreme, nan float32) {
 	for _, v := range x {
 		if math.Abs(float64(v)) > math.Abs(float64(extreme)) {
@@ -154,7 +155,7 @@ func reciprocal(x float32) float32 {
 	return 1 / x
 }
 
-// clampRound returns the integer nearest to x, between two, and the lower one for a NaN.
+// clampRound returns the integer nearest to x, limited to [low, high], and low for NaN.
 func clampRound(x float32, low, high int) int {
 	if !(x > float32(low)) {
 		return low

@@ -6,7 +6,7 @@ import "encoding/binary"
 //
 // Each function writes column j of a block whose panel has nr columns from that column's block of a file.
 
-// Each byte of four.
+// Masks of each byte of four.
 const (
 	fourOnes   = 0x01010101
 	fourThrees = 3 * fourOnes
@@ -22,7 +22,8 @@ func putQuad(w []byte, nr, i, j int, x uint32) { binary.LittleEndian.PutUint32(w
 // putNumber copies number i of a block.
 func putNumber(out, b []byte, nr, i, j int) { copy(out[2*(nr*i+j):], b[2*i:2*i+2]) }
 
-// putMinimum: the minimum, which is added in files, is taken off here.
+// putMinimum copies a minimum and changes its sign: files add it, blocks
+// subtract it.
 func putMinimum(out, b []byte, nr, j int) { out[2*(nr+j)], out[2*(nr+j)+1] = b[2], b[3]^128 }
 
 // putNibbles copies a sub-block of 4 bits. Files have the same order.
@@ -88,7 +89,7 @@ func putFifths(w, b []byte, nr, j int) {
 	putNibbles(w, b[4:], nr, j)
 	word, fifths := quad(b, 0), uint32(0)
 	for i := range 8 {
-		fifths |= word >> (4 * i) & 15 * 0x204081 & fourOnes << i // a bit in each byte
+		fifths |= word >> (4 * i) & 15 * 0x204081 & fourOnes << i // one bit per byte
 	}
 	putQuad(w, nr, 4, j, fifths)
 }
@@ -168,7 +169,8 @@ func repackQ6_K(out, b []byte, nr, j int) {
 	}
 }
 
-// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2 bits of all in the word before these.
+// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2 bits of all
+// scales in the word before these bytes.
 func repackIQ4_XS(out, b []byte, nr, j int) {
 	const size = 17
 	putNumber(out, b, nr, 0, j)

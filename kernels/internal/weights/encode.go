@@ -9,8 +9,8 @@ import (
 
 // Conversion of float32 to the bytes of files.
 
-// Encode sets dst to x in the blocks of files, with the values that packing gives them. x must be whole blocks, and the format one
-// that files have.
+// Encode sets dst to x in the blocks of files, with the values that packing gives them. x must consist of
+// whole blocks, and files must have the format.
 func (f Format) Encode(dst []byte, x []float32) {
 	switch f {
 	case F32:

@@ -66,8 +66,8 @@ func ByName(name string) (f Format, ok bool) {
 	return Format(max(i, 0)), i >= 0
 }
 
-// Block is how many elements a block of the format has in a file, and how many bytes: those of
-// GGUF's type of that name, or of one number. They are 0 for int8 and bf16_fast, which files do not have.
+// Block returns the number of elements of a block in a file, and its number of bytes: those of GGUF's
+// type of that name, or of one number. They are 0 for int8 and bf16_fast, which files do not have.
 func (f Format) Block() (elements, bytes int) {
 	switch f {
 	case F32:

@@ -6,13 +6,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Queries and keys of a head as int8, for scores as products of integers: a row has one scale. They are
-// not rotated: that gains nothing here.
+// Queries and keys of a head as int8, for scores as products of integers. A row has one scale. Rows are
+// not rotated: rotation gains nothing here.
 
-// IntegerHead reports whether heads of that many elements can be.
+// IntegerHead reports whether heads of that many elements can be int8.
 func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == 128 }
 
-// OfHeads is what products of rows and keys of heads need of a record.
+// OfHeads returns the part of a record that products of rows and keys of
+// heads need.
 func OfHeads(isa simd.ISA) Record {
 	mr, nr := simd.GemmTile(isa)
 	f := Record{Format: Int8, ISA: isa, MR: mr, NR: nr}
@@ -20,7 +21,7 @@ func OfHeads(isa simd.ISA) Record {
 	return f
 }
 
-// QuantizeHead makes integers of m rows of a head, for products with its keys.
+// QuantizeHead quantizes m rows of a head, for products with its keys.
 func (r *RowsOfA) QuantizeHead(f *Record, a []float32, lda, m, dim int) {
 	r.rows, r.scale, r.start = m, mem.Grow(r.scale, m), mem.Grow(r.start, m)
 	if r.ld = dim; f.Kind != Int8Pairs {
@@ -39,7 +40,7 @@ func (r *RowsOfA) QuantizeHead(f *Record, a []float32, lda, m, dim int) {
 	}
 }
 
-// quantizeHead makes bytes of m rows of a head, without gaps.
+// quantizeHead quantizes m rows of a head to bytes, without gaps.
 func quantizeHead(isa simd.ISA, dst []int8, scale []float32, start []int32, a []float32, lda, m, dim int) {
 	switch dim {
 	case 32:
@@ -51,16 +52,16 @@ func quantizeHead(isa simd.ISA, dst []int8, scale []float32, start []int32, a []
 	}
 }
 
-// Keys are keys of a head as panels of columns.
+// Keys has keys of a head as panels of columns.
 type Keys struct {
-	rows   []float32 // bytes, four in each
+	rows   []float32 // four bytes per element
 	start  []int32
 	panels []float32
 	scale  []float32
 	sums   []int32 // of a block of tiles
 }
 
-// Pack makes integers of n keys, whose scales are multiplied with a factor.
+// Pack quantizes n keys, and multiplies their scales by a factor.
 func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
 	columns := (n + f.NR - 1) / f.NR * f.NR
 	k.rows, k.panels = mem.Grow(k.rows, n*dim/4), mem.Grow(k.panels, columns*dim/4)
@@ -94,7 +95,8 @@ func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
 	}
 }
 
-// intoColumns makes columns of n rows, which have no gaps between them: of elements of as many bytes as lie side by side.
+// intoColumns transposes n rows, which have no gaps between them, into columns. Its elements are as wide as
+// the bytes that lie side by side.
 func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 	if n == 0 {
 		return
@@ -109,8 +111,8 @@ func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 	}
 }
 
-// Scores sets c, rows ldc apart, to the products of rows [i, i+m) with the first n keys of those packed, filled up to whole
-// panels.
+// Scores sets c, with rows ldc apart, to the products of rows [i, i+m) and the first n of the packed keys,
+// rounded up to whole panels.
 func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	n = (n + f.NR - 1) / f.NR * f.NR
 	if f.tiles && tilesScore(m, n, dim) {
@@ -136,14 +138,15 @@ func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float
 	}
 }
 
-// The figures by which tilesScore compares both ways: an estimate, see doc/measurements/attention.md.
+// Figures with which tilesScore compares both ways: an estimate, see doc/measurements/attention.md.
 const (
 	tileCall    = 1300 // cycles to configure the tiles and to release them
-	tileProduct = 16   // cycles of a product of tiles, whatever their rows
-	quadsACycle = 128  // multiply-adds of vectors in a cycle
+	tileProduct = 16   // cycles per product of tiles, for any number of rows
+	quadsACycle = 128  // multiply-adds of vectors per cycle
 )
 
-// tilesScore reports whether tiles multiply m rows with n keys in fewer cycles than vectors.
+// tilesScore reports whether tiles multiply m rows by n keys in fewer cycles than vectors
+// do.
 func tilesScore(m, n, dim int) bool {
 	rows, columns, depth := (m+tileSide-1)/tileSide, (n+tileSide-1)/tileSide, (dim+tileDepth-1)/tileDepth
 	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle

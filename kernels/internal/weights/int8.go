@@ -4,10 +4,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products with weights of int8. The rows of A become integers in the call: rotated, with one scale for a row, or for
-// each stretch of simd.Int8Stretch elements of a longer one. The columns of B, rotated too, have their scales from
-// packing. The sum of the products of a stretch is exact. What follows has a fixed order and is rounded step by
-// step, so an element of C has the same bits on every tier and for any number of threads: those of ref.GemmInt8.
+// Products with weights of int8. The call converts the rows of A to integers: rotated, with one scale per
+// row, or per stretch of simd.Int8Stretch elements of a longer row. The columns of B, rotated too, have their
+// scales from packing. The sum of the products of a stretch is exact. The steps after it have a fixed order
+// and are rounded one by one, so an element of C has the same bits on every tier and for any number of
+// threads: those of ref.GemmInt8.
 
 // int8Format completes the record.
 func int8Format(f *Record) {
@@ -15,8 +16,8 @@ func int8Format(f *Record) {
 	f.MR, f.Steps, f.bytes = int8TileRows, int8Step, int8Step*f.NR
 }
 
-// multiplyInt8 chooses how int8 is multiplied on the record's tier: what the machine does fastest. A kernel of a lesser tier has other
-// columns, except tiles, which take panels of either width.
+// multiplyInt8 chooses how int8 is multiplied on the record's tier: in the way that is fastest on the
+// machine. A kernel of a lesser tier has panels of another width; kernels of tiles take both widths.
 func (f *Record) multiplyInt8() {
 	isa := f.ISA
 	f.tiles = simd.KernelInt8Tiles.InAssembly(isa) && simd.KernelInt8Tiles.Permitted(isa)

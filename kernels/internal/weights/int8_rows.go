@@ -8,8 +8,8 @@ import (
 
 // Rows of A as integers, and their products with panels of integers.
 
-// RowsOfA is some rows of A as integers. scale and start have an element for each row, block by block, or
-// stretch by stretch with columns of int8.
+// RowsOfA has some rows of A as integers. scale and start have an element for each row, block by block,
+// or stretch by stretch with columns of int8.
 type RowsOfA struct {
 	rows, ld int
 	bytes    []int8
@@ -17,29 +17,29 @@ type RowsOfA struct {
 	rotated  []float32
 	scale    []float32
 	start    []int32
-	zeros    []int32   // what the sums of rows start with that go on
-	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
+	zeros    []int32   // the start of sums that continue earlier ones
+	offset   []float32 // multiplied by the minima of columns: minus the scaled sum of the integers
 	winograd winogradPanel
 }
 
-// winogradPanel is a piece of a panel as simd.Int8Winograd takes it.
+// winogradPanel is a piece of a panel in the layout of simd.Int8Winograd.
 type winogradPanel struct {
 	words     []int16
 	ofColumns []int32
 }
 
-// Quantize makes integers of m rows of A, for products with a matrix.
+// Quantize quantizes m rows of A, for products with a matrix.
 func (r *RowsOfA) Quantize(b *Matrix, a []float32, lda, m int) {
 	r.Hold(b, m)
 	r.Fill(b, 0, a, lda, m)
 }
 
-// Hold makes room for m rows of A, for products with a matrix.
+// Hold allocates memory for m rows of A, for products with a matrix.
 func (r *RowsOfA) Hold(b *Matrix, m int) {
 	f, k := b.Record, b.K
 	kind := f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
-	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
+	lines := ((filled+63)/64 | 1) // cache lines: an odd number, so that rows spread over all sets
 	block := f.group()
 	blocks := (filled + block - 1) / block
 	r.rows, r.ld = m, 64*lines
@@ -51,7 +51,7 @@ func (r *RowsOfA) Hold(b *Matrix, m int) {
 	} else {
 		r.bytes = mem.Grow(r.bytes, m*r.ld)
 	}
-	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
+	if written := (k + block - 1) / block * m; written < len(r.scale) { // the padding may fill a block
 		clear(r.scale[written:])
 		clear(r.start[written:])
 	}
@@ -60,7 +60,7 @@ func (r *RowsOfA) Hold(b *Matrix, m int) {
 	}
 }
 
-// Fill makes integers of m rows of A, which become rows first and those after it.
+// Fill quantizes m rows of A, which become row first and the rows after it.
 func (r *RowsOfA) Fill(b *Matrix, first int, a []float32, lda, m int) {
 	f := b.Record
 	if f.Kind != Blocks {
@@ -104,7 +104,7 @@ func (r *RowsOfA) quantizeBlocks(f *Record, first int, a []float32, lda, m, k in
 	block := f.group()
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	most := simd.KernelQuantizeInt8By32.On(f.ISA).Elements
-	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
+	rows, cols := max(1, most/k), max(1, most/block)*block // per call
 	for i := 0; i < m; i += rows {
 		n := min(rows, m-i)
 		for p := 0; p < k; p += cols {
@@ -118,42 +118,44 @@ func (r *RowsOfA) quantizeBlocks(f *Record, first int, a []float32, lda, m, k in
 	}
 }
 
-// OfRows finds what simd.Int8Winograd takes off for m rows of A from row first on.
+// OfRows computes the terms that simd.Int8Winograd subtracts for m rows of A,
+// beginning with row first.
 func (r *RowsOfA) OfRows(isa simd.ISA, first, m, k int) {
 	k = (k + int8Step - 1) / int8Step * int8Step
 	for p := 0; p < k; p += simd.Int8Stretch {
 		w := min(simd.Int8Stretch, k-p)
-		rows := max(1, simd.KernelWinogradRows.On(isa).Elements/w) // of a call
+		rows := max(1, simd.KernelWinogradRows.On(isa).Elements/w) // per call
 		for i := 0; i < m; i += rows {
 			simd.WinogradRows(isa, r.start[p/simd.Int8Stretch*r.rows+first+i:], r.words[(first+i)*r.ld+p:], min(rows, m-i), w, r.ld)
 		}
 	}
 }
 
-// open makes a piece of a panel words.
+// open converts a piece of a panel to words.
 func (w *winogradPanel) open(x *Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
 	w.words, w.ofColumns = mem.Grow(w.words, k*x.Format.NR), mem.Grow(w.ofColumns, x.Format.NR)
 	simd.WinogradColumns(x.Format.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.Format.NR)
 }
 
-// Product is some rows of A, from row i of those that are integers, times a panel of B, for
-// k steps from step p, a multiple of the block, or with columns of int8 in one stretch. The sums begin with what is in C
-// if p is not 0, and with columns of int8 if it does not begin a stretch. Those are integers, whose bits C has, until
-// there are scales of the columns: then floats, the integers times the scales of row and column, and with the bias added if there is one.
+// Product is a product of some rows of integers, beginning with row i, and a panel of B, for k steps from
+// step p, a multiple of the block; with columns of int8 they are in one stretch. The sums begin with C if p
+// is not 0, and with columns of int8 if p does not begin a stretch. C holds the bits of integer sums until
+// the columns have scales. Then it holds floats: the integers times the scales of row and column, plus the
+// bias if there is one.
 type Product struct {
 	Format       *Record
-	Kernel       simd.Kernel // one that multiplies pieces of panels; see Method
+	Kernel       simd.Kernel // multiplies pieces of panels; see Method
 	I, M, P, K   int
 	B            []byte
-	Scales, Bias []float32 // empty, except for the last steps
+	Scales, Bias []float32 // empty, except in the last steps
 	C            []float32
 	LDC          int
-	Ahead        int // how many bytes B is fetched ahead of its use
+	Ahead        int // distance in bytes at which B is fetched ahead
 }
 
-// MultiplyAndFetch computes a product, and fetches what follows in B: weights in blocks once for all rows, with the first tile
-// of them, which fetches the next piece where the first-level cache has room for it.
+// MultiplyAndFetch computes a product, and fetches the next data of B. With weights in blocks, only the first
+// tile of rows fetches, for all of them. It fetches the next piece, if the first-level cache has room for it.
 func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 	f, size := x.Format, &tune.Used.Gemm
 	tile, piece := f.MR, x.K/f.Steps*f.bytes
@@ -171,7 +173,7 @@ func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 		r.Multiply(x)
 		return
 	}
-	y := *x // the caller's C would go to the heap if it were stored there
+	y := *x // storing to the caller's C would move it to the heap
 	y.M = tile
 	r.Multiply(&y)
 	y.I, y.M, y.C, y.Ahead = x.I+tile, x.M-tile, x.C[tile*x.LDC:], 0
@@ -213,7 +215,8 @@ func (r *RowsOfA) Multiply(x *Product) {
 // Scale returns the factor of row i in the stretch of step p.
 func (r *RowsOfA) Scale(i, p int) float32 { return r.scale[p/simd.Int8Stretch*r.rows+i] }
 
-// multiplyBlocks is Multiply with weights in blocks: from element first of the rows and element at of their scales.
+// multiplyBlocks is Multiply for weights in blocks: beginning with element first of the rows and element at
+// of their scales.
 func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
 	f, ahead := x.Format, x.Ahead
 	a, lda, scale, start, ldscale := r.bytes[first:], r.ld, r.scale[at:], r.start[at:], r.rows

@@ -9,27 +9,27 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 )
 
-// A packed matrix, and packing it.
+// A packed matrix, and its packing.
 
-// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of several
+// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the
 // formats.
 type Matrix struct {
 	Record *Record
 	K, N   int
-	stride int    // bytes of a panel
+	stride int    // bytes per panel
 	Data   []byte // panels
 }
 
 // panelBytes returns the size of a panel of k steps.
 func (f *Record) panelBytes(k int) int { return (k + f.Steps - 1) / f.Steps * f.bytes }
 
-// New has room for a k x n matrix; its elements are zero.
+// New allocates a k x n matrix; its elements are zero.
 func New(fn string, f *Record, k, n int) (p Matrix) {
 	p, size := shape(fn, f, k, n)
 	if size == 0 {
 		return p
 	}
-	words := make([]uint64, (size+7)/8) // on a page, if there are many
+	words := make([]uint64, (size+7)/8) // begins on a page if it is large
 	p.Data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
 	if f.Kind.columnScales() {
 		p.unbalanced()
@@ -37,19 +37,20 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 	return p
 }
 
-// Bytes returns the size of a k x n matrix, for which it takes no memory.
+// Bytes returns the size in bytes of a k x n matrix, without allocating it.
 func Bytes(fn string, f *Record, k, n int) int {
 	_, size := shape(fn, f, k, n)
 	return size
 }
 
-// shape returns a k x n matrix without elements, and the bytes of these.
+// shape returns a k x n matrix without elements, and the number of bytes of
+// its elements.
 func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	p = Matrix{Record: f, K: k, N: n, stride: f.panelBytes(k)}
 	if k == 0 || n == 0 {
 		return p, 0
 	}
-	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR) // may be too large
+	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR) // the size may be too large
 	size = p.panels() * p.stride
 	if f.Kind.columnScales() {
 		size += 4 * (p.panels()*f.NR + rotatedLen(k))
@@ -57,24 +58,26 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	return p, size
 }
 
-// panels is how many panels there are.
+// panels returns the number of panels.
 func (b *Matrix) panels() int { return (b.N + b.Record.NR - 1) / b.Record.NR }
 
-// Panel returns the memory from the panel of column j and the block of step p on.
+// Panel returns the memory that begins with the panel of column j and the block
+// of step p.
 func (b *Matrix) Panel(j, p int) []byte {
 	f := b.Record
 	return b.Data[j/f.NR*b.stride+p/f.Steps*f.bytes:]
 }
 
-// Floats is panel, where the elements are float32.
+// Floats is Panel for elements that are float32.
 func (b *Matrix) Floats(j, p int) []float32 { return mem.Floats(b.Panel(j, p)) }
 
-// Widen makes k steps from step p of the panel of column j float32.
+// Widen converts k steps from step p of the panel of column j to float32.
 func (b *Matrix) Widen(dst []float32, j, p, k int) {
 	b.Record.Widen(dst, b.Panel(j, p)[:b.Record.panelBytes(k)])
 }
 
-// Scales is those of the columns of all panels, where they have any.
+// Scales returns the scales of the columns of all panels, if the format has
+// them.
 func (b *Matrix) Scales() []float32 {
 	if !b.Record.Kind.columnScales() {
 		return nil
@@ -96,7 +99,7 @@ func (p *Matrix) PackRows(row func(j int, dst []float32)) {
 	packEach(p, p.K, row, p.PackPart)
 }
 
-// packBalanced is PackRows for int8, which wants rows from everywhere before the first one is packed.
+// packBalanced is PackRows for int8, which needs a sample of all rows before it packs the first one.
 func (p *Matrix) packBalanced(row func(j int, dst []float32)) {
 	rows := make([]float32, p.N*p.K)
 	for j := range p.N {
@@ -129,8 +132,8 @@ func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), p
 	}
 }
 
-// PackPart packs rows of B^T from row j on, which is a multiple of NR, as their number is unless they are the last.
-// Several goroutines may pack parts at a time.
+// PackPart packs rows of B^T from row j on. j must be a multiple of NR, and so must the number of rows unless
+// they are the last. Several goroutines may pack parts concurrently.
 func (p *Matrix) PackPart(j int, rows []float32) {
 	pack := p.Record.pack
 	if p.Record.Kind.columnScales() {
@@ -176,7 +179,7 @@ func floatsOf(dst []float32, b []byte) {
 	}
 }
 
-// Column makes column j float32.
+// Column converts column j to float32.
 func (b *Matrix) Column(dst []float32, j int) {
 	if b.K == 0 {
 		return

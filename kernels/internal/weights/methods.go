@@ -5,18 +5,18 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The ways to multiply rows of integers, or of bfloat16, with a packed matrix.
+// Ways to multiply rows of integers, or of bfloat16, by a packed matrix.
 
-// Method is one of them: a kernel, and how its calls are cut.
+// Method is a way to multiply: a kernel, and how its calls are cut.
 type Method struct {
 	Kernel   simd.Kernel
-	Rows     int // rows of A are converted in groups of about as many,
-	Multiple int // a multiple of this
-	Piece    int // bytes of a panel that are multiplied with them at a time
-	Panels   int // panels that are multiplied with the rows one after the other, by a kernel of tiles in one call; 0 if it is one panel
+	Rows     int // rows of A are converted in groups of about this number,
+	Multiple int // and of a multiple of this number
+	Piece    int // bytes of a panel that are multiplied by them at a time
+	Panels   int // panels that a kernel of tiles multiplies by the rows in one call; 0 means one panel
 }
 
-// Method returns the way for m rows of A.
+// Method returns the method for m rows of A.
 func (b *Matrix) Method(m int) Method {
 	f, size := b.Record, &tune.Used.Gemm
 	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Multiple: f.MR, Piece: size.Int8Panel}
@@ -28,30 +28,33 @@ func (b *Matrix) Method(m int) Method {
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
 		return b.tileMethod(simd.KernelInt8Tiles, b.K)
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:
-		// It takes a pass over the panel, which some rows must pay for.
+		// It takes a pass over the panel, which pays only for several rows.
 		method.Kernel, method.Piece = simd.KernelInt8Winograd, size.WinogradPanel
 	}
 	return method
 }
 
-// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each, so that it takes at most 100 µs
-// at 2 GHz.
+// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each: it takes
+// at most 100 µs at 2 GHz.
 const (
 	tileSide     = 16 // rows and columns of a tile of sums
 	tileProducts = 200_000 / 16
 )
 
-// tileMethod returns the method of a kernel of tiles for rows of A of some bytes.
+// tileMethod returns the method of a kernel of tiles for rows of A of the given
+// bytes.
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
-	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products of a panel
-	// The panels of a call are read from the third-level cache once for all of its rows: these are twice as many as without tiles.
+	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products per panel
+	// The panels of a call are read from the third-level cache once for all of its rows, of which there are
+	// twice as many as without tiles.
 	units := max(min(2*size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
-// MultiplyTiles sets c, rows ldc apart, to the products of m rows of integers, from row first on, with n columns from column j on, whole panels, and
-// adds the columns' bias, if there is one. sums is memory for simd.TileSums sums: several goroutines may multiply the same rows.
+// MultiplyTiles sets c, with rows ldc apart, to the products of m rows of integers, from row first on, and n
+// columns from column j on, in whole panels, and adds the columns' bias, if there is one. sums is memory for
+// simd.TileSums sums: several goroutines may multiply the same rows.
 func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, sums []int32, bias, c []float32, ldc int) {
 	f, k := b.Record, (b.K+int8Step-1)/int8Step*int8Step
 	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, r.scale[first:], r.start[first:], b.Panel(j, 0), b.stride, b.Scales()[j:], bias, sums, c, ldc)

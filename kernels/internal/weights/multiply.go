@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products with panels of numbers, of float32 and of 16 bits.
+// Products with panels of numbers of float32 and of 16 bits.
 
-// MultiplyHalves is a call of that for the panel of column j and k steps from step p.
+// MultiplyHalves calls the kernel for the panel of column j and k steps from step p.
 func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx int, beta float32, c []float32, ldc int) {
 	f, panel := b.Record, mem.Halves(b.Panel(j, p))
 	if f.isBFloat16() {
@@ -18,8 +18,9 @@ func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx 
 	}
 }
 
-// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B, and for some panels, best simd.PanelsAtOnce of them: the first one begins
-// at column j, and each next one is apart panels after it. Their parts of c are as far apart.
+// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B and some panels, at best simd.PanelsAtOnce of
+// them. The first panel begins with column j, and each next one is apart panels after it. Their parts of c
+// are the same distance apart.
 func (b *Matrix) Gemv(panels, apart int, alpha float32, x []float32, j, p int, beta float32, c []float32) {
 	f, first, ahead := b.Record, b.Panel(j, p), tune.Used.Gemm.Ahead/simd.PanelsAtOnce
 	panel, ldc := apart*b.K*f.NR, apart*f.NR

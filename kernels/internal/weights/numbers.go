@@ -9,10 +9,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Packed weights of 16 bits: a panel as of float32, with shorter elements.
+// Packed weights of 16 bits, in panels like those of float32 with shorter
+// elements.
 
-// halfFormat completes the record of a format whose elements are 16 bits, which narrow
-// rounds to, and number and widen give the values of.
+// halfFormat completes the record of a format whose elements have 16 bits. narrow
+// rounds to them, and number and widen return their values.
 func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(uint16) float32, widen func(isa simd.ISA, dst []float32, x []uint16, ahead int)) {
 	r.Steps, r.bytes = 1, 2*r.NR
 	isa, nr := r.ISA, r.NR
@@ -34,7 +35,7 @@ func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(u
 	}
 }
 
-// packHalves makes a panel of nr columns from n of them, of k little-endian numbers of 16 bits each.
+// packHalves makes a panel of nr columns from n columns of k little-endian numbers of 16 bits.
 func packHalves(panel []uint16, columns []byte, n, k, nr int) {
 	j := 0
 	if littleEndian && k%4 == 0 && nr%4 == 0 && mem.HasWords(panel) && mem.HasWords(columns) {
@@ -48,11 +49,11 @@ func packHalves(panel []uint16, columns []byte, n, k, nr int) {
 	}
 }
 
-// packWords is packHalves for numbers in words of four, k and nr being as many: four words, of four columns, are
-// transposed at a time.
+// packWords is packHalves for words of four numbers; k and nr count words. It transposes four words, of four
+// columns, at a time.
 func packWords(panel, columns []uint64, n, k, nr int) {
 	const even, low = 0x0000ffff0000ffff, 0x00000000ffffffff
-	const steps = 64 // of all columns stay in the first-level cache
+	const steps = 64 // these steps of all columns stay in the first-level cache
 	for from := 0; from < k; from += steps {
 		steps := min(steps, k-from)
 		for j := 0; j < n; j += 4 {
@@ -73,14 +74,15 @@ func packWords(panel, columns []uint64, n, k, nr int) {
 	}
 }
 
-// littleEndian says that memory has the order of files.
+// littleEndian reports whether memory has the byte order of files.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// widePanels are panels before they are narrow.
+// widePanels has panels before they are narrowed.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 
-// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that of
-// float32. It widens a row of B for every tile, and therefore pays only for few tiles; sums are the same.
+// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that for
+// float32. It widens a row of B for every tile, and therefore pays only for few tiles; the sums are the
+// same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16, BF16Fast:
@@ -91,7 +93,8 @@ func (f *Record) HasPanel() bool {
 	return false
 }
 
-// HasGemv reports whether Matrix.Gemv multiplies the format, where it lies as panels of numbers.
+// HasGemv reports whether Matrix.Gemv multiplies the format, if the format has panels of
+// numbers.
 func (f Format) HasGemv() bool { return f <= F16 || f == BF16Fast }
 
 func (f Format) isBFloat16() bool { return f == BF16 || f == BF16Fast }

@@ -23,10 +23,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Format says what the elements of a packed matrix are.
+// Format is the format of a packed matrix's elements.
 type Format uint8
 
-// The formats, in the order of package kernels, which says what they are.
+// The formats, in the order of package kernels, which documents them.
 const (
 	F32 Format = iota
 	BF16
@@ -47,7 +47,7 @@ const (
 	Q3_K
 )
 
-// Names are the formats' names.
+// Names has the formats' names.
 var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast", "iq4_nl", "iq4_xs", "q3_k"}
 
 // String returns the format's name in lower case.
@@ -60,41 +60,45 @@ func (f Format) String() string {
 
 // Record is the record of a format on one tier.
 //
-// A packed matrix consists of panels of nr columns; the last panel is filled up with zeros. A
-// panel consists of blocks of some steps of k, one after the other. Only pack, widen and the
-// format's kernels know what the bytes of a block mean. The ranges of steps that drivers ask
-// for begin at the first step of a block.
+// A packed matrix consists of panels of nr columns; the last panel is padded with zeros. A
+// panel consists of blocks of some steps of k, one after the other. Only pack, Widen and the
+// format's kernels know the meaning of a block's bytes. The ranges of steps that drivers ask
+// for begin with the first step of a block.
 type Record struct {
 	Format
 	ISA    simd.ISA
-	MR, NR int // the register tile: rows of A and columns of B that the micro-kernel takes
-	Steps  int // steps of k in a block
-	bytes  int // bytes of a block, with scales if it has any
+	MR, NR int // register tile of the micro-kernel: rows of A and columns of B
+	Steps  int // steps of k per block
+	bytes  int // bytes per block, including scales if it has any
 
 	// pack writes a panel from n <= nr of its columns, each of them k contiguous
-	// elements of columns, and the scales of its nr columns, if they have scales.
+	// elements of columns, and the scales of its nr columns, if the format has
+	// scales.
 	pack func(panel []byte, scales, columns []float32, n, k int)
-	// packFile is pack for columns in the blocks of files. It is nil where those hold numbers by
-	// themselves.
+	// packFile is pack for columns in the blocks of files. It is nil if the format's elements in
+	// files are single numbers.
 	packFile func(panel, columns []byte, n, k int)
-	// Widen makes blocks float32: dst[p*nr+j] is step p of column j. It is nil where they
-	// are float32 already, in that order, and where rows of A become integers in blocks.
+	// Widen converts blocks to float32: dst[p*nr+j] is step p of column j. It is nil if
+	// they are already float32 in that order, and in formats for which rows of A are
+	// converted to integers in blocks.
 	Widen func(dst []float32, blocks []byte)
-	// column makes column j of a panel float32.
+	// column converts column j of a panel to float32.
 	column func(dst []float32, panel []byte, j int)
-	// Kind is how integers lie, in formats that are multiplied as such; see int8.go.
+	// Kind is the layout of integers, in formats that are multiplied as integers;
+	// see int8.go.
 	Kind Kind
-	// kernel multiplies rows of any number, in formats that are multiplied as integers or by pairs of bfloat16; tiles says that the machine
-	// has tiles that multiply integers too. See Method.
+	// kernel multiplies any number of rows, in formats that are multiplied as integers or as pairs of
+	// bfloat16; tiles reports whether the machine also has tiles that multiply integers. See Method.
 	kernel simd.Kernel
 	tiles  bool
-	// PairsOf16 says that products are of rows of bfloat16, by kernel, for which panels have pairs of steps side by side; see bfloat16_fast.go.
+	// PairsOf16 reports whether kernel multiplies rows of bfloat16, for which panels have pairs of steps side
+	// by side; see bfloat16_fast.go.
 	PairsOf16 bool
 	// blocks is the layout of formats in blocks; see blocks.go.
 	blocks blockLayout
 }
 
-// Kind is how the integers of a panel lie.
+// Kind is the layout of a panel's integers.
 type Kind uint8
 
 // The kinds.
@@ -104,13 +108,14 @@ const (
 	Int8Pairs       // two of a column side by side, and A in 16 bits
 	int8Dots        // four of a column side by side
 	int8Octets      // eight of a column side by side
-	Blocks          // in blocks, by the kernel of their layout; see blocks.go
+	Blocks          // in blocks, multiplied by the kernel of their layout; see blocks.go
 )
 
-// columnScales says that columns have scales, which lie after the panels.
+// columnScales reports whether columns have scales, which lie after the
+// panels.
 func (k Kind) columnScales() bool { return k > NoInt8 && k < Blocks }
 
-// group is how many elements of a row of A have a scale in common.
+// group returns the number of elements of a row of A that share a scale.
 func (f *Record) group() int {
 	if f.Kind == Blocks {
 		return f.blocks.Group
@@ -118,7 +123,7 @@ func (f *Record) group() int {
 	return simd.Int8Stretch
 }
 
-// side is how many elements of a column lie side by side.
+// side returns the number of elements of a column that lie side by side.
 func (k Kind) side() int {
 	switch k {
 	case Int8Pairs:
@@ -129,8 +134,8 @@ func (k Kind) side() int {
 	return 4
 }
 
-// int8TileRows is the height of tiles of the micro-kernels. Those of int8 weights on AVX-512 take two
-// of them at once.
+// int8TileRows is the height of tiles of the micro-kernels. With int8 weights on AVX-512, a
+// micro-kernel takes two tiles together.
 const int8TileRows = 6
 
 // The tiles of AMX.
@@ -139,19 +144,20 @@ const (
 	tileDepth = 64 // bytes of a row of A in a tile
 )
 
-// int8Step is the number of elements of k that all of these formats are filled up to a
-// multiple of, with zeros.
+// int8Step divides the number of elements of k in all of these formats; the padding is
+// zeros.
 const int8Step = 32
 
-// blockLayout is what a block of a column consists of. An element is d*scale*(q-zero) - dmin*least, where only
-// formats of groups have scale and least, and only some dmin. Where q are codes, q-zero is the number of the code; of E2M1 d is a power of 2.
+// blockLayout describes a block of a column. An element is d*scale*(q-zero) - dmin*least. Only formats with
+// groups have scale and least, and only some have dmin. If q is a code, q-zero is the number of the code; d
+// of E2M1 is a power of 2.
 type blockLayout struct {
 	simd.BlockLayout
 	kernel simd.Kernel
-	zero   int // the q of 0
-	file   int // the bytes of a block in a file
+	zero   int // the q that means 0
+	file   int // bytes of a block in a file
 
-	quantize func(c *blockColumn, x []float32) // makes a block of its elements
+	quantize func(c *blockColumn, x []float32) // makes a block from its elements
 	repack   func(out, b []byte, nr, j int)    // writes column j of a block of a panel from a block of a file
 	encode   func(b []byte, c *blockColumn)    // writes a block of a file, whose bytes are 0
 	// repackPair is repack for columns j and j+1, or nil.
@@ -162,5 +168,5 @@ type blockLayout struct {
 type blockColumn struct {
 	q            [256]byte
 	d, dmin      uint16    // binary16; d is an exponent of codes of E2M1
-	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
+	scale, least [16]uint8 // of the groups; scale is an int8 if there are no minima
 }

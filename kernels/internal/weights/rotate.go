@@ -4,25 +4,27 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Rows of A and columns of B are rotated before they become int8. That does not change their product, but it spreads a few large
-// elements over their block, so that they no longer determine the scale. A rotation multiplies each element by a factor, and then
-// applies a Walsh-Hadamard transform to each block of simd.RotateBlock elements. The remaining elements, filled up with zeros, are
-// rotated in blocks of simd.RotateGroup. Without the signs of the factors, an offset of all elements would become one large
+// Rows of A and columns of B are rotated before they are converted to int8. That does not change their
+// product, but it spreads a few large elements over their block, so that they no longer determine the scale.
+// A rotation multiplies each element by a factor, and then applies a Walsh-Hadamard transform to each block
+// of simd.RotateBlock elements. The remaining elements, padded with zeros, are rotated in blocks of
+// simd.RotateGroup. Without the signs of the factors, an offset of all elements would become one large
 // element. The magnitudes of the factors balance A and B; see balance.go.
 //
-// Transforms are scaled by powers of two, which are exact, and not to length 1. The product of a rotated row and a rotated column
-// is 1/int8Unrotated of the true product, for both sizes of blocks. No sum exceeds the largest element.
+// Transforms are scaled by powers of two, which is exact, rather than to length 1. The product of a rotated
+// row and a rotated column is 1/int8Unrotated of the true product, for both sizes of blocks. No sum exceeds
+// the largest element.
 
 // int8Unrotated is the factor from the product of a rotated row and a rotated column to the true product.
 const int8Unrotated = simd.RotateBlock
 
-// rotateSigns are the first bits of the fraction of pi. A bit that is set changes the sign of its element.
+// rotateSigns has the first bits of the fraction of pi. A set bit changes the sign of its element.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
 // rotateBy returns the factor of element p of a row of k elements, without balance.
 func rotateBy(p, k int) float32 {
 	by, j := float32(1.0/128), p%simd.RotateBlock
-	if p/simd.RotateBlock == k/simd.RotateBlock { // what is left, in groups: sqrt(128/32) times as much, see int8Unrotated
+	if p/simd.RotateBlock == k/simd.RotateBlock { // the rest, in groups: sqrt(128/32) times as much, see int8Unrotated
 		by, j = 1.0/64, j%simd.RotateGroup
 	}
 	if rotateSigns[j/64]>>(j%64)&1 != 0 {
@@ -55,5 +57,6 @@ func rotate(isa simd.ISA, dst []float32, lddst int, x []float32, ldx, rows, k in
 	}
 }
 
-// rotatedAtOnce is about the number of elements that are rotated at a time, in whole blocks. They stay in the first-level cache.
+// rotatedAtOnce is the approximate number of elements that are rotated at a time, in whole blocks. They stay
+// in the first-level cache.
 const rotatedAtOnce = 4096
