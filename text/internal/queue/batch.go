@@ -1,4 +1,4 @@
-// Batches: windows of several calls are computed together.
+// Batches: windows of several calls that are computed together.
 
 package queue
 
@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// batch is windows that are computed together, on some threads, and then what came of it.
+// batch has windows that are computed together, on some threads, and afterwards their
+// outcomes.
 type batch struct {
 	queue   *Queue
 	replica *Replica
@@ -25,10 +26,11 @@ type batch struct {
 	outcomes []outcome
 }
 
-// outcome is that of a text whose computation has ended: it has its results, or an error.
+// outcome is the outcome of a text whose computation has ended: it has all results, or an
+// error.
 type outcome struct {
 	call *Call
-	text int // its number among the call's
+	text int // its number in the call
 	err  error
 }
 
@@ -47,10 +49,11 @@ func (q *Queue) takeBatch(r *Replica) *batch {
 	return b
 }
 
-// fill takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is
-// due first, and then of other calls of its kind, the older of two. A window is due at its end: its length after the
-// tokens that had been computed when its call came. Short windows therefore go before long ones that came at about the
-// same time, and no window waits long. A page gives its longest windows first.
+// fill takes windows for a batch of at most room tokens; waiting is the number of calls that wait. It takes
+// them first from the call whose next window is due first, and then from other calls of its kind, the older
+// of two first. A window is due at its end: its length after the tokens that had been computed when its call
+// came. Short windows therefore go before long ones that came at about the same time, and no window waits
+// long. A page gives its longest windows first.
 func (q *Queue) fill(room, waiting int) []window {
 	q.turn++
 	var taken []window
@@ -99,8 +102,8 @@ func (b *batch) do(space func() *models.Workspace) {
 	b.compute(ws, b.windows)
 }
 
-// compute computes windows, and notes what came of their texts. Where those of several calls fail, each call's are
-// computed by themselves, to fail by themselves.
+// compute computes windows, and records the outcomes of their texts. If a batch of several calls fails, it
+// computes each call's windows separately, so that only calls whose own windows fail get an error.
 func (b *batch) compute(ws *models.Workspace, all []window) {
 	ended, err := run(ws, all)
 	if err == nil {
@@ -132,8 +135,8 @@ func (b *batch) settle() {
 	}
 }
 
-// run computes windows, and gives the outcome of each text that has all its results now, or failed. Every result of
-// the pipelines that share a queue passes here: one that is not finite fails its text.
+// run computes windows, and returns the outcome of each text that now has all its results, or failed. Every
+// result of the pipelines that share a queue passes here: a result that is not finite fails its text.
 func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(w window) bool { return w.call.over() })
 	if len(all) == 0 {
@@ -154,6 +157,6 @@ func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
 			}
 		})
 	})
-	slices.SortStableFunc(ended, func(a, b outcome) int { return cmp.Compare(a.text, b.text) }) // of several texts that fail the first counts
+	slices.SortStableFunc(ended, func(a, b outcome) int { return cmp.Compare(a.text, b.text) }) // if several texts fail, the first one counts
 	return ended, err
 }

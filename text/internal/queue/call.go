@@ -1,4 +1,4 @@
-// Calls of a pipeline, their texts and the windows of these.
+// Calls of a pipeline, their texts, and the windows of the texts.
 
 package queue
 
@@ -12,42 +12,43 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Call is one call of a pipeline: what its texts are, how they are computed, and what takes their results.
+// Call is a call of a pipeline: its texts, how they are computed, and the function that takes their
+// results.
 type Call struct {
 	Size     int                                           // the number of texts
-	Text     func(i int) windows.Text                      // a text; it is not asked for once the call has ended
+	Text     func(i int) windows.Text                      // returns a text; not called after the call has ended
 	Splitter windows.Splitter                              // makes windows of a text
 	Between  func(*tokenizer.Encoding) *tokenizer.Encoding // changes each window; may be nil
 	Check    func(*Input) error                            // refuses a text; may be nil
 	Kind     int                                           // calls of a kind share batches
 	Compute  Computation
-	// Finish takes a text's results, one for each window, nil for those without tokens; they are the workspace's. Several
-	// goroutines call it.
+	// Finish takes a text's results: one for each window, nil for windows without tokens. The workspace owns
+	// them. Several goroutines call it.
 	Finish func(in *Input, results [][]float32)
 
 	next     int        // the first text that no page has taken
 	encoding int        // the number of pages that are being tokenised
-	pages    [][]window // what waits to be computed; the windows of a page from the longest to the shortest
+	pages    [][]window // windows that wait to be computed; those of a page from the longest to the shortest
 	ready    int        // tokens in pages
 	left     int        // the number of texts without results
-	due      int        // where its next window begins on the clock: when it came, then later by its tokens for each call that waits
+	due      int        // the beginning of its next window on the clock: at first the time when it came, then later by its tokens for each call that waits
 	begun    time.Time  // when the first of its windows was taken for a batch
 	closed   int        // the turn in which it gives no more windows
 	err      error
 	at       int          // the text that err is about
-	stop     atomic.Int64 // the first text that nobody wants tokens of; below Size once nobody waits for results
+	stop     atomic.Int64 // tokens of this text and later ones are not needed; below Size if no caller waits for results
 	ended    bool
 	done     chan struct{} // closed when it ends
 }
 
-// Computation computes a batch and hands out the result of each of its windows, once nothing can
-// fail any more. Results are valid during the call of result only.
+// Computation computes a batch and hands out the result of each of its windows, after the last
+// step that can fail. Results are valid only during the call of result.
 type Computation func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error
 
 // Begun returns, for a call that has ended, when the first batch with windows of it began; zero if there was no such batch.
 func (c *Call) Begun() time.Time { return c.begun }
 
-// over reports whether nobody waits for results any more.
+// over reports whether no caller waits for results.
 func (c *Call) over() bool { return c.stop.Load() < int64(c.Size) }
 
 // items is a call of Each.
@@ -55,20 +56,21 @@ type items struct {
 	size    int
 	compute func(ws *models.Workspace, i int) error
 
-	next, running int   // the first one that has not begun, and how many have not ended
-	err           error // of the first one that failed
+	next, running int   // the first item that has not begun; the number of items in progress
+	err           error // of the first item that failed
 	at            int   // its number
 	ended         bool  // no further item begins
 	done          chan struct{}
 }
 
-// Input is a text of a call with its windows: several of a long text, some of them without tokens.
+// Input is a text of a call with its windows: a long text has several, some of which may have no
+// tokens.
 type Input struct {
 	windows.Text
-	Number  int // among the call's texts
+	Number  int // in the call
 	Windows []*tokenizer.Encoding
 
-	results [][]float32  // of several windows
+	results [][]float32  // if there are several windows
 	left    atomic.Int32 // windows without results
 }
 
@@ -100,17 +102,17 @@ func (c *Call) input(number int, text windows.Text) (*Input, error) {
 	return in, nil
 }
 
-// window is what the model gets of a text.
+// window is a part of a text as the model takes it.
 type window struct {
 	call *Call
 	in   *Input
-	part int // its number among the text's windows
+	part int // its number in the text
 }
 
 func (w window) encoding() *tokenizer.Encoding { return w.in.Windows[w.part] }
 func (w window) tokens() int                   { return len(w.encoding().IDs) }
 
-// result takes the result of a window. With the last one the text is finished, which is reported.
+// result takes the result of a window. It reports whether that finished the text.
 func (w window) result(x []float32) bool {
 	in, results := w.in, [][]float32{x}
 	if len(in.Windows) > 1 {
@@ -124,12 +126,12 @@ func (w window) result(x []float32) bool {
 	return true
 }
 
-// panicked is a panic on its way to the call that it concerns.
+// panicked carries a panic to the call that it concerns.
 type panicked struct{ value any }
 
 func (*panicked) Error() string { return "panic" }
 
-// caught is f's error, or its panic.
+// caught returns f's error, or its panic.
 func caught(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// item is one of a call's.
+// item is an item of a call.
 type item struct {
 	queue   *Queue
 	replica *Replica
@@ -47,7 +47,8 @@ func (j *item) do(space func() *models.Workspace) {
 	})
 }
 
-// settle notes an error, after which no item begins, and ends the call with its last item.
+// settle records an error, after which no item begins, and ends the call with its last
+// item.
 func (j *item) settle() {
 	r, c := j.replica, j.of
 	r.used -= j.threads
@@ -61,7 +62,8 @@ func (j *item) settle() {
 	}
 }
 
-// end keeps further items of the call from beginning, and tells the caller when no item is being computed.
+// end prevents further items of the call from beginning, and tells the caller when no item is being
+// computed.
 func (c *items) end(q *Queue) {
 	if i := slices.Index(q.items, c); i >= 0 {
 		q.items = slices.Delete(q.items, i, i+1)

@@ -1,4 +1,4 @@
-// Pages: the next texts of a call become windows of tokens.
+// Pages: the next texts of a call, which become windows of tokens.
 
 package queue
 
@@ -27,10 +27,10 @@ type page struct {
 	err      error
 }
 
-// wanting returns the call to tokenise texts of, or nil: the one that is due first, as long as the
-// next batch has room for more of it, or if too few tokens wait.
+// wanting returns the call whose texts are to be tokenised next, or nil. It is the call that is
+// due first, if the next batch has room for more of it, or if too few tokens wait.
 func (q *Queue) wanting() *Call {
-	var idle, any *Call // due first, with texts left: of which none are being tokenised, of all
+	var idle, any *Call // due first of the calls with texts left: of those without a page in progress, and of all
 	for _, c := range q.calls {
 		if c.next == c.Size {
 			continue
@@ -59,14 +59,15 @@ func (q *Queue) wanting() *Call {
 	return nil
 }
 
-// shortPage is how many bytes of texts a page has at least, if there are as many: a fraction of a millisecond.
+// shortPage is the least number of bytes of a page's texts, if there are that many: a fraction of a
+// millisecond.
 const shortPage = 1 << 12
 
-// takePage takes a call's next texts: few where enough tokens wait, those of other calls then,
-// so that many calls do not have many tokens wait; and no more than each thread's share of them, unless that is
-// little.
+// takePage takes a call's next texts. It takes few if enough tokens wait, because these belong to other
+// calls: otherwise many calls would have many tokens waiting. It takes at most each thread's share of the
+// texts, unless that is small.
 func (q *Queue) takePage(r *Replica, c *Call) *page {
-	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page, and of a text as far as they count
+	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page; bytes of a text that count
 	if q.ready >= q.enough() {
 		most = q.BatchTokens
 	}
@@ -118,7 +119,7 @@ func (p *page) do(func() *models.Workspace) {
 	})
 }
 
-// settle has the windows wait for a batch.
+// settle makes the windows wait for a batch.
 func (p *page) settle() {
 	q, c := p.queue, p.call
 	p.replica.used--
@@ -140,8 +141,8 @@ func (p *page) settle() {
 	}
 }
 
-// add has a page's windows wait. Those of a call that has few waiting become one page with them, so that the longest of
-// all go first.
+// add makes a page's windows wait. If few windows of the call wait, they become one page with the new ones,
+// so that the longest of all go first.
 func (c *Call) add(p *page) {
 	last := len(c.pages) - 1
 	if last < 0 || c.ready+p.tokens > p.queue.enough() {

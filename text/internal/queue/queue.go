@@ -1,13 +1,14 @@
 // Package queue shares a pipeline's threads and batches between its calls.
 //
-// A text takes these steps. [Queue.Do] puts its [Call] among the calls that have not ended (work.go). A goroutine takes the next texts of
-// the call as a page, and makes windows of tokens of them, which then wait in the call (page.go). A goroutine takes windows of
-// all calls of a kind as a batch, computes them, and hands each result to its text; a text that has all of them goes to the
-// call's Finish (batch.go). With its last text, or with an error, the call ends, and Do returns (queue.go).
-// [Queue.Each] computes inputs that are neither tokenised nor put into batches, such as images (each.go), also on replicas (replica.go).
+// A text takes these steps. [Queue.Do] adds its [Call] to the calls in progress (work.go). A goroutine takes
+// the next texts of the call as a page, and makes windows of tokens of them, which then wait in the call
+// (page.go). A goroutine takes windows of all calls of a kind as a batch, computes them, and passes each
+// result to its text; a text that has all its results goes to the call's Finish (batch.go). With its last
+// text, or with an error, the call ends, and Do returns (queue.go). [Queue.Each] computes inputs that are
+// neither tokenised nor put into batches, such as images (each.go), also on replicas (replica.go).
 //
-// Texts are tokenised only as far ahead as keeps the computation busy. A call whose context is cancelled
-// returns at once. A text that fails makes only its own call fail.
+// Texts are tokenised only as far ahead as needed to keep the computation busy. A call whose context is
+// cancelled returns immediately. A text that fails makes only its own call fail.
 package queue
 
 import (
@@ -16,22 +17,23 @@ import (
 	"sync"
 )
 
-// Queue is that of a pipeline. Its exported fields are set before the first call.
+// Queue is the queue of a pipeline. Its exported fields are set before the first
+// call.
 type Queue struct {
-	Replicas    []*Replica                // one at least
-	BatchTokens int                       // most tokens of a batch, a single longer window aside
+	Replicas    []*Replica                // at least one
+	BatchTokens int                       // most tokens of a batch, except for a single longer window
 	Observe     func(windows, tokens int) // gets the size of each batch before it is computed; may be nil
 
 	mu         sync.Mutex
-	calls      []*Call  // that have not ended, the oldest first
-	items      []*items // calls of Each with items that have not begun; the next item is of the first
+	calls      []*Call  // in progress, the oldest first
+	items      []*items // calls of Each with items that have not begun; the next item is from the first call
 	ready      int      // tokens that wait to be computed
 	tokenising int      // bytes of the texts that are being tokenised
 	clock      int      // tokens of batches that have ended
 	turn       int      // the number of batches
 }
 
-// InputError is the error of one of a call's texts, by its number from 0.
+// InputError is the error of a text of a call, with its number from 0.
 type InputError struct {
 	Number int
 	Err    error
@@ -39,10 +41,10 @@ type InputError struct {
 
 func (e *InputError) Error() string { return fmt.Sprintf("input %d: %v", e.Number, e.Err) }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Load is how much a queue has to do.
+// Load is the work that a queue has.
 type Load struct {
 	Calls      int
 	Threads    int // that are busy
@@ -50,14 +52,14 @@ type Load struct {
 	Tokenising int // bytes of texts
 }
 
-// Load says what the queue has to do now.
+// Load returns the work that the queue has now.
 func (q *Queue) Load() Load {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return Load{len(q.calls), q.used(), q.ready, q.tokenising}
 }
 
-// Work says what each replica does.
+// Work returns the work of each replica.
 func (q *Queue) Work() []Work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,7 +70,7 @@ func (q *Queue) Work() []Work {
 	return all
 }
 
-// threads are those of all replicas.
+// threads returns the number of threads of all replicas.
 func (q *Queue) threads() (n int) {
 	for _, r := range q.Replicas {
 		n += r.Threads
@@ -76,7 +78,7 @@ func (q *Queue) threads() (n int) {
 	return n
 }
 
-// used returns the threads that are busy.
+// used returns the number of busy threads.
 func (q *Queue) used() (n int) {
 	for _, r := range q.Replicas {
 		n += r.used
@@ -95,14 +97,16 @@ func (q *Queue) idlest() (best *Replica) {
 	return best
 }
 
-// finished counts texts of a call that have their results.
+// finished counts texts of a call that have their results, and ends the call
+// with the last.
 func (q *Queue) finished(c *Call, texts int) {
 	if c.left -= texts; c.left == 0 {
 		q.end(c)
 	}
 }
 
-// fail ends a call with an error of the text at, of several errors that of the first text.
+// fail ends a call with an error of the text at. Of several errors, that of the first text
+// counts.
 func (q *Queue) fail(c *Call, at int, err error) {
 	if c.ended {
 		return
@@ -116,7 +120,8 @@ func (q *Queue) fail(c *Call, at int, err error) {
 	}
 }
 
-// withdraw ends a call whose results nobody waits for, unless it has ended.
+// withdraw ends a call for whose results no caller waits, unless it has
+// ended.
 func (q *Queue) withdraw(c *Call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,7 +133,7 @@ func (q *Queue) withdraw(c *Call) bool {
 	return true
 }
 
-// drop takes a call's texts and windows out of the queue. Texts before stop that are being
+// drop removes a call's texts and windows from the queue. Texts before stop that are being
 // tokenised may still be refused.
 func (q *Queue) drop(c *Call, stop int) {
 	c.stop.Store(int64(stop))
@@ -136,7 +141,7 @@ func (q *Queue) drop(c *Call, stop int) {
 	c.next, c.ready, c.pages = c.Size, 0, nil
 }
 
-// end takes a call that has its results, or an error, out of the queue.
+// end removes a call that has its results, or an error, from the queue.
 func (q *Queue) end(c *Call) {
 	if i := slices.Index(q.calls, c); i >= 0 {
 		q.calls = slices.Delete(q.calls, i, i+1)

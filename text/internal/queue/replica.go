@@ -1,4 +1,5 @@
-// Replicas: threads on some of the CPUs each, with workspaces of their own.
+// Replicas: threads on some of the CPUs, each replica with its own
+// workspaces.
 
 package queue
 
@@ -9,20 +10,20 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Replica is a copy of the execution. All replicas of a queue take from it whatever they have free threads for, a batch
-// with some threads of one replica.
+// Replica is a copy of the execution. All replicas of a queue take work from it when they have free threads.
+// A batch runs on threads of one replica.
 type Replica struct {
 	Threads int
-	CPUs    []int // that its goroutines are bound to while they work; nil: none
+	CPUs    []int // CPUs to which its goroutines are bound while they work; nil: not bound
 
-	spaces sync.Pool // of *models.Workspace, whose memory is that of the node that used them first
+	spaces sync.Pool // of *models.Workspace; their memory is on the node that first used them
 	// Under the queue's lock:
 	used    int // threads that are busy
 	batches uint64
 	tokens  uint64
 }
 
-// Work is what a replica does, and has done.
+// Work is what a replica does at the moment and has done so far.
 type Work struct {
 	Busy            int // threads
 	Batches, Tokens uint64
@@ -33,7 +34,7 @@ func (r *Replica) bind() (release func()) {
 	if r.CPUs == nil {
 		return func() {}
 	}
-	release, _ = machine.Bind(r.CPUs) // where the system forbids it, results are the same
+	release, _ = machine.Bind(r.CPUs) // if the system forbids it, results are the same
 	return release
 }
 

@@ -1,26 +1,26 @@
-// Streams: batches that are computed side by side.
+// Streams: batches that are computed concurrently.
 
 package queue
 
 import "github.com/avoformer/avoformer/internal/replica"
 
-// A thread that computes a batch by itself waits for no other: two batches side by side take less time than one after the
-// other on twice the threads. So texts are shared out among the threads first, and the rows of products only where there
-// are fewer texts than threads.
+// A thread that computes its own batch waits for no other thread: two batches side by side take less time
+// than one after the other on twice the threads. Therefore texts are first distributed among the threads, and
+// threads share the rows of products only if there are fewer texts than threads.
 
-// rows is how many tokens of a batch a thread needs to do nearly as much a second as with many more. With a quarter of
-// them it does a tenth less.
+// rows is the number of tokens of a batch at which a thread computes nearly as many per second as with many
+// more. With a quarter of them it computes a tenth less.
 const rows = 64
 
-// waiting is what waits to be computed.
+// waiting describes the windows that wait to be computed.
 type waiting struct {
 	threads, batchTokens int // of the queue
 	tokens, windows      int
 	calls                int // that wait for windows
-	next                 int // tokens of the next window of each of them
+	next                 int // total tokens of the next window of each of these calls
 }
 
-// waits counts what waits to be computed.
+// waits counts the windows that wait to be computed.
 func (q *Queue) waits() waiting {
 	w := waiting{threads: q.threads(), batchTokens: q.BatchTokens, tokens: q.ready}
 	for _, c := range q.calls {
@@ -35,12 +35,12 @@ func (q *Queue) waits() waiting {
 	return w
 }
 
-// most returns the most tokens of a batch of one call.
+// most returns the largest number of tokens of a batch of one call.
 func (w waiting) most() int { return replica.StreamTokens(w.threads, w.batchTokens) }
 
-// single is on how many of the free threads the next batch is computed while there is one call, and its most tokens. The call
-// ends with its last batch, so all threads are to end at the same time: a batch has half of a thread's share of what is
-// left, so that the last ones are small.
+// single returns how many of the free threads compute the next batch if there is only one call, and the
+// batch's most tokens. The call ends with its last batch, so all threads should finish at the same time. A
+// batch has half of a thread's share of the remaining tokens, which makes the last batches small.
 func (w waiting) single(free int) (threads, room int) {
 	if w.threads == 1 {
 		return 1, w.most()
@@ -56,9 +56,9 @@ func (w waiting) single(free int) (threads, room int) {
 	return threads, room
 }
 
-// spread is on how many of the free threads the next of some parts is computed that take about the same time. With one after
-// another on each thread, some threads would be idle in the end: the parts that are too many for that go first, each on
-// several threads.
+// spread returns how many of the free threads compute the next one of parts that take about the same time.
+// With one part after another on each thread, some threads would be idle at the end. The parts in excess of a
+// multiple of threads therefore go first, each on several threads.
 func spread(threads, free, parts int) int {
 	if parts < threads {
 		return (free + parts - 1) / parts
@@ -69,9 +69,10 @@ func spread(threads, free, parts int) int {
 	return 1
 }
 
-// shared is on how many threads the next batch of several calls is computed, and its most tokens. No text has its result
-// before the whole batch is computed: so each thread gets a batch of its own as soon as there are enough tokens, and
-// a batch takes only a part of what waits, as long as kernels are fast with that.
+// shared returns how many threads compute the next batch of several calls, and the batch's most tokens. No
+// text has its result before the whole batch is computed. Therefore each thread gets its own batch if there
+// are enough tokens, and a batch takes only a part of the waiting tokens, as long as that many keep kernels
+// fast.
 func (w waiting) shared() (threads, room int) {
 	streams := min((w.tokens+2*rows-1)/(2*rows), w.windows, w.threads)
 	if threads = w.threads / streams; threads > 1 {
@@ -80,7 +81,8 @@ func (w waiting) shared() (threads, room int) {
 	return 1, min(w.batchTokens, max(rows, w.next/(4*streams)))
 }
 
-// enough is how many tokens keep all threads busy while more are tokenised.
+// enough returns the number of tokens that keeps all threads busy while more
+// are tokenised.
 func (q *Queue) enough() int {
 	threads := q.threads()
 	return 2 * threads * waiting{threads: threads, batchTokens: q.BatchTokens}.most()

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Do does a call's work, at the same time as that of other calls.
+// Do does a call's work, concurrently with that of other calls.
 func (q *Queue) Do(ctx context.Context, c *Call) error {
 	if err := ctx.Err(); err != nil || c.Size == 0 {
 		return err
@@ -69,7 +69,7 @@ type job interface {
 	settle()
 }
 
-// dispatch starts goroutines for all that can be done now.
+// dispatch starts goroutines for all jobs that can be done now.
 func (q *Queue) dispatch() {
 	for r := q.idlest(); r != nil; r = q.idlest() {
 		j := q.take(r)
@@ -102,10 +102,11 @@ func (q *Queue) work(r *Replica, j job) {
 	}
 }
 
-// shortTexts is for how many bytes of texts that are being tokenised a batch waits: milliseconds.
+// shortTexts is the number of bytes of texts being tokenised for which a batch waits:
+// milliseconds.
 const shortTexts = 1 << 17
 
-// take returns the next job of a replica, or nil: an item, or a page where tokens are wanted, or a batch.
+// take returns the next job of a replica, or nil: an item, or a page if tokens are wanted, or a batch.
 func (q *Queue) take(r *Replica) job {
 	if r.used == r.Threads {
 		return nil

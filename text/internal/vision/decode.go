@@ -1,8 +1,9 @@
-// Package vision prepares images for vision models: it decodes files, resizes, crops and normalizes as preprocessor_config.json says, and its
-// pixels are the same as Pillow's.
+// Package vision prepares images for vision models. It decodes, resizes, crops and normalizes them as
+// preprocessor_config.json says, and its pixels are the same as Pillow's.
 //
-// decode.go lists the formats of files, of which jpeg.go, png.go, webp.go and gif.go decode as Pillow does where Go's own decoders differ.
-// pixels.go has the images that they make, resize.go Pillow's filters, and processor.go the steps that a configuration lists.
+// decode.go lists the formats of files. jpeg.go, png.go, webp.go and gif.go decode as Pillow does where Go's
+// own decoders differ. pixels.go has the images that they make, resize.go Pillow's filters, and processor.go
+// the steps of a configuration.
 package vision
 
 import (
@@ -18,8 +19,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// MaxPixels is the default for the most pixels of an image: a little more than the cameras of telephones make. Decoding so many takes
-// 350 MB.
+// MaxPixels is the default limit for the pixels of an image: a little more than phone cameras make. Decoding
+// that many takes 350 MB.
 const MaxPixels = 50_000_000
 
 // format is a format of files.
@@ -28,7 +29,7 @@ type format struct {
 	is     func(data []byte) bool
 	size   func(data []byte) (w, h int, err error) // without memory for pixels
 	decode func(data []byte) (*RGB, error)
-	notes  func(data []byte) (exif, xmp []byte) // where the orientation may be; nil: nowhere
+	notes  func(data []byte) (exif, xmp []byte) // the parts that may have the orientation; nil: there are none
 }
 
 var formats = []format{
@@ -45,8 +46,8 @@ func begins(magic string) func(data []byte) bool {
 }
 
 // Decode decodes a file of at most maxPixels pixels: JPEG, PNG, WebP, BMP, TIFF, or the first image
-// of a GIF. Transparency is dropped, as by Pillow's convert("RGB"). The image is turned as Exif
-// data or XMP say, which is what transformers' load_image does.
+// of a GIF. It drops transparency, as Pillow's convert("RGB") does. It turns the image as its Exif
+// data or XMP say, as transformers' load_image does.
 func Decode(data []byte, maxPixels int) (*RGB, error) {
 	f, _, err := formatOf(data, maxPixels)
 	if err != nil {
@@ -55,7 +56,8 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 	return f.image(data)
 }
 
-// formatOf returns the format of a file of at most maxPixels pixels, and their number, as its header says.
+// formatOf returns the format of a file of at most maxPixels pixels, and their number according to the
+// header.
 func formatOf(data []byte, maxPixels int) (f *format, pixels int, err error) {
 	for i := range formats {
 		f := &formats[i]

@@ -2,25 +2,26 @@ package vision
 
 import "sync"
 
-// Decoder decodes files for several goroutines, which share its memory: images that are in use at a time have no more than
-// MaxPixels pixels together, which is also the most that one may have.
+// Decoder decodes files for several goroutines, which share its memory: images in use have at most MaxPixels
+// pixels in total, which is also the limit for a single image.
 type Decoder struct {
 	MaxPixels int
 
-	turn   sync.Mutex // held by the goroutine that waits for room, so that small images do not overtake a large one
+	turn   sync.Mutex // held by the goroutine that waits for room: small images must not overtake a large one
 	mu     sync.Mutex
 	pixels int       // of images in use
-	left   sync.Cond // an image has left; its lock is mu
+	left   sync.Cond // an image is no longer in use; its lock is mu
 }
 
-// NewDecoder returns a decoder for images of at most some pixels.
+// NewDecoder returns a decoder for images of at most maxPixels pixels.
 func NewDecoder(maxPixels int) *Decoder {
 	d := &Decoder{MaxPixels: maxPixels}
 	d.left.L = &d.mu
 	return d
 }
 
-// Use hands the image of a file to use, which must not keep it. It waits until there is room for the image.
+// Use passes the image of a file to use, which must not keep it. It waits until there is room for the
+// image.
 func (d *Decoder) Use(data []byte, use func(m *RGB) error) error {
 	f, pixels, err := formatOf(data, d.MaxPixels)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 var errGIF = errors.New("malformed")
 
 // gifFrame finds the first image of a GIF file. It returns the position of the flags that say whether
-// a colour is transparent, 0 if there are no flags, and that colour.
+// a colour is transparent, or 0 if there are no flags, and that colour.
 func gifFrame(data []byte) (flags, transparent int, err error) {
 	if len(data) < 13 {
 		return 0, 0, errGIF
@@ -49,15 +49,15 @@ func gifSize(data []byte) (w, h int, err error) {
 	return int(data[6]) | int(data[7])<<8, int(data[8]) | int(data[9])<<8, nil
 }
 
-// decodeGIF decodes the first image of a GIF file. As with Pillow, a transparent colour is an
-// ordinary colour, and is around an image that is smaller than the canvas; else the first colour
-// is.
+// decodeGIF decodes the first image of a GIF file. As in Pillow, a transparent colour is an
+// ordinary colour, and fills the canvas around a smaller image; without one the first colour
+// does.
 func decodeGIF(data []byte) (*RGB, error) {
 	flags, around, err := gifFrame(data)
 	if err != nil {
 		return nil, err
 	}
-	if flags > 0 { // else the decoder forgets that colour
+	if flags > 0 { // otherwise the decoder forgets that colour
 		data = bytes.Clone(data)
 		data[flags] &^= 1
 	}

@@ -1,7 +1,8 @@
 // JPEG: the sequence of segments.
 //
-// Go's own decoder rounds the inverse transform differently from libjpeg, by up to three grey levels. The preprocessing of models uses
-// libjpeg, so that this decoder transforms coefficients with libjpeg's integers and gives the same pixels.
+// Go's own decoder rounds the inverse transform differently from libjpeg, by up to three grey levels. The
+// preprocessing of models uses libjpeg. This decoder therefore transforms coefficients with libjpeg's
+// integers, and returns the same pixels.
 //
 // jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, and jpeg_pixels.go computes the pixels.
 //

@@ -20,8 +20,8 @@ const (
 )
 
 // transform is the inverse transform of 8 values that are stride apart: first
-// of columns, which keeps 2 bits after the point, then of rows, which takes
-// them away.
+// of columns, which keeps 2 bits after the point, then of rows, which removes
+// them.
 func transform(x []int32, stride int, shift uint) {
 	at := func(i int) *int32 { return &x[i*stride] }
 	// The even part.
@@ -67,7 +67,7 @@ func (c *component) plane(quant *[64]int32) []uint8 {
 	return out
 }
 
-// pixels makes the image of the components.
+// pixels makes the image from the components.
 func (j *jpegFile) pixels() (*RGB, error) {
 	first := j.components[0]
 	luma, stride := first.plane(&j.quants[first.quant]), first.w*8
@@ -97,7 +97,7 @@ func (j *jpegFile) pixels() (*RGB, error) {
 		for x := range j.w {
 			p := out.Pix[(y*j.w+x)*3:]
 			p[0], p[1], p[2] = colour(int32(luma[y*stride+x]), planes[0].row[x], planes[1].row[x])
-			if len(planes) == 3 { // all four are stored as what is left of white
+			if len(planes) == 3 { // all four are stored as 255 minus the ink
 				k := uint8(255 - planes[2].row[x])
 				p[0], p[1], p[2] = inked(255-p[0], k), inked(255-p[1], k), inked(255-p[2], k)
 			}
@@ -106,11 +106,12 @@ func (j *jpegFile) pixels() (*RGB, error) {
 	return out, nil
 }
 
-// coarse is the samples of a component that may have fewer than the image has pixels.
+// coarse has the samples of a component that may have fewer samples than the image
+// has pixels.
 type coarse struct {
 	samples      []uint8 // [.., stride]
 	stride, w, h int
-	across, down int     // pixels for each sample
+	across, down int     // pixels per sample
 	row          []int32 // of the image
 }
 
@@ -125,8 +126,8 @@ func (j *jpegFile) coarse(c *component) (coarse, error) {
 	return p, nil
 }
 
-// colour makes three samples of a pixel red, green and blue, or what is left of white under each
-// of three inks.
+// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three
+// inks.
 func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 	c := j.components
 	plain := j.adobe == 0 || j.adobe < 0 && c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'
@@ -143,18 +144,18 @@ func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 }
 
 // upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three
-// parts of the nearest sample and one of the next, in each direction that is
-// coarser.
+// parts of the nearest sample and one part of the next, in each direction
+// that is coarser.
 func upsampleRow(dst []int32, plane []uint8, stride, cw, ch, y, across, down int) {
 	near := plane[y/down*stride:]
-	if across == 2 && cw <= 2 { // libjpeg repeats so few samples
+	if across == 2 && cw <= 2 { // libjpeg repeats samples if there are so few
 		for x := range 2 * cw {
 			dst[x] = int32(near[x/2])
 		}
 		return
 	}
 	far := near
-	next := y/down - 1 // of the upper of two rows; the edge is repeated
+	next := y/down - 1 // for the upper of two rows; the edge is repeated
 	if y%2 == 1 {
 		next += 2
 	}

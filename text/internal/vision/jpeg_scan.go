@@ -2,12 +2,12 @@
 
 package vision
 
-// bits reads a scan's data. Behind its end, or a marker, there are zeros.
+// bits reads a scan's data. After its end, or a marker, it returns zeros.
 type bits struct {
 	data []byte
 	acc  uint32
 	n    int
-	eob  int // blocks that a run of ends still covers
+	eob  int // blocks left in a run of ends of blocks
 }
 
 func (b *bits) fill() {
@@ -41,7 +41,8 @@ func (b *bits) code(t *huffman) (uint8, error) {
 	return 0, jpegError("a code that no table has")
 }
 
-// signed returns a number of n bits: the lower half of such numbers stand for negative ones.
+// signed returns a number of n bits: the lower half of the codes stands for negative
+// numbers.
 func (b *bits) signed(n int) int32 {
 	if n == 0 {
 		return 0
@@ -53,10 +54,10 @@ func (b *bits) signed(n int) int32 {
 	return v
 }
 
-// pass is the part of the coefficients that a scan has.
+// pass is the part of the coefficients that a scan codes.
 type pass struct {
 	first, last int
-	high, low   int // bits that were known before, and from which on they are now
+	high, low   int // the lowest bit known before, and the lowest bit known after
 }
 
 func (j *jpegFile) scan(b []byte) error {
@@ -93,8 +94,8 @@ func (j *jpegFile) scan(b []byte) error {
 	return j.units(in, p)
 }
 
-// units decodes the blocks of a scan: those of one component in rows, or of
-// several in turn as their sampling has it.
+// units decodes the blocks of a scan: those of a single component in rows,
+// or of several components interleaved by their sampling factors.
 func (j *jpegFile) units(in []*component, p pass) error {
 	across, down := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax)
 	if len(in) == 1 {
@@ -169,7 +170,7 @@ func (j *jpegFile) block(r *bits, c *component, block []int16, p pass) error {
 	return r.first(c.acTable, block, p)
 }
 
-// first decodes coefficients that were not known before.
+// first decodes coefficients of which no bit was known.
 func (r *bits) first(t *huffman, block []int16, p pass) error {
 	if r.eob > 0 {
 		r.eob--
@@ -231,7 +232,7 @@ func (r *bits) refine(t *huffman, block []int16, p pass) error {
 }
 
 // correct refines coefficients from k on that are not 0, until it has passed
-// run of those that are, and comes to another.
+// run coefficients that are 0 and reaches another one.
 func (r *bits) correct(block []int16, p pass, k, run int) int {
 	bit := int16(1) << p.low
 	for ; k <= p.last; k++ {

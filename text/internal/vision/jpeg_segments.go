@@ -7,15 +7,15 @@ import (
 	"fmt"
 )
 
-// component is a colour of the image and its coefficients.
+// component is a colour component of the image, with its coefficients.
 type component struct {
 	id, h, v     int // sampling factors
 	quant        int
-	w, h8        int // blocks across and down, whole units of all components
-	blocksW      int // blocks that the component itself has
+	w, h8        int // blocks across and down, in whole units of all components
+	blocksW      int // blocks across in the component itself
 	blocksH      int
 	coefficients []int16 // [h8, w, 64], in natural order
-	dc           int32   // of the block before
+	dc           int32   // of the previous block
 	dcTable      *huffman
 	acTable      *huffman
 }
@@ -29,12 +29,12 @@ type jpegFile struct {
 	quants      [4][64]int32
 	tables      [2][4]*huffman // DC and AC
 	restart     int
-	adobe       int // the transform that Adobe's marker names; -1: none
+	adobe       int // the transform in Adobe's marker; -1: no marker
 }
 
 func jpegError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// zigzag has the place in the block of each coefficient of the file.
+// zigzag has the position in the block of each coefficient of the file.
 var zigzag = [64]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -45,7 +45,7 @@ var zigzag = [64]uint8{
 // next returns the next marker and the body of its segment.
 func (j *jpegFile) next() (byte, []byte, error) {
 	for len(j.data) >= 2 && (j.data[0] != 0xff || j.data[1] == 0 || j.data[1] == 0xff) {
-		j.data = j.data[1:] // padding, or what a scan left
+		j.data = j.data[1:] // padding, or the rest of a scan
 	}
 	if len(j.data) < 2 {
 		return 0, nil, jpegError("cut off")
@@ -91,10 +91,10 @@ func (j *jpegFile) frame(b []byte) error {
 		components = append(components, x)
 	}
 	if len(components) == 1 {
-		components[0].h, components[0].v, j.hMax, j.vMax = 1, 1, 1, 1 // factors of one component mean nothing
+		components[0].h, components[0].v, j.hMax, j.vMax = 1, 1, 1, 1 // the factors of a single component have no meaning
 	}
 	unitsW, unitsH := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax)
-	// Each block takes at least a bit in the first scan that has it.
+	// Each block takes at least one bit in the first scan that codes it.
 	if unitsW*unitsH > 8*len(j.data) {
 		return jpegError("%d x %d pixels in %d bytes", j.w, j.h, len(j.data))
 	}
@@ -128,10 +128,10 @@ func (j *jpegFile) quantTables(b []byte) error {
 	return nil
 }
 
-// huffman is a table of codes: for each length the largest code of it, and
-// where its values begin.
+// huffman is a table of codes: for each length the largest code, and where
+// its values begin.
 type huffman struct {
-	last   [17]int32 // -1 where there is no code of a length
+	last   [17]int32 // -1 if no code has the length
 	offset [17]int32
 	values []uint8
 }

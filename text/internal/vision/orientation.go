@@ -1,4 +1,4 @@
-// The orientation that a camera notes, and turning an image by it.
+// The orientation that a camera records, and turning an image by it.
 
 package vision
 
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// oriented returns the image as one should see it: turned by the orientation in its Exif data
-// or, without one there, in XMP.
+// oriented returns the image in its upright position: turned by the orientation in its Exif
+// data or, if they have none, in XMP.
 func oriented(m *RGB, exif, xmp []byte) *RGB {
 	o := exifOrientation(exif)
 	if o < 0 {
@@ -21,7 +21,8 @@ func oriented(m *RGB, exif, xmp []byte) *RGB {
 	if o < 2 || o > 8 {
 		return m
 	}
-	// From 5 on rows are columns; which end of either comes first follows.
+	// From 5 on, rows and columns are swapped; the cases below say which of
+	// them are mirrored.
 	turned, w, h := o >= 5, m.W, m.H
 	mirrorX, mirrorY := o == 2 || o == 3, o == 3 || o == 4
 	if turned {
@@ -53,8 +54,9 @@ var (
 	xmpOrientation = regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`)
 )
 
-// exifOrientation is the orientation in the first directory of Exif data, -1 if there is none. As in
-// Pillow, a value that is not a single short or long number is present but has no meaning.
+// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is
+// none. As in Pillow, a value that is not a single short or long number is present but has no
+// meaning.
 func exifOrientation(data []byte) int {
 	data = bytes.TrimPrefix(data, exifHeader)
 	if len(data) < 8 {
@@ -115,7 +117,7 @@ func jpegNotes(data []byte) (exif, xmp []byte) {
 	return exif, xmp
 }
 
-// pngNotes returns the same of a PNG file; XMP that is compressed counts for nothing.
+// pngNotes returns the same for a PNG file; it ignores compressed XMP.
 func pngNotes(data []byte) (exif, xmp []byte) {
 	for data = data[8:]; len(data) >= 12; {
 		n := int64(binary.BigEndian.Uint32(data))
@@ -136,5 +138,5 @@ func pngNotes(data []byte) (exif, xmp []byte) {
 	return exif, xmp
 }
 
-// tiffNotes returns a TIFF file itself, which Exif data are in the form of.
+// tiffNotes returns the TIFF file itself: Exif data have its form.
 func tiffNotes(data []byte) (exif, xmp []byte) { return data, nil }

@@ -1,4 +1,4 @@
-// Images as the formats are decoded to, and conversions of colours.
+// The images that the formats are decoded to, and conversions of colours.
 
 package vision
 

@@ -7,9 +7,9 @@ import (
 	"image/png"
 )
 
-// decodePNG decodes a PNG file. Pillow reads 16-bit grey as numbers, and bounds them to 255.
+// decodePNG decodes a PNG file. Pillow reads 16-bit grey as numbers, and limits them to 255.
 func decodePNG(data []byte) (*RGB, error) {
-	const depth, kind = 24, 25 // in the header
+	const depth, kind = 24, 25 // offsets in the header
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 
 // Processor turns images into a model's pixel_values.
 type Processor struct {
-	Warnings []string // about fields that no class of these has
+	Warnings []string // about fields that none of these classes has
 
 	resize       bool
 	size         sides // to resize to
@@ -29,18 +29,19 @@ type Processor struct {
 	normalize    bool
 	mean, std    []float64
 	unrounded    bool // resized values are not rounded to whole numbers
-	patch        int  // side of a patch, of which images have at most patches; 0: images have one size
+	patch        int  // side of a patch, of which an image has at most patches; 0: all images have the same size
 	patches      int
-	pool         int // of Gemma 4: images are whole squares of so many patches on each side; 0: not Gemma 4's
+	pool         int // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
-// config is the file. A field that is null is None there: a step is left out, a number is missing.
+// config is the file. A field that is null is None there: the step is left out, or the number is
+// missing.
 type config struct {
 	Type      string                           `json:"image_processor_type"`
 	Extractor string                           `json:"feature_extractor_type"`
 	Resize    pyjson.Optional[bool]            `json:"do_resize"`
 	Size      pyjson.Optional[json.RawMessage] `json:"size"`
-	Square    pyjson.Optional[bool]            `json:"default_to_square"` // what a number as size is
+	Square    pyjson.Optional[bool]            `json:"default_to_square"` // the meaning of a single number as size
 	Resample  pyjson.Optional[int]             `json:"resample"`
 	Crop      pyjson.Optional[bool]            `json:"do_center_crop"`
 	CropSize  pyjson.Optional[json.RawMessage] `json:"crop_size"`
@@ -58,15 +59,15 @@ type config struct {
 	Whole     json.RawMessage                  `json:"use_square_size"`     // of CLIP
 }
 
-// defaults are those of the processors' classes.
+// defaults has the defaults of a processor class.
 type defaults struct {
-	size, crop string // JSON; "": none
+	size, crop string // JSON; "" means no default
 	filter     Filter
 	crops      bool
 	mean, std  []float64
-	square     bool // a number as size is both sides, else the shorter one
+	square     bool // a single number as size is both sides, otherwise the shorter side
 	unrounded  bool // resized values are not rounded to whole numbers
-	plain      bool // images are not normalized, unless the file asks for it
+	plain      bool // images are normalized only if the file asks for it
 }
 
 var (
@@ -76,9 +77,10 @@ var (
 	clipMean     = []float64{0.48145466, 0.4578275, 0.40821073}
 	clipStd      = []float64{0.26862954, 0.26130258, 0.27577711}
 
-	// flexible keeps the shape of images, of at most so many patches.
+	// flexible keeps the shape of images; the file limits their patches.
 	flexible = "Siglip2"
-	// squares keeps about the shape of images, of which squares of patches become tokens.
+	// squares approximately keeps the shape of images, of which squares of patches become
+	// tokens.
 	squares = "Gemma4"
 
 	classes = map[string]defaults{
@@ -121,7 +123,8 @@ func NewProcessor(text []byte) (*Processor, error) {
 	return p, p.configure(&c, d, name)
 }
 
-// idle are fields of the classes without effect on the pixels of one image in RGB.
+// idle has the fields of the classes that do not affect the pixels of a single RGB
+// image.
 var idle = []string{
 	"do_convert_rgb", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
 }
@@ -145,7 +148,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	if c.Pad.Value && len(c.PadSize) > 0 && string(c.PadSize) != "null" {
 		return configError("pad_size", "not supported")
 	}
-	if class == "CLIP" && truthy(c.Whole) { // the class's own size then
+	if class == "CLIP" && truthy(c.Whole) { // then the class's own size counts
 		c.Size = pyjson.Optional[json.RawMessage]{Present: true, Value: json.RawMessage(classes["ViT"].size)}
 	}
 	var err error
@@ -184,7 +187,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	return nil
 }
 
-// configureSquares reads what Gemma 4's class has besides.
+// configureSquares reads the additional fields of Gemma 4's class.
 func (p *Processor) configureSquares(c *config) error {
 	p.crop = false
 	soft := c.Soft.Or(280).Value
@@ -216,8 +219,8 @@ func truthy(text json.RawMessage) bool {
 	return len(text) > 0 && !slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(text))
 }
 
-// Size returns the width and height of what Pixels makes, if all images get the
-// same; else 0.
+// Size returns the width and height of the images that Pixels makes, if all
+// have the same size; otherwise 0.
 func (p *Processor) Size() (w, h int) {
 	if p.crop {
 		return p.cropW, p.cropH
@@ -228,7 +231,8 @@ func (p *Processor) Size() (w, h int) {
 	return 0, 0
 }
 
-// flexibleSize returns the size of an image of w times h, enlarged or reduced to whole patches, as many as are allowed.
+// flexibleSize returns the size of an image of w times h, enlarged or reduced to whole patches, to as many as
+// are allowed.
 func (p *Processor) flexibleSize(w, h int) (int, int) {
 	scaled := func(scale float64, size int) int {
 		return max(int(math.Ceil(float64(size)*scale/float64(p.patch)))*p.patch, p.patch)
@@ -246,10 +250,12 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 	return scaled(least, w), scaled(least, h)
 }
 
-// Square returns the number of pixels on each side of what becomes a token, 0 where images become no tokens.
+// Square returns the number of pixels on each side of the square for a token, or 0 if images do not become
+// tokens.
 func (p *Processor) Square() int { return p.patch * p.pool }
 
-// squaresSize returns the size of an image of w times h in whole squares, of about the same shape and of no more patches than are allowed.
+// squaresSize returns the size of an image of w times h in whole squares, with about the same shape and at
+// most as many patches as are allowed.
 func (p *Processor) squaresSize(w, h int) (int, int) {
 	side := p.Square()
 	factor := math.Sqrt(float64(p.patches*p.patch*p.patch) / (float64(w) * float64(h)))
@@ -303,7 +309,7 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	return pixels, m.W, m.H, nil
 }
 
-// value is what a sample of a channel becomes.
+// value returns the pixel value for a sample of a channel.
 func (p *Processor) value(x float64, channel int) float32 {
 	if p.rescale {
 		x *= p.factor
@@ -314,7 +320,7 @@ func (p *Processor) value(x float64, channel int) float32 {
 	return float32(x)
 }
 
-// unroundedPixels is Pixels where resized values are not rounded.
+// unroundedPixels is Pixels for processors that do not round resized values.
 func (p *Processor) unroundedPixels(m *RGB) (pixels []float32, w, h int, err error) {
 	w, h = p.size.of(m.W, m.H)
 	s, err := m.resizeUnrounded(w, h, p.filter)

@@ -52,13 +52,15 @@ func bicubic(x float64) float64 {
 
 const fraction = 22 // bits of a weight after the point
 
-// window is the pixels that one pixel is made of, with weights in fixed point or as fractions.
+// window has the pixels that contribute to a pixel, with weights in fixed point or as
+// fractions.
 type window[T int32 | float64] struct {
 	first   int
 	weights []T
 }
 
-// fractions returns the windows of out pixels of in ones, whose weights add up to 1.
+// fractions returns the windows of out pixels from in pixels. The weights of each
+// add up to 1.
 func fractions(f Filter, in, out int) []window[float64] {
 	k := kernels[f]
 	scale := float64(in) / float64(out)
@@ -83,7 +85,7 @@ func fractions(f Filter, in, out int) []window[float64] {
 	return all
 }
 
-// windows are fractions in fixed point.
+// windows returns fractions in fixed point.
 func windows(f Filter, in, out int) []window[int32] {
 	all := make([]window[int32], out)
 	for i, w := range fractions(f, in, out) {
@@ -95,10 +97,10 @@ func windows(f Filter, in, out int) []window[int32] {
 	return all
 }
 
-// maxResized is how many pixels an image may have afterwards.
+// maxResized is the largest number of pixels of a resized image.
 const maxResized = 1 << 27
 
-// Resize is m with w by h pixels.
+// Resize returns m with w by h pixels.
 func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
@@ -109,9 +111,9 @@ func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
 	if _, ok := kernels[f]; !ok {
 		return nil, fmt.Errorf("%w: filter %d is unknown", fault.ErrImage, f)
 	}
-	// One direction, then the other, with 8 bits between. Columns come first
-	// where they lose more than twice as many pixels as rows do: how Pillow 13
-	// behaves, which makes some grey levels of a difference.
+	// One direction, then the other, with 8 bits in between. Columns come
+	// first if they lose more than twice as many pixels as rows do, as in
+	// Pillow 13; the order changes some pixels by a few grey levels.
 	if h < m.H && m.H-h > 2*(m.W-w) {
 		return m.down(h, f).across(w, f), nil
 	}
@@ -171,8 +173,9 @@ func (m *RGB) nearest(w, h int) *RGB {
 	return out
 }
 
-// places returns the nearest of in pixels for each of out; sums of float64, since
-// where two are as near it is their rounding that decides.
+// places returns the nearest of in pixels for each of out pixels. It sums in
+// float64, because the rounding of the sums decides between two pixels that are
+// equally near.
 func places(in, out int) []int {
 	step := float64(in) / float64(out)
 	all, at := make([]int, out), step*0.5
@@ -183,7 +186,8 @@ func places(in, out int) []int {
 	return all
 }
 
-// CenterCrop returns the w by h pixels in the middle of m, which is black outside.
+// CenterCrop returns the w by h pixels in the middle of m; pixels outside m are
+// black.
 func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, w, h)
@@ -203,14 +207,15 @@ func cropCenter[T any](dst []T, w, h int, src []T, fromW, fromH int) {
 	}
 }
 
-// samples are the samples of an image between 0 and 255, [H, W, 3], that are not rounded.
+// samples has the samples of an image between 0 and 255, [H, W, 3], not rounded.
 type samples struct {
 	w, h int
 	x    []float64
 }
 
-// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows first, and no value is rounded. It
-// adds each resized row to the rows of the result before it resizes the next one, so that the height of m takes no memory.
+// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows
+// first, without rounding. It adds each resized row to the rows of the result before it resizes the next one,
+// so that the height of m takes no memory.
 func (m *RGB) resizeUnrounded(w, h int, f Filter) (samples, error) {
 	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
 		return samples{}, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
@@ -246,5 +251,5 @@ func (m *RGB) unroundedRow(dst []float64, y int, windows []window[float64]) {
 	}
 }
 
-// floorHalf is n/2, rounded down below 0 too.
+// floorHalf returns n/2 rounded down, also for negative n.
 func floorHalf(n int) int { return n >> 1 }

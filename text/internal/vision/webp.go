@@ -1,7 +1,8 @@
-// WebP: the colours of lossy images, and where notes are.
+// WebP: the colours of lossy images, and the position of metadata.
 //
-// Go's decoder gives brightness and colour as the file has them; here they become pixels with
-// the integers of libwebp. Source: RFC 9649 (2024) and, for the numbers, libwebp's dsp/yuv.h.
+// Go's decoder returns brightness and colour as the file has them; this file converts them to
+// pixels with the integers of libwebp. Source: RFC 9649 (2024) and, for the numbers,
+// libwebp's dsp/yuv.h.
 
 package vision
 
@@ -28,13 +29,13 @@ func decodeWebP(data []byte) (*RGB, error) {
 	return toRGB(img), nil
 }
 
-// fromYUV makes pixels of brightness and of colour at half the size.
+// fromYUV makes pixels from brightness, and from colour at half the size.
 func fromYUV(m *image.YCbCr) *RGB {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	out := newRGB(w, h)
 	u, v := make([]int32, w+1), make([]int32, w+1)
 	for y := range h {
-		near, far := y/2, y/2-1 // the rows of colour that are nearest
+		near, far := y/2, y/2-1 // the nearest rows of colour
 		if y%2 == 1 {
 			far = y/2 + 1
 		}
@@ -49,8 +50,9 @@ func fromYUV(m *image.YCbCr) *RGB {
 	return out
 }
 
-// spread sets dst to a row at twice the width of near, of n samples: nine parts of the nearest
-// sample, three of those beside and above or below, one of the diagonal, rounded as libwebp does.
+// spread sets dst to a row at twice the width of near, which has n samples: nine parts of the
+// nearest sample, three parts of each of the samples next to it and above or below, one part of
+// the diagonal one, rounded as in libwebp.
 func spread(dst []int32, near, far []uint8, n int) {
 	put := func(x int, v int32) {
 		if x < len(dst) {
@@ -59,7 +61,7 @@ func spread(dst []int32, near, far []uint8, n int) {
 	}
 	put(0, (3*int32(near[0])+int32(far[0])+2)>>2)
 	for x := 1; x < n; x++ {
-		a, b := int32(near[x-1]), int32(near[x]) // before and after
+		a, b := int32(near[x-1]), int32(near[x]) // to the left and right
 		c, d := int32(far[x-1]), int32(far[x])
 		sum := a + b + c + d + 8
 		put(2*x-1, ((sum+2*(b+c))>>3+a)>>1)
@@ -74,7 +76,7 @@ func studio(y, u, v int32) (r, g, b uint8) {
 	return clip8((l + v*26149>>8 - 14234) >> 6), clip8((l - u*6419>>8 - v*13320>>8 + 8708) >> 6), clip8((l + u*33050>>8 - 17685) >> 6)
 }
 
-// webpNotes returns the chunks of a WebP file that may note an orientation.
+// webpNotes returns the chunks of a WebP file that may have an orientation.
 func webpNotes(data []byte) (exif, xmp []byte) {
 	for at := 12; at+8 <= len(data); {
 		size := int(binary.LittleEndian.Uint32(data[at+4:]))

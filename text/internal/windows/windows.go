@@ -1,4 +1,4 @@
-// Package windows makes of texts the windows of tokens that a model gets.
+// Package windows makes windows of tokens from texts, as a model takes them.
 package windows
 
 import (
@@ -12,32 +12,32 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Text is a text, a pair of texts, or tokens in their place.
+// Text is a text, a pair of texts, or tokens instead.
 type Text struct {
 	First, Second string
 	Pair          bool
 	IDs           []int // unless nil, the tokens
 }
 
-// Long is what happens to texts of more tokens than the model takes.
+// Long is what to do with texts of more tokens than the model takes.
 type Long int
 
-// The end of a text is cut off, the text becomes several windows, or it is an error.
+// Cut the end off, make several windows, or return an error.
 const (
 	Truncate Long = iota
 	Split
 	Refuse
 )
 
-// How says how texts become windows.
+// How describes how texts become windows.
 type How struct {
 	Tokenizer *tokenizer.Tokenizer // without truncation and padding
 	Options   tokenizer.Options
 	Limit     int // most tokens of a window; 0: no limit
 	Long      Long
-	Stride    int                // tokens that a window shares with the one before, for Split
+	Stride    int                // tokens that a window shares with the one before, with Split
 	Strategy  tokenizer.Strategy // which text of a pair is cut
-	Left      bool               // beginnings are cut off, not ends; as the tokenizer's folder says if that is left
+	Left      bool               // cut beginnings off, not ends; if not set, the tokenizer's folder decides
 }
 
 // Splitter makes windows of texts.
@@ -48,7 +48,7 @@ type Splitter struct {
 	refuse    bool
 }
 
-// Splitter makes windows of texts.
+// Splitter returns the splitter for these settings.
 func (h How) Splitter() Splitter {
 	s := Splitter{h.Tokenizer, h.Options, h.Limit, h.Limit > 0 && h.Long == Refuse}
 	if s.refuse {
@@ -65,7 +65,7 @@ func (h How) Splitter() Splitter {
 	return s
 }
 
-// Longest returns the most bytes of a text that matter, 0 for all: what is cut off is not tokenised far beyond the limit.
+// Longest returns how many bytes of a text matter, or 0 for all: text far beyond the limit is not tokenised.
 func (s *Splitter) Longest() int {
 	if s.limit == 0 || s.refuse || s.options.Overflow {
 		return 0
@@ -73,7 +73,7 @@ func (s *Splitter) Longest() int {
 	return 8 * s.limit
 }
 
-// Split returns the windows of a text. Errors name it by its number.
+// Split returns the windows of a text. Errors have its number.
 func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	if text.IDs != nil {
 		return []*tokenizer.Encoding{OfIDs(text.IDs)}, nil
@@ -86,7 +86,7 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 		e, err = s.tokenizer.Encode(text.First, s.options)
 	}
 	if err != nil {
-		if s.refuse && errors.Is(err, fault.ErrTruncation) { // the special tokens are too many
+		if s.refuse && errors.Is(err, fault.ErrTruncation) { // there are too many special tokens
 			err = fmt.Errorf("%w: %w", fault.ErrTooLong, err)
 		}
 		return nil, fmt.Errorf("text %d: %w", number, err)
@@ -97,13 +97,13 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }
 
-// Counting returns a tokenizer that says which texts have more tokens than limit, by Cut. It stops early in those that are far
-// longer.
+// Counting returns a tokenizer that reports with Cut which texts have more tokens than limit. It stops early
+// in texts that are far longer.
 func Counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
 	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
 }
 
-// Count returns the number of tokens of a text of which some were cut off, in words.
+// Count returns the number of tokens of a text that was cut, in words.
 func Count(e *tokenizer.Encoding) string {
 	if e.CutMore {
 		return fmt.Sprintf("over %d", len(e.IDs)+e.Cut)
@@ -111,7 +111,7 @@ func Count(e *tokenizer.Encoding) string {
 	return fmt.Sprint(len(e.IDs) + e.Cut)
 }
 
-// OfIDs returns the window of tokens that a caller gives by their ids.
+// OfIDs returns the window of tokens that a caller gives by their IDs.
 func OfIDs(ids []int) *tokenizer.Encoding {
 	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
 	for i := range e.Attention {
@@ -120,7 +120,8 @@ func OfIDs(ids []int) *tokenizer.Encoding {
 	return e
 }
 
-// Tokens returns a batch of windows as models take it, without padding.
+// Tokens returns a batch of windows in the form that models take, without
+// padding.
 func Tokens(batch []*tokenizer.Encoding) models.Tokens {
 	lengths := make([]int, len(batch))
 	types, hidden := false, false
