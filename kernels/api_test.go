@@ -10,18 +10,18 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// A call of every exported function, with all that can be wrong about its arguments.
+// A call of every exported function, with wrong values for its arguments.
 
-// call is one function of the API with arguments that are right, in order.
+// call is a call of one function of the API with valid arguments, in order.
 type call struct {
 	fn   any
-	name string // of the function, as messages have it
+	name string // of the function, as in messages
 	recv string // the type whose method it is, or ""
 	args []any
-	// params are the parameters' names as messages have them.
+	// params has the parameters' names as in messages.
 	params string
-	// bad lists wrong arguments: which parameter, what it is instead, and what
-	// the message must contain after the function's name.
+	// bad lists wrong arguments: the parameter, the wrong value, and the text
+	// that the message must contain after the function's name.
 	bad []badArg
 }
 
@@ -31,17 +31,17 @@ type badArg struct {
 	want  string
 }
 
-const huge = mem.MaxInt/2 + 1 // twice it overflows
+const huge = mem.MaxInt/2 + 1 // overflows when doubled
 
-// wrapped is n and something that vanishes in a product with factor, a power of
-// two, that is not checked for overflow: such a product is what it was.
+// wrapped returns n plus a number that vanishes in a product with factor, a
+// power of two: without a check for overflow, the product would not change.
 func wrapped(n, factor int) int { return n + (mem.MaxInt/factor+1)*2 }
 
 // zeros returns an operand of n elements.
 func zeros(n int) []float32 { return make([]float32, n) }
 
-// sized returns the wrong values of a size: negative, and one whose product with
-// any other size overflows.
+// sized returns wrong values of a size: a negative one, and one whose product
+// with any other size overflows.
 func sized(names ...string) (bad []badArg) {
 	for _, n := range names {
 		bad = append(bad, badArg{n, -1, n + " = -1, want at least 0"})
@@ -71,7 +71,8 @@ func matrixArg(name string, rows, cols, ld int) []badArg {
 	}
 }
 
-// fields are wrong values of the fields of a parameter struct, as wrong structs.
+// fields returns wrong values of the fields of a parameter struct, as wrong
+// structs.
 func fields(right any, of []badArg) (bad []badArg) {
 	for _, b := range of {
 		p := reflect.New(reflect.TypeOf(right)).Elem()
@@ -89,7 +90,7 @@ func cat(lists ...[]badArg) (all []badArg) {
 	return all
 }
 
-// apiSize are the sizes of the calls of the API: elementwise functions take n
+// apiSize has the sizes of the calls of the API: elementwise functions take n
 // elements, row kernels rows x cols, cols a power of two, and GEMM m, k and width.
 type apiSize struct{ n, rows, cols, m, width, k int }
 
@@ -104,7 +105,7 @@ func apiCalls() []call {
 	)
 }
 
-// rowAPI returns the row kernels and the elementwise functions. Data makes their
+// rowAPI returns the row kernels and the elementwise functions. data makes their
 // operands.
 func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
 	n, rows, cols := size.n, size.rows, size.cols
@@ -160,7 +161,7 @@ func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []
 	return calls
 }
 
-// gemmAPI is GEMM in all its forms.
+// gemmAPI returns GEMM in all its forms.
 func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
 	m, n, k := size.m, size.width, size.k
 	add := func(c call) { calls = append(calls, c.onThreads(threads)) }
@@ -172,10 +173,10 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		colsB := n + k - t.rowB
 		lenA, lenB, lenC := (t.rowsA-1)*lda+t.colsA, (t.rowB-1)*ldb+colsB, (m-1)*ldc+n
 		tooLarge := []badArg{
-			{"m", huge, "a"}, // too short, or its rows too close: either way a is named
+			{"m", huge, "a"}, // too short, or its rows too close: the message names a in both cases
 			{"n", huge, "b"},
 			{"k", huge, "a"},
-			{"m", wrapped(m, ldc), "a"}, // (m-1)*ld is what it was
+			{"m", wrapped(m, ldc), "a"}, // (m-1)*ld does not change
 			{"n", wrapped(n, ldb), "b"},
 			{"k", wrapped(k, lda), "a"},
 		}
@@ -192,10 +193,10 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			C: data((batch-1)*lenC + lenC), LdC: ldc, StrideC: lenC}
 		add(call{fn: GemmBatched, name: "GemmBatched", args: []any{right}, params: "p",
 			bad: fields(right, cat(sized("Batch", "M", "N", "K", "StrideA", "StrideB", "StrideC"), []badArg{
-				{"M", huge, "A"}, // too short, or its rows too close: either way A is named
+				{"M", huge, "A"}, // too short, or its rows too close: the message names A in both cases
 				{"N", huge, "B"},
 				{"K", huge, "A"},
-				{"M", wrapped(m, ldc), "A"}, // (M-1)*Ld is what it was
+				{"M", wrapped(m, ldc), "A"}, // (M-1)*Ld does not change
 				{"N", wrapped(n, ldb), "B"},
 				{"K", wrapped(k, lda), "A"},
 				{"LdA", t.colsA - 1, fmt.Sprintf("LdA = %d, want at least %d", t.colsA-1, t.colsA)},
@@ -284,7 +285,8 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 // ceilPower returns the least power of two above n.
 func ceilPower(n int) int { return 1 << bits.Len(uint(n)) }
 
-// attentionAPI is Attention, with each field of its parameters wrong in turn.
+// attentionAPI returns Attention, with each field of its parameters wrong in
+// turn.
 func attentionAPI(threads Threads, data func(n int) []float32) []call {
 	right := AttentionParams{Batch: 2, Heads: 4, LenQ: 3, LenK: 5, HeadDim: 8,
 		Dst: data(2 * 4 * 3 * 8), Q: data(2 * 4 * 3 * 8), K: data(2 * 4 * 5 * 8), V: data(2 * 4 * 5 * 8)}
@@ -337,7 +339,7 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 	}
 	calls := []call{c.onThreads(threads), sequencesAPI(threads, data)}
 
-	// Right in other ways: decoding, and with everything that is optional.
+	// Other valid calls: decoding, and with all optional fields.
 	decode := AttentionParams{Batch: 1, Heads: 4, KVHeads: 2, LenQ: 1, LenK: 2100, HeadDim: 16, Past: 2099,
 		Dst: data(4 * 16), Q: data(4 * 16), K: data(2 * 2100 * 16), V: data(2 * 2100 * 16)}
 	all := AttentionParams{Batch: 2, Heads: 2, LenQ: 40, LenK: 50, HeadDim: 8, ValueDim: 4, Past: 10,

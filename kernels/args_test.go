@@ -17,15 +17,17 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Wrong arguments: what panics, with which text, and that nothing was written.
+// Wrong arguments: which panic, with which text, and without having written
+// anything.
 
 var (
 	smallAPI = apiSize{5, 3, 4, 3, 5, 2}
-	// largeAPI is enough for several threads.
+	// largeAPI is large enough for several threads.
 	largeAPI = apiSize{3 * tune.Used.Rows.PartElements, 301, 128, 70, 90, 60}
 )
 
-// onThreads makes the call that of a method of threads, if it is more than one.
+// onThreads turns the call into one of a method of threads, if threads is more
+// than one.
 func (c call) onThreads(threads Threads) call {
 	if threads > 1 {
 		c.fn, c.recv = reflect.ValueOf(threads).MethodByName(c.name).Interface(), "Threads"
@@ -33,7 +35,7 @@ func (c call) onThreads(threads Threads) call {
 	return c
 }
 
-// panicOf returns the text of the panic in which f ends, "" if it returns.
+// panicOf returns the text of the panic that ends f, or "" if f returns.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,8 +47,8 @@ func panicOf(f func()) (text string) {
 }
 
 // TestArguments makes each argument of each function wrong in turn. The panic
-// must name function, argument, what it is and what it should be, and come
-// before anything is written.
+// must name the function, the argument, its value and the expected value, and
+// come before anything is written.
 func TestArguments(t *testing.T) {
 	tier := Active()
 	t.Cleanup(func() {
@@ -69,9 +71,9 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// with calls the function with one argument replaced. All slices that it may
-// write hold a value that no function here would give; where one changed before
-// a panic, the panic says so.
+// with calls the function with one argument replaced. All slices that the
+// function may write hold a value that no function here returns; if one of them
+// changed before a panic, the panic says so.
 func (c *call) with(param string, value any) {
 	args := slices.Clone(c.args)
 	var operands [][]float32
@@ -118,10 +120,11 @@ func (c *call) do(args []any) (results []any) {
 	return results
 }
 
-// outputs are the parameters that functions write to, and the fields of parameter structs.
+// outputs has the parameters that functions write to, and such fields of parameter
+// structs.
 var outputs = []string{"dst", "sum", "y", "c", "Dst", "Weights", "C", "To"}
 
-// withOutputs is arg, with what functions write to replaced where it is a parameter struct.
+// withOutputs returns arg with its outputs replaced if it is a parameter struct.
 func withOutputs(arg any, replace func(x []float32) []float32) any {
 	if !isParams(arg) {
 		return arg
@@ -141,8 +144,8 @@ func isParams(arg any) bool {
 	return arg != nil && strings.HasSuffix(reflect.TypeOf(arg).Name(), "Params")
 }
 
-// outcome makes the call on copies of what it writes to, and returns those and
-// its results. Everything else it shares with other calls of c.
+// outcome makes the call on copies of its outputs, and returns these and its
+// results. All other arguments are shared with other calls of c.
 func (c *call) outcome() (all []any) {
 	args := slices.Clone(c.args)
 	for i, name := range strings.Fields(c.params) {
@@ -192,8 +195,8 @@ func brief(v any) string {
 	return fmt.Sprint(v)
 }
 
-// takesAnything has the functions with arguments of which none is wrong, or
-// that say so otherwise.
+// takesAnything has the functions that accept all arguments, or that report
+// wrong ones in another way.
 var takesAnything = map[string]string{
 	"Threads.Run":     "fewer than one part is none",
 	"ParseISA":        "returns an error",
@@ -216,8 +219,8 @@ func TestArgumentsCoverAPI(t *testing.T) {
 		key := strings.TrimPrefix(c.recv+"."+c.name, ".")
 		first := !covered[key]
 		covered[key] = true
-		// Every argument that can be wrong is made wrong. Inputs of functions
-		// that take the length of everything from them are right by definition.
+		// Every argument that can be wrong is made wrong. Functions that take
+		// all lengths from an input accept any length of it.
 		changed := map[string]bool{}
 		for _, b := range c.bad {
 			changed[b.param] = true
@@ -232,7 +235,7 @@ func TestArgumentsCoverAPI(t *testing.T) {
 			}
 		}
 	}
-	// Every field of a parameter struct is made wrong too.
+	// Every field of a parameter struct is also made wrong.
 	changed := map[string]bool{}
 	structs := map[reflect.Type]bool{}
 	for _, c := range apiCalls() {
@@ -273,8 +276,8 @@ func TestArgumentsCoverAPI(t *testing.T) {
 	}
 }
 
-// exportedFunctions parses the package's functions and methods. A method's name
-// has that of its type before it.
+// exportedFunctions parses the package's functions and methods. The name of a
+// method begins with the name of its type.
 func exportedFunctions(t *testing.T) map[string]*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestEmptyUniformHeadMask wants the mean of all values, times the head's factor, for a query that sees no key: in each way to
-// compute a head, with query heads that share keys, and with weights, which the factor leaves alone.
+// TestEmptyUniformHeadMask expects the mean of all values, times the head's factor, for a query that sees no
+// key. It tests each way to compute a head, query heads that share keys, and weights, to which the factor
+// does not apply.
 func TestEmptyUniformHeadMask(t *testing.T) {
 	factors := []float32{2, 0.5, 0, -3}
 	eachISA(t, func(t *testing.T) {
@@ -20,7 +21,7 @@ func TestEmptyUniformHeadMask(t *testing.T) {
 						p := AttentionParams{Batch: 1, Heads: heads, KVHeads: kvHeads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Empty: EmptyUniform, HeadMask: factors,
 							Dst: full(heads * lenQ * dim), Q: make([]float32, heads*lenQ*dim), K: make([]float32, kvHeads*lenK*dim), V: make([]float32, kvHeads*lenK*dim)}
 						for i := range p.V {
-							p.V[i] = float32(1 + i/(lenK*dim)) // of its head
+							p.V[i] = float32(1 + i/(lenK*dim)) // the value of its head
 						}
 						hidden := make([]bool, lenK) // hides all keys
 						p.Mask = []MaskTerm{KeepMask(hidden, 1, 1, 1, lenK)}

@@ -14,7 +14,8 @@ import (
 
 // Attention with products of integers.
 
-// int8Attention is calls that take integers on every tier, with their operands.
+// int8Attention returns calls that use integers on every tier, with their
+// operands.
 func int8Attention() map[string]AttentionParams {
 	r := rand.New(rand.NewPCG(7, 8))
 	cases := map[string]AttentionParams{}
@@ -36,7 +37,8 @@ func int8Attention() map[string]AttentionParams {
 	return cases
 }
 
-// roundedRows is x with each row of dim elements rounded to integers of at most 127 times a scale.
+// roundedRows returns x with each row of dim elements rounded to integers of at most 127 times a
+// scale.
 func roundedRows(x []float32, dim int) []float32 {
 	y := slices.Clone(x)
 	for row := range slices.Chunk(y, dim) {
@@ -48,8 +50,8 @@ func roundedRows(x []float32, dim int) []float32 {
 	return y
 }
 
-// TestAttentionInt8 holds results to the attention of queries and keys as they are rounded, except for half a unit of each value
-// and of each weight.
+// TestAttentionInt8 compares results with the attention of rounded queries and keys. The bound is half a unit
+// of each value and of each weight.
 func TestAttentionInt8(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for name, p := range int8Attention() {
@@ -114,7 +116,8 @@ func TestAttentionInt8Bits(t *testing.T) {
 	})
 }
 
-// TestAttentionInt8Tiles wants the bits of pure Go from every configuration, of shapes on which tiles and vectors may differ.
+// TestAttentionInt8Tiles expects the bits of pure Go from every configuration, for shapes on which tiles and
+// vectors may differ.
 func TestAttentionInt8Tiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, dim := range []int{32, 64, 128} {
@@ -149,7 +152,8 @@ func TestAttentionInt8Tiles(t *testing.T) {
 	}
 }
 
-// TestAttentionInt8Special: a NaN or an infinity leaves no finite number of what it has a part in, and all others.
+// TestAttentionInt8Special: a NaN or an infinity makes every result that depends on it not finite, and no
+// other one.
 func TestAttentionInt8Special(t *testing.T) {
 	const n, dim = 80, 32
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

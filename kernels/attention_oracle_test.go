@@ -8,9 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// Attention by its formula in float64, and how close results have to be.
+// Attention by its formula in float64, and the required accuracy.
 
-// attentionCase is a call and what it was made from.
+// attentionCase is a call and the data that it was made from.
 type attentionCase struct {
 	name   string
 	p      AttentionParams
@@ -18,23 +18,23 @@ type attentionCase struct {
 	format Format // of pages
 }
 
-// operands is how a case passes its queries, keys and values.
+// operands is the form of a case's queries, keys and values.
 type operands int
 
 const (
 	asTensors   operands = iota
-	asSequences          // tensors, with what each sequence has
+	asSequences          // tensors, with the data of each sequence
 	inPages              // keys and values in pages
 )
 
 // closeTo allows for the rounding of scores that a bias makes large: half an
-// ulp of a score is as much of its exponential.
+// ulp of a score changes its exponential by that fraction.
 func closeTo(got float32, want, bias float64) bool {
 	g := float64(got)
 	return math.IsNaN(want) && math.IsNaN(g) || math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)
 }
 
-// oracle returns the call in float64, from the definitions: [Batch, Heads, LenQ,
+// oracle computes the call in float64, from the definitions: [Batch, Heads, LenQ,
 // ValueDim] and [Batch, Heads, LenQ, LenK]; and for each query the largest sum of
 // the absolute biases of a key that it sees.
 func oracle(p *AttentionParams) (out, weights, biases []float64) {
@@ -132,7 +132,8 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 	return out, weights, biases
 }
 
-// withSink makes the weights of a row, softmax of the scores of the keys that it sees, that of these and of a sink.
+// withSink changes the weights of a row from a softmax over the scores of the visible keys to one that
+// includes a sink.
 func withSink(w []float64, sink float64, score func(j int) float64) {
 	for j, x := range w {
 		if x > 0 { // x = exp(score)/sum
@@ -146,7 +147,8 @@ func withSink(w []float64, sink float64, score func(j int) float64) {
 	}
 }
 
-// maskDefinition is what a term says of query i and key j.
+// maskDefinition returns the bias and the visibility of key j for query i
+// under a term.
 func maskDefinition(m MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
 	t, at := m.term, 0
 	for k, x := range [4]int{b, h, i, j} {

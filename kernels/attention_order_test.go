@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// One order of attention: what a query gets is what package order says, on every tier, for any number of threads, whatever other
-// queries are in the call, and whether keys and values are in place or in pages.
+// The order of attention: the result of a query is as defined in package order, on every tier, for any number
+// of threads, for any other queries in the call, and for keys and values in place or in pages.
 
 // attentionSetup is a call with one sequence.
 type attentionSetup struct {
@@ -99,7 +99,8 @@ func (s attentionSetup) params(kind string) AttentionParams {
 	return p
 }
 
-// inPages puts keys and values into pages, in no order, and has them as they are there in K and V.
+// inPages copies keys and values into pages, in random order, and sets K and V to the stored
+// values.
 func (s attentionSetup) inPages(p *AttentionParams) {
 	rows := 64
 	if s.rows > 0 {
@@ -121,7 +122,7 @@ func (s attentionSetup) inPages(p *AttentionParams) {
 	p.LenQ, p.LenK, p.Past = 0, 0, 0
 }
 
-// filled puts keys or values into pages, and has them as they are there in x.
+// filled copies keys or values into pages, and sets x to the stored values.
 func (s attentionSetup) filled(x []float32, pages *Pages, table []int32) *Pages {
 	pages.Grow(len(table))
 	width, rows := pages.Heads()*pages.Dim(), pages.Rows()
@@ -133,7 +134,8 @@ func (s attentionSetup) filled(x []float32, pages *Pages, table []int32) *Pages 
 	return pages
 }
 
-// query is what the order says of a query of a head in a call whose scores are dot products, or chains.
+// query returns the result that package order defines for a query of a head in a call whose scores are
+// dot products, or chains.
 func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []float32 {
 	kv := head / (p.Heads / p.KVHeads)
 	query := slices.Clone(p.Q[i*p.QStrides.Row+head*s.dim:][:s.dim])
@@ -179,11 +181,11 @@ func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []floa
 	return all.Out
 }
 
-// some returns the queries [from, to) by themselves.
+// some returns a call with only the queries [from, to).
 func (s attentionSetup) some(p AttentionParams, from, to int) AttentionParams {
 	past := s.lenK - s.lenQ + from
 	lenK := s.lenK
-	if s.causal { // keys that come later need not be there
+	if s.causal { // later keys need not exist
 		lenK = min(past+to-from, s.lenK)
 	}
 	if p.Sequences != nil {
@@ -205,7 +207,7 @@ func TestOrderOfAttention(t *testing.T) {
 		queries := []int{0, 1 % s.lenQ, s.lenQ / 2, s.lenQ - 1}
 		slices.Sort(queries)
 		queries = slices.Compact(queries)
-		want := map[bool]map[int][]float32{false: {}, true: {}} // as dot products or not
+		want := map[bool]map[int][]float32{false: {}, true: {}} // dot products or not
 		for _, i := range queries {
 			for head := range p.Heads {
 				for dots := range want {

@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// paged is keys or values in pages, the tables of their sequences, and their numbers as a tensor.
+// paged has keys or values in pages, the tables of their sequences, and their numbers as a
+// tensor.
 type paged struct {
 	pages       *Pages
 	tables      [][]int32
@@ -20,8 +21,8 @@ type paged struct {
 	heads, lenK int
 }
 
-// inPagesOf puts a tensor of [batch, heads, lenK, dim] in pages, in any order, and makes s the strides of the
-// tensor of what the pages hold.
+// inPagesOf copies a tensor of [batch, heads, lenK, dim] into pages, in any order, and sets s to the strides
+// of the tensor of stored values.
 func inPagesOf(r *rand.Rand, f Format, rows, batch, heads, lenK, dim int, x []float32, s *Strides) paged {
 	p := paged{heads: heads, lenK: lenK, tables: make([][]int32, batch)}
 	need := (lenK + rows - 1) / rows
@@ -61,8 +62,8 @@ func (p paged) fill(pages *Pages, x []float32, s *Strides) paged {
 	return p
 }
 
-// TestAttentionSequences is TestAttention with what each sequence has, and keys and values as tensors
-// or in pages: results are those of their numbers.
+// TestAttentionSequences is TestAttention with the data of each sequence, and with keys and values as
+// tensors or in pages: results are those of the stored numbers.
 func TestAttentionSequences(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
@@ -113,7 +114,7 @@ func TestAttentionSequences(t *testing.T) {
 }
 
 // TestAttentionOfManySequences: each of many sequences of different lengths, some of them long enough for
-// splits, gets the bits that it gets alone, on any number of threads.
+// splits, has the same bits as in a call of its own, on any number of threads.
 func TestAttentionOfManySequences(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	const heads, kvHeads, dim, rows = 4, 2, 24, 16
@@ -131,7 +132,7 @@ func TestAttentionOfManySequences(t *testing.T) {
 				for _, l := range lengths {
 					s := AttentionSequence{LenQ: l[0], LenK: l[1], Past: l[1] - l[0], Query: len(p.Q) / (heads * dim)}
 					for range (l[1] + rows - 1) / rows {
-						s.Pages = append(s.Pages, int32(p.KPages.Len()-1)) // not from 0 on, and not in order
+						s.Pages = append(s.Pages, int32(p.KPages.Len()-1)) // not from 0 on and not in order
 						p.KPages.Grow(p.KPages.Len() + 1)
 					}
 					s.Past = max(s.Past, 0)

@@ -18,7 +18,7 @@ import (
 // Tests of attention.
 
 // run makes random operands for a case whose sizes, strides and masks are set,
-// calls Attention, and compares with the oracle, head by head.
+// calls Attention, and compares the result with the oracle, head by head.
 func (c attentionCase) run(t *testing.T, threads Threads) {
 	t.Helper()
 	p := c.p
@@ -37,7 +37,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 	}
 	var keys, values paged
 	if c.how == inPages {
-		const rows = 6 // less than a tile has
+		const rows = 6 // fewer than a tile has
 		keys = inPagesOf(r, c.format, rows, p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.K, &p.KStrides)
 		values = keys.alike(p.ValueDim, p.V, &p.VStrides)
 		p.K, p.V = keys.numbers, values.numbers
@@ -88,7 +88,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 	}
 }
 
-// smallBlocks makes the tiles small, so that short sequences have many.
+// smallBlocks makes the tiles small: short sequences then have many tiles.
 func smallBlocks(t *testing.T) {
 	t.Helper()
 	size, sizes := attend.Size, order.Attention
@@ -159,7 +159,7 @@ func attentionCases() []attentionCase {
 			switch name {
 			case "crowded/causal":
 				p.Mask = []MaskTerm{CausalMask()}
-			case "crowded/queryLengths": // some alone with the last keys
+			case "crowded/queryLengths": // some queries see only the last keys
 				lengths := make([]int, p.Batch*p.LenQ)
 				for i := range lengths {
 					lengths[i] = r.IntN(20) + i%7/6*r.IntN(50)
@@ -232,7 +232,7 @@ func attentionCases() []attentionCase {
 	with("noKeys", func(p *AttentionParams) { p.LenK = 0 })
 	with("noQueries", func(p *AttentionParams) { p.LenQ = 0 })
 	with("zeroDim", func(p *AttentionParams) { p.HeadDim, p.ValueDim, p.Scale = 0, 3, 1 })
-	for i, kv := range []int{1, 2, 1, 2, 2} { // each head has something of its own
+	for i, kv := range []int{1, 2, 1, 2, 2} { // each head has different values
 		with(fmt.Sprintf("heads/%d", i), func(p *AttentionParams) {
 			p.KVHeads, p.ValueDim, p.HeadMask, p.Sinks = kv, 17+i, []float32{1, 0.25, 0.5, 2}, []float32{0.5, -3, 4, 1}
 			p.Mask = []MaskTerm{CausalMask(), BiasMask(randomSlice(r, 4*bk), 1, 4, 1, bk), KeepMask(randomBools(r, n, 0.7), 2, 4, bq, bk)}
@@ -273,8 +273,8 @@ func TestAttention(t *testing.T) {
 	})
 }
 
-// TestAttentionWide has heads so wide that tiles shrink, and that short sequences
-// are not one call of the assembly each.
+// TestAttentionWide has heads that are wide enough to make tiles shrink, and to
+// take more than one call of the assembly for short sequences.
 func TestAttentionWide(t *testing.T) {
 	if testenv.Slow() {
 		t.Skip("too many elements for emulators")
@@ -325,8 +325,8 @@ func TestAttentionThreads(t *testing.T) {
 	}
 }
 
-// TestAttentionCausalLeak: what comes after a query's position changes nothing
-// in its result, bit for bit.
+// TestAttentionCausalLeak: keys after a query's position do not change its
+// result, bit for bit.
 func TestAttentionCausalLeak(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][3]int{{40, 40, 0}, {300, 300, 0}, {7, 207, 200}, {1, 50, 20}, {2, 2000, 1000}} {
@@ -388,7 +388,7 @@ func TestRelativeReach(t *testing.T) {
 	}
 }
 
-// TestAttentionTiles: tiles of other sizes give the right result.
+// TestAttentionTiles: results are correct with tiles of other sizes.
 func TestAttentionTiles(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, n := range []int{283, 321, 530} {

@@ -1,6 +1,7 @@
 package kernels
 
-// One answer: float32 results have the same bits on every tier, which testdata/float32_bits.txt has a checksum of.
+// The same results everywhere: float32 results have the same bits on every tier. testdata/float32_bits.txt
+// has a checksum of them.
 
 import (
 	"flag"
@@ -22,13 +23,14 @@ const float32Bits = "testdata/float32_bits.txt"
 
 var updateFloat32 = flag.Bool("update-float32", false, "write "+float32Bits+" anew")
 
-// bitCase is a call whose bits are looked at.
+// bitCase is a call whose bits are compared.
 type bitCase struct {
 	function, name string
 	result         func() []float32
 }
 
-// kindsOfNumbers fill a slice. They use no function that may itself differ between machines.
+// kindsOfNumbers has functions that fill a slice. They use no function that may differ
+// between machines.
 var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
 	"plain": func(r *rand.Rand, x []float32) {
 		for i := range x {
@@ -45,12 +47,12 @@ var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
 			x[i] = math.Float32frombits(r.Uint32()&0x807fffff | uint32(r.IntN(167))<<23)
 		}
 	},
-	"offset": func(r *rand.Rand, x []float32) { // a mean far larger than the deviation
+	"offset": func(r *rand.Rand, x []float32) { // a mean far larger than the standard deviation
 		for i := range x {
 			x[i] = 10000 + r.Float32()
 		}
 	},
-	"ties": func(r *rand.Rand, x []float32) { // sums that lie in the middle of two numbers
+	"ties": func(r *rand.Rand, x []float32) { // sums halfway between two numbers
 		for i := range x {
 			x[i] = float32(r.IntN(1<<12)) * []float32{0x1p-12, 0x1p-24, 1, -0x1p-13}[r.IntN(4)]
 		}
@@ -62,7 +64,7 @@ var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
 			}
 		}
 	},
-	"special": func(r *rand.Rand, x []float32) { // a NaN or an infinity here and there
+	"special": func(r *rand.Rand, x []float32) { // with some NaNs and infinities
 		for i := range x {
 			if x[i] = r.Float32(); r.IntN(20) == 0 {
 				x[i] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}[r.IntN(5)]
@@ -77,14 +79,14 @@ var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
 	},
 }
 
-// drawn are n numbers of a kind, always the same.
+// drawn returns n numbers of a kind, always the same.
 func drawn(kind string, seed uint64, n int) []float32 {
 	x := make([]float32, n)
 	kindsOfNumbers[kind](rand.New(rand.NewPCG(seed, uint64(n))), x)
 	return x
 }
 
-// float32Cases are all calls.
+// float32Cases returns all calls.
 func float32Cases() (all []bitCase) {
 	add := func(function, name string, result func() []float32) {
 		all = append(all, bitCase{function, function + " " + name, result})
@@ -104,7 +106,7 @@ func float32Cases() (all []bitCase) {
 }
 
 func elementCases(add func(function, name string, result func() []float32)) {
-	any32 := func(seed uint64) []float32 { // any bits, and all results of functions that saturate
+	any32 := func(seed uint64) []float32 { // arbitrary bits, and all results of functions that saturate
 		r := rand.New(rand.NewPCG(seed, 0))
 		var x []float32
 		for range 3000 {
@@ -164,7 +166,7 @@ func rowCases(add func(function, name string, result func() []float32), kind str
 	add("AddRMSNorm", name, of(func(dst []float32) { AddRMSNorm(dst, nil, x, y, rows, cols, weight, 1e-5) }))
 }
 
-// longCases are rows that are taken in pieces.
+// longCases adds rows that are computed in pieces.
 func longCases(add func(function, name string, result func() []float32)) {
 	for _, size := range [][2]int{{1, row.SoftmaxPiece - 3}, {2, row.SoftmaxPiece/2 + 7}, {1, row.SoftmaxPiece + 5}} {
 		rows, cols := size[0], size[1]
@@ -174,7 +176,7 @@ func longCases(add func(function, name string, result func() []float32)) {
 		add("LogSoftmax", name, func() []float32 { dst := make([]float32, len(x)); LogSoftmax(dst, x, rows, cols); return dst })
 	}
 	{
-		m, n, k := 1, 300, 1000 // from where on one row takes another kernel
+		m, n, k := 1, 300, 1000 // from this size on one row uses another kernel
 		a, b := drawn("plain", 1, m*k), drawn("plain", 2, k*n)
 		add("Gemm", "plain 1x300x1000 transposed", func() []float32 {
 			c := make([]float32, m*n)
@@ -236,7 +238,7 @@ func productCases(add func(function, name string, result func() []float32)) {
 func attentionBitCases(add func(function, name string, result func() []float32)) {
 	call := func(name string, p AttentionParams) {
 		add("Attention", name, func() []float32 {
-			for _, x := range [][]float32{p.Dst, p.Weights} { // what another tier wrote must not stay
+			for _, x := range [][]float32{p.Dst, p.Weights} { // results of another tier must not remain
 				mem.Fill(x, 12345)
 			}
 			Attention(p)
@@ -274,7 +276,7 @@ func attentionBitCases(add func(function, name string, result func() []float32))
 	}
 }
 
-// int8Setups are calls that are computed with integers if Int8 says so.
+// int8Setups has calls that use integers if Int8 is set.
 var int8Setups = []attentionSetup{
 	{name: "whole", lenQ: 30, lenK: 70, dim: 32},
 	{name: "tails", lenQ: 75, lenK: 301, dim: 64, bias: true},
@@ -283,7 +285,7 @@ var int8Setups = []attentionSetup{
 	{name: "lengths", lenQ: 33, lenK: 1200, dim: 128, lengths: 1111},
 }
 
-// TestFloat32Bits wants the bits of one committed table on every tier.
+// TestFloat32Bits expects the bits of one committed table on every tier.
 func TestFloat32Bits(t *testing.T) {
 	want := map[string]string{}
 	written, err := os.ReadFile(float32Bits)

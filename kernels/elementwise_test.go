@@ -1,6 +1,6 @@
 package kernels
 
-// Tests of the functions that work element by element.
+// Tests of the elementwise functions.
 
 import (
 	"math"
@@ -11,14 +11,15 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// elementwiseCase is a function of one argument, its oracle and its bound.
+// elementwiseCase is a function of one argument with its oracle and its
+// bound.
 type elementwiseCase struct {
 	name string
 	f    func(dst, x []float32)
 	want func(float64) float64
-	// bound is what |f(x)-want| may be.
+	// bound returns the largest allowed |f(x)-want|.
 	bound func(x, want float64) float64
-	// special maps arguments to exact results; NaN gives NaN for all.
+	// special maps arguments to exact results; all functions map NaN to NaN.
 	special map[float32]float32
 }
 
@@ -74,7 +75,7 @@ func checkBounds(t *testing.T, c elementwiseCase, stride uint64) {
 	worst, at, run := 0.0, float32(0), 0
 	flush := func() {
 		// In runs of every length up to four vectors, so that unrolled loops,
-		// single vectors and tails all see all magnitudes.
+		// single vectors and tails all process all magnitudes.
 		for from := 0; from < len(x); {
 			run = run%67 + 1
 			to := min(from+run, len(x))

@@ -13,10 +13,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Sizes of 0 beside sizes beyond all memory, and matrices that share elements.
+// Sizes of 0 together with sizes beyond all memory, and matrices that share
+// elements.
 
-// TestNoElements makes calls on matrices without elements, of as many rows or columns as an int
-// counts: they end at once, and take no memory for what is not there.
+// TestNoElements makes calls on matrices without elements, with as many rows or columns as an
+// int can count: they return immediately, and allocate nothing for the missing elements.
 func TestNoElements(t *testing.T) {
 	for _, s := range [][2]int{{mem.MaxInt / 4, 0}, {0, mem.MaxInt / 4}, {0, 1 << 30}} {
 		rows, cols := s[0], s[1]
@@ -59,8 +60,9 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
-// TestNormsWithoutWeights wants rows that are normalised in pieces to be the same without weight and
-// bias as with ones and zeros, and what calls share to be no longer than other rows.
+// TestNormsWithoutWeights: rows that are normalised in pieces have the same results without weight
+// and bias as with ones and zeros, and the vectors that calls share are not longer than other rows
+// need.
 func TestNormsWithoutWeights(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const cols = 2*row.NormElements + 77
@@ -112,7 +114,8 @@ func TestPackWithoutK(t *testing.T) {
 	})
 }
 
-// TestOverlap compares what GemmBatched refuses with the elements of C one by one.
+// TestOverlap compares the strides that GemmBatched refuses with an enumeration of
+// the elements of C.
 func TestOverlap(t *testing.T) {
 	for batch := 1; batch <= 5; batch++ {
 		for m := 1; m <= 4; m++ {
@@ -139,8 +142,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestAttentionWithoutHeadDim wants the mean of all values: queries and keys without elements say
-// nothing, wherever their strides put them.
+// TestAttentionWithoutHeadDim expects the mean of all values: queries and keys have no elements,
+// whatever their strides.
 func TestAttentionWithoutHeadDim(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, strides := range []Strides{{}, {Batch: 1, Head: 2, Row: 3}} {

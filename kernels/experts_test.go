@@ -11,11 +11,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// mMaxRows is more rows than any matrix has.
+// mMaxRows is more than the rows of any matrix.
 const mMaxRows = mem.MaxInt / 2
 
-// TestGemmGrouped wants of each group the bits of GemmPacked, on any number of threads, with and without a bias,
-// where groups are empty or have no elements too.
+// TestGemmGrouped expects the bits of GemmPacked for each group, on any number of threads, with and without a
+// bias, also with groups that are empty or have no elements.
 func TestGemmGrouped(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -61,7 +61,8 @@ func TestGemmGrouped(t *testing.T) {
 	})
 }
 
-// TestGather compares with the sum in float64, and wants copies where rows are copied.
+// TestGather compares with the sum in float64, and expects copies where rows are only
+// copied.
 func TestGather(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -130,7 +131,7 @@ func TestGLU(t *testing.T) {
 		for _, s := range [][2]int{{0, 3}, {2, 0}, {1, 1}, {2, 15}, {3, 17}, {2, 9001}, {301, 130}} {
 			rows, cols := s[0], s[1]
 			x := randomSlice(r, 2*rows*cols)
-			if rows == 3 { // far beyond the limit, and beyond all
+			if rows == 3 { // far beyond the limit, and infinite
 				for i, v := range []float32{9, -9, 1e30, -1e30, float32(math.Inf(1)), nan32} {
 					x[i], x[2*cols+cols+i] = v, v
 				}
@@ -153,7 +154,7 @@ func TestGLU(t *testing.T) {
 						}
 						want, got := f(sharp*gate)/sharp*up, float64(p.Dst[i])
 						if math.IsInf(gate, 0) && gate < 0 || math.Abs(gate) > 1e29 || math.Abs(up) > 1e29 {
-							want = got // beyond what the formulas here are for
+							want = got // outside the range of the formulas here
 						}
 						if !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) && !(math.IsNaN(got) && math.IsNaN(want)) && got != want {
 							t.Fatalf("%v, %+v: element %d is %v, want %v", s, fmt.Sprint(act, p.Limit, p.Sharpness, p.Offset), i, got, want)

@@ -32,7 +32,7 @@ func network(r *rand.Rand, rows, d, h, n int, gated, rest bool) FeedForwardParam
 	return p
 }
 
-// products returns the network by GemmPacked and Mul.
+// products computes the network with GemmPacked and Mul.
 func (p FeedForwardParams) products() []float32 {
 	h := p.Up.N()
 	up, dst := make([]float32, p.Rows*h), make([]float32, len(p.Dst))
@@ -50,8 +50,8 @@ func (p FeedForwardParams) products() []float32 {
 	return dst
 }
 
-// TestFeedForward wants the bits of the products one after the other, for any number of threads and of rows that are in turn, where a gate
-// has the balance of the other matrix and where it has its own.
+// TestFeedForward expects the bits of consecutive products, for any number of threads and of rows at a time,
+// with a gate that has the balance of the other matrix or its own.
 func TestFeedForward(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -108,7 +108,7 @@ func TestFeedForward(t *testing.T) {
 	})
 }
 
-// feedForwardAPI is FeedForward with all that can be wrong about its arguments.
+// feedForwardAPI returns FeedForward with wrong values for its arguments.
 func feedForwardAPI(threads Threads, size apiSize, data func(n int) []float32) []call {
 	rows, d, h, n := size.m, size.k, size.width, size.k+1
 	pack := func(f Format, n, k int) *PackedB {

@@ -13,9 +13,9 @@ import (
 )
 
 // The targets make the arguments of a kernel from bytes, run it on every tier,
-// and compare with the float64 oracle. Any bytes make valid arguments.
+// and compare with the float64 oracle. All bytes make valid arguments.
 
-// source reads arguments from bytes. After the last it gives zeros.
+// source reads arguments from bytes. After the last byte it returns zeros.
 type source []byte
 
 func (s *source) byte() byte {
@@ -30,8 +30,8 @@ func (s *source) byte() byte {
 // upTo returns a number in [0, n], n < 256.
 func (s *source) upTo(n int) int { return int(s.byte()) % (n + 1) }
 
-// float returns a plain number mostly, and any bits of a float32 now and then: after
-// the byte 0xff, which is also that of the largest NaN.
+// float returns a number of moderate size, or any bits of a float32 after the byte
+// 0xff, which also occurs in the largest NaN.
 func (s *source) float() float32 {
 	b := s.byte()
 	if b != 0xff {
@@ -52,7 +52,7 @@ func (s *source) floats(n int) []float32 {
 	return x
 }
 
-// plain are n numbers of moderate size.
+// plain returns n numbers of moderate size.
 func (s *source) plain(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -69,7 +69,7 @@ func (s *source) bools(n int) []bool {
 	return x
 }
 
-// onAllTiers runs f with each tier in use.
+// onAllTiers runs f on each tier.
 func onAllTiers(t *testing.T, f func(isa ISA)) {
 	for _, isa := range Supported() {
 		restore := simd.Use(simd.ISA(isa))
@@ -78,8 +78,9 @@ func onAllTiers(t *testing.T, f func(isa ISA)) {
 	}
 }
 
-// within reports whether got is want within bound; results too large for a
-// float32 may be infinite, or have cancelled to NaN on the way.
+// within reports whether got equals want within bound. If the exact result
+// is too large for a float32, got may be infinite, or NaN after a
+// cancellation.
 func within(got float32, want, bound float64) bool {
 	g := float64(got)
 	switch {
@@ -137,7 +138,7 @@ func FuzzGemm(f *testing.F) {
 		c := s.floats(m * ldc)
 		threads := Threads(1 + s.upTo(2))
 
-		// beta = 0 does not read C, and nothing reads A or B where alpha is 0.
+		// beta = 0 does not read C, and alpha = 0 reads neither A nor B.
 		wide := ref.Widen(c)
 		size := ref.Widen(c)
 		kk := k
@@ -146,11 +147,11 @@ func FuzzGemm(f *testing.F) {
 		}
 		ref.Gemm(bool(transA), bool(transB), m, n, kk, float64(alpha), ref.Widen(a), lda, ref.Widen(b), ldb, float64(beta), wide, ldc)
 		ref.GemmAbs(bool(transA), bool(transB), m, n, kk, float64(alpha), ref.Widen(a), lda, ref.Widen(b), ldb, float64(beta), size, ldc)
-		// A float32 may overflow on the way that the result does not, since
-		// alpha is multiplied with A, or with B, or with the sum: then nothing is
-		// said.
+		// A float32 may overflow in a step although the result does not, because
+		// alpha multiplies A, or B, or the sum: then the result is not checked.
 		limit := math.MaxFloat32 / max(1, math.Abs(float64(alpha)), 1/math.Abs(float64(alpha)))
-		// For the same reason a denormal alpha*a, rounded, may meet a large b.
+		// For the same reason a rounded denormal alpha*a may multiply a large
+		// b.
 		denormal := 1 + math.Abs(float64(alpha))
 		for _, v := range b {
 			denormal = max(denormal, math.Abs(float64(v)))
@@ -281,7 +282,7 @@ func FuzzLayerNorm(f *testing.F) {
 		hostile := s.float()
 		onAllTiers(t, func(isa ISA) {
 			checkLayerNorm(t, atWorst(cols), x, residual, rows, cols, weight, bias, eps)
-			// One number of any kind spoils its own row at most.
+			// A single special number affects at most its own row.
 			if rows > 1 {
 				spoilt, dst := append([]float32(nil), x...), make([]float32, len(x))
 				calm := make([]float32, len(x))

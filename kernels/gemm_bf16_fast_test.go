@@ -27,7 +27,7 @@ var fastCases = []fastCase{
 	{33, 48, 20, 1, 1, ""}, {40, 33, 70, -1, 0.25, "x"}, {65, 100, 40, 1, 0, "r"}, {5, 9, 129, 1, 0, ""}, {7, 100, 31, 1, 0, "bx"},
 }
 
-// fastProduct are the operands of a case, of many magnitudes, some of them so small that products are denormal.
+// fastProduct has the operands of a case, of many magnitudes: some are so small that products are denormal.
 type fastProduct struct {
 	fastCase
 	a, b, c, bias, residual []float32
@@ -69,7 +69,7 @@ func (x *fastProduct) compute(t Threads, b *PackedB) []float32 {
 	return c
 }
 
-// reference returns the product whose sums are those of one of sumOfTiles and sumOfPairs.
+// reference returns the product with the sums of sumOfTiles or sumOfPairs.
 func (x *fastProduct) reference(sum func(x *fastProduct, i, j int) float32) []float32 {
 	c := slices.Clone(x.c)
 	for i := range x.m {
@@ -94,8 +94,8 @@ func (x *fastProduct) reference(sum func(x *fastProduct, i, j int) float32) []fl
 	return c
 }
 
-// The sums of products of row i and column j, as the manual has TDPBF16PS and VDPBF16PS, in numbers of 300 bits that are rounded where the
-// instructions round.
+// The sums of products of row i and column j, as the manual defines TDPBF16PS and VDPBF16PS, in numbers of
+// 300 bits that are rounded where the instructions round.
 
 func exact() *big.Float { return new(big.Float).SetPrec(300) }
 
@@ -137,7 +137,7 @@ func (x *fastProduct) sumOfPairs(i, j int) float32 {
 	return sum
 }
 
-// normal is x, or 0 if x is denormal.
+// normal returns x, or 0 if x is denormal.
 func normal(x float32) float32 {
 	if math.Abs(float64(x)) < 0x1p-126 {
 		return 0
@@ -145,8 +145,9 @@ func normal(x float32) float32 {
 	return x
 }
 
-// TestBF16Fast wants the sums of tiles where the machine has them, those of pairs where it has these, and the bits of FormatBF16 elsewhere,
-// for any number of threads, sizes of blocks and tiles. Columns are the rounded ones.
+// TestBF16Fast expects the sums of tiles if the machine has them, those of pairs if it has these, and
+// otherwise the bits of FormatBF16, for any number of threads, sizes of blocks and tiles. Columns are the
+// rounded ones.
 func TestBF16Fast(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		isa := simd.Active()

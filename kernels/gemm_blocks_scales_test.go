@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestGroupScales packs blocks whose numbers the format has exactly, except for the rounding of
-// one scale to 16 bits: in each group all integers that it knows times a scale that is an
-// integer, the largest being the largest that there is.
+// TestGroupScales packs blocks whose numbers the format can represent exactly, except for the
+// rounding of one scale to 16 bits: each group has all its integers times a scale that is an
+// integer, and the largest scale is the largest that the format has.
 func TestGroupScales(t *testing.T) {
 	for _, c := range []struct {
 		format      Format
@@ -24,7 +24,7 @@ func TestGroupScales(t *testing.T) {
 			if i%k < c.group {
 				scale = c.most
 			}
-			q := c.low + (i%c.group*5)%(c.high-c.low+1) // with the lowest, which makes the scale
+			q := c.low + (i%c.group*5)%(c.high-c.low+1) // including the lowest integer, which determines the scale
 			if c.withMinimum && i%c.group == 1 {
 				q = c.high
 			}

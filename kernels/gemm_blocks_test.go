@@ -20,8 +20,8 @@ import (
 
 var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_1, FormatQ5_0, FormatQ5_1, FormatQ4_K, FormatQ5_K, FormatQ6_K, FormatMXFP4, FormatIQ4_NL, FormatIQ4_XS, FormatQ3_K}
 
-// fileRows are n rows of k elements in some blocks of a format, with all bits of the weights
-// and scales that are numbers of moderate size.
+// fileRows returns n rows of k elements in some blocks of a format, with arbitrary bits for
+// the weights, and scales of moderate size.
 func fileRows(f Format, n, k int) [][]byte {
 	elements, size := f.Block()
 	r := rand.New(rand.NewPCG(21, uint64(f)))
@@ -33,7 +33,7 @@ func fileRows(f Format, n, k int) [][]byte {
 				b[i] = byte(r.Uint32())
 			}
 			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ5_K: {0, 2}, FormatQ4_1: {2}, FormatQ5_1: {2}, FormatQ6_K: {208}, FormatIQ4_XS: {0}, FormatQ3_K: {108}}[f] {
-				b[at+1] = b[at+1]&0x83 | 0x28 // an exponent that makes it about 2^-5
+				b[at+1] = b[at+1]&0x83 | 0x28 // an exponent that makes the scale about 2^-5
 			}
 			if elements == simd.WeightBlock && f != FormatMXFP4 {
 				b[1] = b[1]&0x83 | 0x30
@@ -56,7 +56,7 @@ func packFile(f Format, k int, rows [][]byte) *PackedB {
 	})
 }
 
-// TestQuantize packs what becomes of numbers in a file, and wants what becomes of them without one.
+// TestQuantize packs numbers directly and through their encoding in a file, and expects the same.
 func TestQuantize(t *testing.T) {
 	const k = 512
 	r := rand.New(rand.NewPCG(5, 5))
@@ -105,7 +105,8 @@ func TestQuantize(t *testing.T) {
 	}
 }
 
-// TestQuantizedBits wants the same blocks of the same numbers on every machine: a processor that fuses products with sums must not do so here.
+// TestQuantizedBits expects the same blocks for the same numbers on every machine: no processor may fuse
+// products and sums here.
 func TestQuantizedBits(t *testing.T) {
 	want := map[Format]uint64{
 		FormatQ8_0: 0x5032e2a98d5666a3, FormatQ4_0: 0x7d97fffdbfd54114, FormatQ4_1: 0x8b625e52e1e12f05,
@@ -130,7 +131,8 @@ func TestQuantizedBits(t *testing.T) {
 	}
 }
 
-// TestPackBBlocks wants the values of the blocks of files, bit by bit.
+// TestPackBBlocks compares packed values with the values of the blocks of
+// files, bit by bit.
 func TestPackBBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -153,7 +155,8 @@ func TestPackBBlocks(t *testing.T) {
 	})
 }
 
-// TestBlocksBits wants the bits of the reference, from blocks as files have them, for any number of threads and sizes of blocks.
+// TestBlocksBits expects the bits of the reference, from blocks as in files, for any number of threads and
+// sizes of blocks.
 func TestBlocksBits(t *testing.T) {
 	if race.Enabled {
 		t.Skip("TestBlocks has the same products on as many threads")
@@ -195,7 +198,8 @@ func TestBlocksBits(t *testing.T) {
 	})
 }
 
-// TestPackBBlocksOfNumbers wants the numbers of a file whose elements stand alone.
+// TestPackBBlocksOfNumbers compares packed values with the numbers of a file whose
+// elements are single numbers.
 func TestPackBBlocksOfNumbers(t *testing.T) {
 	x := []float32{0, 1, -2.5, 0x1p-20, 1000, -0x1p-14}
 	for f, put := range map[Format]func(b []byte, x float32) []byte{
@@ -225,7 +229,8 @@ func (x *int8Data) packAs(f Format) *PackedB {
 	})
 }
 
-// TestBlocksColumn wants columns back as the format rounds them, from the definition.
+// TestBlocksColumn compares columns with the values that the format rounds to, from
+// the definition.
 func TestBlocksColumn(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0} {
@@ -266,8 +271,8 @@ func TestBlocksColumn(t *testing.T) {
 	})
 }
 
-// TestGroupsColumn wants columns back within what the format rounds: half a step of the group, and
-// what its rounded scale and minimum add.
+// TestGroupsColumn compares columns with the original values. The bound is half a step of the
+// group, plus the errors of its rounded scale and minimum.
 func TestGroupsColumn(t *testing.T) {
 	x := int8Case{m: 1, n: 37, k: 301}.data()
 	for _, f := range []Format{FormatQ4_K, FormatQ5_K, FormatQ6_K} {
@@ -307,8 +312,8 @@ func TestGroupsColumn(t *testing.T) {
 	}
 }
 
-// TestBlocksAgain wants what is packed once to stay as it is when it is packed again: files
-// have weights that were rounded in this way.
+// TestBlocksAgain packs packed values again, and expects no change: files have weights that
+// were rounded in this way.
 func TestBlocksAgain(t *testing.T) {
 	for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0, FormatMXFP4} {
 		x := int8Case{m: 1, n: 50, k: 320}.data()
@@ -320,9 +325,9 @@ func TestBlocksAgain(t *testing.T) {
 	}
 }
 
-// TestBlocks holds products with weights in blocks to those of the same weights as float32,
-// except for the roundings of A to integers, and wants the same bits for any number of threads
-// and sizes of blocks.
+// TestBlocks compares products with weights in blocks to products with the same weights as
+// float32, within the roundings of A to integers, and expects the same bits for any number of
+// threads and sizes of blocks.
 func TestBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -390,7 +395,7 @@ func (x *int8Data) checkBlocks(t *testing.T, what string, b *PackedB, got []floa
 	}
 }
 
-// FuzzBlocks compares products with any blocks, as files may have them, with the reference.
+// FuzzBlocks compares products with arbitrary blocks of files with the reference.
 func FuzzBlocks(f *testing.F) {
 	for format := range uint8(len(blockFormats)) {
 		f.Add(format, uint8(7), uint8(33), uint8(1), uint64(format))
@@ -400,7 +405,7 @@ func FuzzBlocks(f *testing.F) {
 		c := int8Case{m: 1 + int(m)%20, n: 1 + int(n)%70, k: 256 * (1 + int(blocks)%3), alpha: 1, ep: "b"}
 		x, rows := c.data(), fileRows(f, c.n, c.k)
 		r := rand.New(rand.NewPCG(seed, 1))
-		for range r.IntN(20) { // some numbers and bytes with any bits
+		for range r.IntN(20) { // some numbers and bytes with arbitrary bits
 			x.a[r.IntN(len(x.a))] = math.Float32frombits(r.Uint32())
 			row := rows[r.IntN(len(rows))]
 			row[r.IntN(len(row))] = byte(r.Uint32())
@@ -416,7 +421,7 @@ func FuzzBlocks(f *testing.F) {
 	})
 }
 
-// TestBlocksWithoutProduct wants what the epilogue makes of C alone, where alpha or K is 0.
+// TestBlocksWithoutProduct expects the result of only the epilogue if alpha or K is 0.
 func TestBlocksWithoutProduct(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -439,8 +444,8 @@ func TestBlocksWithoutProduct(t *testing.T) {
 	})
 }
 
-// TestBlocksSpecial wants NaN where a row of A, or a column of B, has a NaN or an infinity, and an infinity or NaN
-// where the format has no NaN.
+// TestBlocksSpecial expects NaN if a row of A, or a column of B, has a NaN or an infinity, and an infinity or
+// NaN if the format has no NaN.
 func TestBlocksSpecial(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {

@@ -11,17 +11,17 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// rotated is how much memory lies between two uses of a matrix that is to come from memory: four
-// times a last-level cache of 260 MiB.
+// rotated is how much memory is read between two uses of a matrix that must come from memory:
+// four times a last-level cache of 260 MiB.
 const rotated = 1040 << 20
 
-// BenchmarkGemmFormats multiplies with one matrix in every format, in turn: a round has a call of
-// each, and one that reads as much memory as the float32 matrix takes and does nothing else. So
-// formats are compared at the same time. Up to 16 rows, matrices of 64 MiB in float32 and more come
-// from memory: of each there are enough copies that over a gigabyte is read between two uses of one.
-// Smaller ones come from a shared cache: those of 768x3072 take 28 MiB together. For each format it
-// reports the median time, how many times float32's speed that is, and for one row the bytes of the
-// matrix by the time, by those that the reader reads, or float32 where that is faster: it fetches ahead.
+// BenchmarkGemmFormats multiplies by one matrix in every format, in turn: a round has a call for each
+// format, and a reader that only reads as much memory as the float32 matrix takes. Formats are therefore
+// compared under the same conditions. Up to 16 rows, matrices of at least 64 MiB in float32 come from
+// memory: each has enough copies that over a gigabyte is read between two uses of one. Smaller matrices
+// come from a shared cache: those of 768x3072 take 28 MiB in total. For each format it reports the
+// median time and the speed relative to float32. For one row it also reports the bytes per time of the
+// matrix relative to the reader, or to float32 if that is faster because it fetches ahead.
 func BenchmarkGemmFormats(b *testing.B) {
 	for _, s := range []struct{ m, n, k int }{{1, 4096, 4096}, {1, 11008, 4096}, {1, 768, 3072},
 		{2, 4096, 4096}, {4, 4096, 4096}, {8, 4096, 4096}, {16, 4096, 4096}, {4, 768, 3072}, {16, 768, 3072},
@@ -71,7 +71,7 @@ func BenchmarkGemmFormats(b *testing.B) {
 	}
 }
 
-// A formatSet is a matrix in every format, and as much memory as it takes in float32.
+// formatSet is a matrix in every format, and as much memory as it takes in float32.
 type formatSet struct {
 	packed []*PackedB
 	memory []byte
@@ -85,7 +85,7 @@ func packEveryFormat(n, k int) (s formatSet) {
 			}
 		}))
 	}
-	s.memory = bytes.Repeat([]byte{1}, s.packed[0].Bytes()) // written, so that there is memory
+	s.memory = bytes.Repeat([]byte{1}, s.packed[0].Bytes()) // written, so that the memory is mapped
 	return s
 }
 
@@ -97,7 +97,7 @@ func (s formatSet) bytes() int {
 	return n
 }
 
-// clone returns the same elsewhere in memory.
+// clone returns a copy at another place in memory.
 func (s formatSet) clone() (c formatSet) {
 	for _, p := range s.packed {
 		q := *p
@@ -108,7 +108,7 @@ func (s formatSet) clone() (c formatSet) {
 	return c
 }
 
-// readAll reads all of memory, in parts that run at once.
+// readAll reads all of memory, in parts that run concurrently.
 func readAll(parts int, memory []byte) {
 	var group sync.WaitGroup
 	for i := range parts {

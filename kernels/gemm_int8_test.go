@@ -30,7 +30,7 @@ type int8Case struct {
 	m, n, k     int
 	alpha, beta float32
 	ep          string // of b for a bias, r for ReLU, x for a residual
-	input       string // what the numbers are like; "" for between -4 and 4
+	input       string // the kind of numbers; "" for between -4 and 4
 }
 
 func (c int8Case) String() string {
@@ -55,8 +55,8 @@ var int8Cases = func() (all []int8Case) {
 	return all
 }()
 
-// int8Data are the operands of a case. They are made without operations that a compiler
-// may fuse, so that every machine has the same.
+// int8Data has the operands of a case. They are made without operations that a compiler
+// may fuse, so every machine has the same ones.
 type int8Data struct {
 	int8Case
 	a, b, c, bias, residual []float32
@@ -95,7 +95,7 @@ func (c int8Case) data() *int8Data {
 	case "127", "-127":
 		set(x.a, 127)
 		set(x.b, map[string]float32{"127": 127, "-127": -127}[input])
-	case "largest": // rotated, all have about the same magnitude: sums are as large as can be, and odd
+	case "largest": // after the rotation all have about the same magnitude: sums are as large as possible, and odd
 		set(x.a, 0)
 		set(x.b, 0)
 		for p := 0; p < c.k; p += simd.RotateBlock {
@@ -159,7 +159,7 @@ func (x *int8Data) compute(t Threads, b *PackedB) []float32 {
 	return c
 }
 
-// checksum is one for all NaNs, which machines make with other signs.
+// checksum is the same for all NaNs, whose signs differ between machines.
 func checksum(x []float32) string {
 	h := fnv.New64a()
 	for _, v := range x {
@@ -185,8 +185,8 @@ func eachConfiguration(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// TestInt8Bits wants the bits of one committed table from the reference and from all
-// implementations, for any number of threads and sizes of blocks.
+// TestInt8Bits expects the bits of one committed table from the reference and from
+// all implementations, for any number of threads and sizes of blocks.
 func TestInt8Bits(t *testing.T) {
 	want := map[string]string{}
 	if b, err := os.ReadFile(int8Bits); err == nil {
@@ -278,8 +278,8 @@ func TestInt8Allocations(t *testing.T) {
 	}
 }
 
-// TestInt8SpecialRows wants NaN where a row of A, or a column of B, has a NaN or an infinity,
-// and nowhere else.
+// TestInt8SpecialRows expects NaN where a row of A, or a column of B, has a NaN or an
+// infinity, and nowhere else.
 func TestInt8SpecialRows(t *testing.T) {
 	for _, c := range int8Cases {
 		inB := strings.Contains(c.input, " in B")
@@ -299,8 +299,8 @@ func TestInt8SpecialRows(t *testing.T) {
 	}
 }
 
-// TestInt8Accuracy holds the product to the bound that the roundings to integers give:
-// half a unit of each element of A and of B, as they are rotated.
+// TestInt8Accuracy compares the product with the bound from the roundings to integers:
+// half a unit of each element of A and of B after their rotation.
 func TestInt8Accuracy(t *testing.T) {
 	for _, c := range int8Cases {
 		if c.ep != "" || strings.ContainsAny(c.input, "NI") {
@@ -340,7 +340,7 @@ func TestInt8Accuracy(t *testing.T) {
 	}
 }
 
-// column is column j of B.
+// column returns column j of B.
 func (x *int8Data) column(j int) []float32 {
 	column := make([]float32, x.k)
 	for p := range column {
@@ -349,7 +349,7 @@ func (x *int8Data) column(j int) []float32 {
 	return column
 }
 
-// unitOf is 1/127 of the largest magnitude.
+// unitOf returns 1/127 of the largest magnitude.
 func unitOf(x []float32) (unit float64) {
 	for _, v := range x {
 		unit = max(unit, math.Abs(float64(v))/127)
@@ -357,10 +357,11 @@ func unitOf(x []float32) (unit float64) {
 	return unit
 }
 
-// TestInt8Column wants a column back to within half a unit, rotated.
+// TestInt8Column compares a column with the original, within half a unit
+// after rotation.
 func TestInt8Column(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		x := int8Case{m: 1, n: 40, k: 320}.data() // with groups alone, which nothing fills up
+		x := int8Case{m: 1, n: 40, k: 320}.data() // only groups, without padding
 		b := x.pack()
 		column := make([]float32, x.k)
 		_, ofB := ref.BalanceInt8(x.n, x.k, x.b, x.n)
@@ -377,11 +378,12 @@ func TestInt8Column(t *testing.T) {
 	})
 }
 
-// TestInt8Outliers has rows with some channels a hundred times the others, which without a rotation leave the others
-// few bits, and rows with an offset, which a rotation without signs would make one large element.
+// TestInt8Outliers has rows with a few channels a hundred times as large as the rest, which without a
+// rotation would leave the rest few bits, and rows with an offset, which a rotation without signs would make
+// one large element.
 func TestInt8Outliers(t *testing.T) {
 	const m, n = 8, 24
-	for _, k := range []int{384, 312, 96} { // blocks, a rest of a block, groups alone
+	for _, k := range []int{384, 312, 96} { // blocks, a partial block, only groups
 		for name, change := range map[string]func(v float32, p int) float32{
 			"channels": func(v float32, p int) float32 {
 				if p%61 == 7 {
@@ -400,7 +402,7 @@ func TestInt8Outliers(t *testing.T) {
 				for i := range w {
 					w[i] = float32(r.NormFloat64())
 					if i%k%61 == 7 {
-						w[i] /= 100 // as a layer that learned to live with such channels
+						w[i] /= 100 // as in a layer trained with such channels
 					}
 				}
 				got := make([]float32, m*n)

@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestPackBRows wants the same packed form from the rows of B^T as from B in either
-// layout, and every column of it back.
+// TestPackBRows expects the same packed form from the rows of B^T as from B in
+// either layout, and the original from every column of it.
 func TestPackBRows(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][2]int{{1, 1}, {3, 5}, {64, 30}, {67, 300}, {100, 1}, {0, 4}, {4, 0}, {33, 1000}} {
@@ -59,7 +59,8 @@ func TestPackBRows(t *testing.T) {
 	})
 }
 
-// TestPacker wants the same packed form from parts, which several goroutines pack, as from one row after another.
+// TestPacker expects the same packed form from parts, which several goroutines pack, as from one row after
+// another.
 func TestPacker(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for f := range Format(len(weights.Names)) {
@@ -71,7 +72,7 @@ func TestPacker(t *testing.T) {
 				elements, _ := f.Block()
 				k := max(elements, 1) * 3
 				if elements == 1 {
-					k = []int{65, 66, 36}[n%3] // of numbers: whole words and what is left
+					k = []int{65, 66, 36}[n%3] // of numbers: whole words and a partial word
 				}
 				rows := randomSlice(rand.New(rand.NewPCG(6, uint64(n))), n*k)
 				want := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, rows[j*k:]) })
@@ -93,7 +94,7 @@ func TestPacker(t *testing.T) {
 							return
 						}
 						_, bytes := f.Block()
-						raw := make([]byte, (to-from)*k/elements*bytes+1)[from/unit%2:] // one that is not aligned
+						raw := make([]byte, (to-from)*k/elements*bytes+1)[from/unit%2:] // a slice that is not aligned
 						raw = raw[:(to-from)*k/elements*bytes]
 						f.Quantize(raw, rows[from*k:to*k])
 						blocks.PackBlocks(from, raw)
@@ -114,9 +115,9 @@ func TestPacker(t *testing.T) {
 	})
 }
 
-// TestFormats wants products with each format to be those with its values as float32,
-// within what a sum in another order gives, for every epilogue and number of threads,
-// and the values themselves to be the nearest of the format.
+// TestFormats compares products in each format with products of the format's values
+// as float32, within the error of another order of sums, for every epilogue and
+// number of threads. It expects the values to be the nearest ones of the format.
 func TestFormats(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -171,7 +172,8 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// TestFormatsSpecialValues wants NaN and infinities of the weights in the product.
+// TestFormatsSpecialValues expects NaN and infinities of the weights in the
+// product.
 func TestFormatsSpecialValues(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {
@@ -201,8 +203,8 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// TestRowsOfProducts: each row of a product has the same bits alone and among any number of rows, on any number of threads,
-// with B packed and in place.
+// TestRowsOfProducts: each row of a product has the same bits in a product of one row and of any number of
+// rows, on any number of threads, with B packed and in place.
 func TestRowsOfProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	eachISA(t, func(t *testing.T) {
@@ -241,7 +243,7 @@ func TestRowsOfProducts(t *testing.T) {
 	})
 }
 
-// TestOrderOfProducts compares products with their order in package order.
+// TestOrderOfProducts compares products with the order in package order.
 func TestOrderOfProducts(t *testing.T) {
 	shrinkBlocks(t)
 	r := rand.New(rand.NewPCG(19, 20))

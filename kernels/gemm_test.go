@@ -73,9 +73,9 @@ func gemmCases() []gemmCase {
 		gemmCase{m: 1, n: 70, k: 40, alpha: 0, beta: 0.5}, gemmCase{m: 7, n: 35, k: 40, transB: true, alpha: 0, beta: 0.5})
 }
 
-// run makes the operands, multiplies with f, and compares with the oracle. C is
-// full of NaN where beta is 0, A and B where alpha is 0, and so is the padding of
-// every row.
+// run makes the operands, multiplies with f, and compares the result with the
+// oracle. C is full of NaN if beta is 0, A and B are if alpha is 0, and so is the
+// padding of every row.
 func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ldb int, out []float32, ldc int)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(c.m*1000+c.n), uint64(c.k)))
@@ -166,12 +166,12 @@ func TestGemm(t *testing.T) {
 	})
 }
 
-// gemmShapes has products of every path: GEMV, dot products, B in place, packed,
-// with several blocks of each kind, and too small for threads and not.
+// gemmShapes has products for every path: GEMV, dot products, B in place, B
+// packed, with several blocks of each kind, and too small for threads or not.
 var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700, 300}, {13, 1000, 200}, {40, 500, 450},
 	{100, 130, 1000}, {200, 100, 150}, {300, 300, 500}, {5, 64, 64}, {513, 77, 129}}
 
-// TestGemmThreads wants the same bits from any number of threads.
+// TestGemmThreads expects the same bits from any number of threads.
 func TestGemmThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -219,9 +219,9 @@ func TestGemmThreads(t *testing.T) {
 	})
 }
 
-// TestEpilogue compares each activation, with bias and residual or without, with
-// the same done step by step, for one and several blocks along k, panels that
-// are not full, a single row, and a residual that is C itself.
+// TestEpilogue compares each activation, with and without bias and residual,
+// with the same operations step by step, for one and several blocks along k,
+// partial panels, a single row, and a residual that is C itself.
 func TestEpilogue(t *testing.T) {
 	activations := map[Activation]func(dst, x []float32){
 		ActIdentity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU, ActTanh: Tanh,
@@ -239,7 +239,7 @@ func TestEpilogue(t *testing.T) {
 			lda, ldc, ldr := k+1, n+2, n+3
 			a, b, c0 := randomSlice(r, m*lda), randomSlice(r, k*n), randomSlice(r, m*ldc)
 			bias, residual := randomSlice(r, n), randomSlice(r, m*ldr)
-			if alpha == 0 { // so that neither is read
+			if alpha == 0 { // so that the product reads neither
 				a[0], b[0] = nan32, nan32
 			}
 			packed := PackB(NoTrans, n, k, b, n)
@@ -289,8 +289,8 @@ func TestEpilogue(t *testing.T) {
 	})
 }
 
-// TestGemmBatched compares a batch with its products one by one, also for heads
-// that lie side by side, and for a shared operand.
+// TestGemmBatched compares a batch with its products one by one, also with
+// heads side by side, and with a shared operand.
 func TestGemmBatched(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -336,7 +336,8 @@ func TestGemmBatched(t *testing.T) {
 	})
 }
 
-// TestGemmDoesNotAllocate looks at steady state: buffers come from pools.
+// TestGemmDoesNotAllocate measures the steady state: buffers come from
+// pools.
 func TestGemmDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")

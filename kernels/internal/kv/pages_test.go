@@ -19,7 +19,7 @@ func TestForcedTier(t *testing.T) { testenv.CheckForced(t, simd.Active()) }
 
 var formats = []weights.Format{weights.F32, weights.BF16, weights.F16, weights.Int8}
 
-// stored is what a row of a head becomes in a format.
+// stored returns a row of a head after its conversion to a format.
 func stored(f weights.Format, x []float32) []float32 {
 	y := slices.Clone(x)
 	scale, inverse := simd.QuantizeBlock(x)
@@ -43,7 +43,8 @@ func row(p *Pages, page, head, r int) []float32 {
 	return dst
 }
 
-// TestPages sets rows in pages of several slabs, and reads each with its neighbours, from all formats on all tiers.
+// TestPages sets rows in pages of several slabs, and reads each together with its neighbours, for all formats
+// on all tiers.
 func TestPages(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, rows, dim = 3, 4, 33
@@ -116,8 +117,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestKeys sets keys in panels of the tier, and reads panels as they are stored and as float32. Pages that panels do
-// not divide, and those of wide heads, have rows.
+// TestKeys sets keys in panels of the tier, and reads panels as they are stored and as float32. Pages that
+// are not whole panels, and pages of wide heads, have rows instead.
 func TestKeys(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, rows, dim = 2, 64, 19
@@ -161,7 +162,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestPagesAgain sets a row of int8 after one that held NaN: nothing of the old one is left.
+// TestPagesAgain sets a row of int8 after one that held NaN, and expects nothing of the old
+// row.
 func TestPagesAgain(t *testing.T) {
 	for _, f := range formats {
 		p := NewPages(f, 2, 2, 8)
@@ -183,7 +185,7 @@ func TestPagesAgain(t *testing.T) {
 	}
 }
 
-// TestBytes compares with what a page holds.
+// TestBytes compares with the memory that a page holds.
 func TestBytes(t *testing.T) {
 	for i, want := range []int{4 * 2 * 3 * 5, 2 * 2 * 3 * 5, 2 * 2 * 3 * 5, 2*3*5 + 4*2*3} {
 		if got := NewPages(formats[i], 2, 3, 5).Bytes(); got != want {
@@ -192,7 +194,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestRowsInCalls widens more elements than one call takes, and rows without elements.
+// TestRowsInCalls widens more elements than one call takes, and also rows without
+// elements.
 func TestRowsInCalls(t *testing.T) {
 	for _, f := range formats {
 		for _, s := range [][2]int{{3, 5000}, {200, 64}, {2, 1 << 14}, {3, 0}} {
@@ -229,7 +232,7 @@ func TestRowsInCalls(t *testing.T) {
 	}
 }
 
-// TestGrow: pages come in whole slabs, as few as are needed, and rows of a head follow each other.
+// TestGrow: pages are allocated in whole slabs, as few as needed, and rows of a head are adjacent.
 func TestGrow(t *testing.T) {
 	for _, f := range formats {
 		p := NewPages(f, 2, 4, 16)

@@ -58,7 +58,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestByQuery knows which terms may differ between the queries of a head.
+// TestByQuery checks which terms may differ between the queries of a head.
 func TestByQuery(t *testing.T) {
 	one, each := [4]int{2, 3, 1, 5}, [4]int{2, 3, 4, 5}
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestByQuery(t *testing.T) {
 	}
 }
 
-// TestHides holds Hides and Hide of a boolean term to its elements, for runs of keys of every length.
+// TestHides compares Hides and Hide of a boolean term with its elements, for runs of keys of every
+// length.
 func TestHides(t *testing.T) {
 	keep := []bool{true, false, false, true, true, true, false, false, false, false} // of queries 0 and 1, 5 keys each
 	for _, kind := range []Kind{Keep, Blocked} {
@@ -114,7 +115,8 @@ func TestHides(t *testing.T) {
 	}
 }
 
-// TestAddBias adds the biases of the keys from one on, and one bias to all.
+// TestAddBias adds the biases of the keys from a given one on, and one bias
+// to all keys.
 func TestAddBias(t *testing.T) {
 	bias := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 	term := Term{Kind: Bias, Bias: bias, Shape: [4]int{1, 1, 2, 4}}

@@ -18,7 +18,8 @@ func panics(f func()) (text string) {
 	return ""
 }
 
-// TestChecks wants each check to accept its last good argument, and to name the first bad one.
+// TestChecks expects each check to accept its last valid argument and to name its first wrong
+// one.
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -66,7 +67,8 @@ func TestMulLen(t *testing.T) {
 	}
 }
 
-// TestHolds compares with the last element's position, for all small matrices, and wants products that overflow to be refused.
+// TestHolds compares with the last element's position, for all small matrices, and expects products that
+// overflow to be refused.
 func TestHolds(t *testing.T) {
 	for rows := 1; rows <= 3; rows++ {
 		for cols := range 4 {
@@ -90,7 +92,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestGrow keeps a buffer that is large enough, and allocates a page's worth of elements at least.
+// TestGrow keeps a buffer that is large enough, and allocates at least a page.
 func TestGrow(t *testing.T) {
 	a := Grow[float32](nil, 3)
 	if len(a) != 3 || cap(a) < 1<<13 {
@@ -108,7 +110,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestViews sees the bytes of one slice as other types. A slice that is not a whole number of elements loses the rest.
+// TestViews reads the bytes of one slice as other types. Bytes that do not make a whole element are dropped.
 func TestViews(t *testing.T) {
 	x := []float32{1, -2, 3}
 	b := Bytes(x)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// exactFMA is x*y + z by arbitrary precision.
+// exactFMA computes x*y + z with arbitrary precision.
 func exactFMA(x, y, z float32) float32 {
 	p := new(big.Float).SetPrec(600).Mul(big.NewFloat(float64(x)), big.NewFloat(float64(y)))
 	s := p.Add(p, big.NewFloat(float64(z)))
@@ -15,8 +15,8 @@ func exactFMA(x, y, z float32) float32 {
 	return f
 }
 
-// TestFMA compares FMA with arithmetic of any precision, where two roundings are likely to differ: sums near the middle of two
-// numbers, and denormal ones.
+// TestFMA compares FMA with arithmetic of arbitrary precision, where two roundings are likely to differ: for
+// sums near the middle of two numbers, and for denormal sums.
 func TestFMA(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	twice := 0

@@ -27,10 +27,10 @@ func numbered(n int) []float32 {
 	return x
 }
 
-// untouched is what memory holds that must not be written.
+// untouched is the value of memory that must not be written.
 var untouched = float32(math.Inf(-1))
 
-// filled is n elements of untouched.
+// filled returns n elements of untouched.
 func filled(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -39,7 +39,8 @@ func filled(n int) []float32 {
 	return x
 }
 
-// TestTranspose compares with the definition, around multiples of the block's side, and wants nothing else written.
+// TestTranspose compares with the definition, for sizes around multiples of the block's side, and expects no
+// other element to be written.
 func TestTranspose(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for rows := range 26 {
@@ -63,7 +64,8 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// TestPaddedRow wants room for k elements in an odd number of cache lines, and no line more than that takes.
+// TestPaddedRow expects memory for k elements in an odd number of cache lines, and no line more than
+// necessary.
 func TestPaddedRow(t *testing.T) {
 	for k := 1; k < 200; k++ {
 		ld := PaddedRow(k)
@@ -73,7 +75,7 @@ func TestPaddedRow(t *testing.T) {
 	}
 }
 
-// opA and opB are element i, p of op(A), and p, j of op(B).
+// opA returns element i, p of op(A), and opB element p, j of op(B).
 func opA(a *A, i, p int) float32 {
 	if a.Trans {
 		i, p = p, i
@@ -112,9 +114,10 @@ func TestCopyBlock(t *testing.T) {
 	})
 }
 
-// TestCopyBlockInCalls copies so many rows that a call takes some of their columns.
+// TestCopyBlockInCalls copies so many rows that a call takes only some of their
+// columns.
 func TestCopyBlockInCalls(t *testing.T) {
-	const m, k = 1 << 15, 21 // 8 columns a call
+	const m, k = 1 << 15, 21 // 8 columns per call
 	a := A{Data: numbered(m * k), LD: k}
 	var buf []float32
 	rows, ld := a.CopyBlock(simd.Active(), &buf, 0, 0, m, k)
@@ -142,8 +145,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestPackPanels packs parts of B with a step of few rows, and rows that crowd a cache set. Columns beyond the last one stay
-// as they are.
+// TestPackPanels packs parts of B in steps of few rows, and rows that share a cache set. Columns beyond the
+// last one are not written.
 func TestPackPanels(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

@@ -15,7 +15,7 @@ func TestLeaveCPU(t *testing.T) {
 		t.Skip(err)
 	}
 	left := false
-	for range 20 { // the system may bring the thread back at any time
+	for range 20 { // the system may move the thread back at any time
 		cpu := currentCPU()
 		if cpu < 0 || !before.IsSet(cpu) {
 			t.Fatalf("on CPU %d, which is not allowed", cpu)

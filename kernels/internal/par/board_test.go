@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// patient has workers look for work for longer than it takes the others to run.
+// patient makes workers look for work for longer than the other goroutines need
+// to run.
 func patient(t *testing.T) {
 	patience.Store(int64(100 * time.Millisecond))
 	t.Cleanup(func() { patience.Store(int64(spinTime)) })
 }
 
-// awake has all workers of a call of n goroutines awake.
+// awake wakes all workers of a call of n goroutines.
 func awake(t *testing.T, n int) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 10*time.Second; {
@@ -42,7 +43,7 @@ func looking(n int) bool {
 	return len(all) >= n
 }
 
-// onBoard has task run on n goroutines, which find it on the board.
+// onBoard runs task on n goroutines, which find it on the board.
 func onBoard(t *testing.T, n, parts int, part func(i int)) {
 	t.Helper()
 	for range 1000 {
@@ -61,7 +62,8 @@ func onBoard(t *testing.T, n, parts int, part func(i int)) {
 	t.Fatal("no call posts its job on the board")
 }
 
-// TestBoard has all of a team take part in a job from the board.
+// TestBoard expects all workers of a team to take part in a job from the
+// board.
 func TestBoard(t *testing.T) {
 	withProcs(t, 4)
 	patient(t)
@@ -81,7 +83,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestBoardCallerSleeps has the workers of a job from the board work on when its caller has given up waiting awake.
+// TestBoardCallerSleeps: the workers of a job from the board continue after their caller has stopped spinning
+// and sleeps.
 func TestBoardCallerSleeps(t *testing.T) {
 	withProcs(t, 4)
 	patient(t)
@@ -93,7 +96,7 @@ func TestBoardCallerSleeps(t *testing.T) {
 			for start := time.Now(); begun.Load()%4 != 0 && time.Since(start) < 10*time.Second; {
 				runtime.Gosched()
 			}
-			if i == 0 { // on the caller
+			if i == 0 { // on the calling goroutine
 				patience.Store(0)
 			} else {
 				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
@@ -107,8 +110,8 @@ func TestBoardCallerSleeps(t *testing.T) {
 	}
 }
 
-// TestBoardHandshake has workers look at the board all the time while a job comes and goes, which is prepared without locks: a
-// worker that enters it late reads what its caller writes.
+// TestBoardHandshake has workers look at the board all the time while a job comes and goes. The job is
+// prepared without locks: a worker that enters it late reads memory that its caller writes.
 func TestBoardHandshake(t *testing.T) {
 	p := newPool()
 	team := []*worker{{number: 0}, {number: 1}}
@@ -135,7 +138,7 @@ func TestBoardHandshake(t *testing.T) {
 		if round%2 == 0 {
 			j.run(0)
 		} else {
-			j.empty() // as a call whose part panicked
+			j.empty() // like a call whose part panicked
 		}
 		p.clear(j)
 		j.task = nil
@@ -147,7 +150,8 @@ func TestBoardHandshake(t *testing.T) {
 	looking.Wait()
 }
 
-// TestBoardSeen has each worker of a team take part in a job once, and no other worker, as long as it is on the board.
+// TestBoardSeen: while a job is on the board, each worker of its team takes part in it once, and no other
+// worker does.
 func TestBoardSeen(t *testing.T) {
 	p := newPool()
 	all := []*worker{{number: 0}, {number: 1}, {number: 2}}
@@ -170,7 +174,7 @@ func TestBoardSeen(t *testing.T) {
 	}
 }
 
-// TestBoardEnds has parts of a job from the board end by a panic and by runtime.Goexit, on workers.
+// TestBoardEnds: parts of a job from the board end by a panic and by runtime.Goexit, on workers.
 func TestBoardEnds(t *testing.T) {
 	withProcs(t, 4)
 	patient(t)
@@ -200,7 +204,8 @@ func TestBoardEnds(t *testing.T) {
 	awake(t, 4)
 }
 
-// TestBoardManyCallers has callers of several numbers of threads want the board at once, while workers end and begin.
+// TestBoardManyCallers has callers with several numbers of threads compete for the board, while workers end
+// and start.
 func TestBoardManyCallers(t *testing.T) {
 	withProcs(t, 6)
 	patient(t)
@@ -209,7 +214,7 @@ func TestBoardManyCallers(t *testing.T) {
 	for caller := range 4 {
 		callers.Go(func() {
 			for round := range 3000 {
-				memory := make([]int, 2+(caller+round)%40) // written without locks: a part too many, or too late, is a race
+				memory := make([]int, 2+(caller+round)%40) // written without locks: an extra or a late part is a race
 				Run(2+(caller+round)%5, len(memory), each(func(i int) { memory[i]++ }))
 				for i, n := range memory {
 					if n != 1 {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// onWorker runs a task on two goroutines, of which the worker ends as end does, and returns what the
-// caller recovers and whether Run returned, or began all parts of its own. It stays inside the first
-// until the worker has ended.
+// onWorker runs a task on two goroutines, and the worker ends as end does. It returns the value that
+// the caller recovers, and whether Run returned, or began all its own parts. It stays inside the
+// first part until the worker has ended.
 func onWorker(end func()) (recovered any, returned, all bool) {
 	var caller sync.WaitGroup
 	caller.Go(func() {
@@ -44,8 +44,8 @@ func onWorker(end func()) (recovered any, returned, all bool) {
 	return recovered, returned, all
 }
 
-// TestPanicOnWorker recovers, on the caller, what a part panicked with on a worker. Later calls have
-// workers as before.
+// TestPanicOnWorker recovers, on the caller, the value with which a part panicked on a worker. Later
+// calls have workers as before.
 func TestPanicOnWorker(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)
@@ -75,7 +75,7 @@ func TestPanicOnWorker(t *testing.T) {
 	}
 }
 
-// TestRuntimeErrorOnWorker is an index out of range.
+// TestRuntimeErrorOnWorker has a part with an index out of range.
 func TestRuntimeErrorOnWorker(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)
@@ -88,7 +88,8 @@ func TestRuntimeErrorOnWorker(t *testing.T) {
 	checkUsable(t)
 }
 
-// TestGoexitOnWorker ends the caller's goroutine as the worker's, which has another in its place.
+// TestGoexitOnWorker ends the caller's goroutine in the same way as the worker's goroutine, which
+// another one replaces.
 func TestGoexitOnWorker(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)
@@ -100,7 +101,7 @@ func TestGoexitOnWorker(t *testing.T) {
 	}
 }
 
-// TestPanicsEverywhere has every part panic, on all goroutines, again and again.
+// TestPanicsEverywhere has every part panic, on all goroutines, repeatedly.
 func TestPanicsEverywhere(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -120,7 +121,7 @@ func TestPanicsEverywhere(t *testing.T) {
 	}
 }
 
-// checkUsable wants one worker, which takes part in the next call.
+// checkUsable expects one worker, which takes part in the next call.
 func checkUsable(t *testing.T) {
 	t.Helper()
 	var both sync.WaitGroup

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS, and as many processors.
+// withProcs runs the rest of the test with another GOMAXPROCS and the same number of
+// processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
-	workers.limit.Store(0) // as if GOMAXPROCS had been 1, long ago
+	workers.limit.Store(0) // as if GOMAXPROCS had been 1 until now
 	PretendProcessors(n)
 	t.Cleanup(func() {
 		runtime.GOMAXPROCS(old)
@@ -20,7 +21,7 @@ func withProcs(t testing.TB, n int) {
 	})
 }
 
-// each returns a task that calls f for one part after the other.
+// each returns a task that calls f for one part after another.
 func each(f func(part int)) Task {
 	return Func(func(from, to int) {
 		for i := from; i < to; i++ {
@@ -49,9 +50,8 @@ func TestRunRunsEachPartOnce(t *testing.T) {
 	}
 }
 
-// TestRunConcurrentCalls has more callers than processors, each with more
-// threads than processors, and calls within calls.
-// TestRunAlone wants one call of Do with all parts on one thread, and none where there are no parts.
+// TestRunAlone expects a single call of Do with all parts on one thread, and no call if there are no
+// parts.
 func TestRunAlone(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -67,6 +67,8 @@ func TestRunAlone(t *testing.T) {
 	}
 }
 
+// TestRunConcurrentCalls has more callers than processors, each with more
+// threads than processors, and calls within calls.
 func TestRunConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -91,7 +93,7 @@ func TestRunConcurrentCalls(t *testing.T) {
 	}
 }
 
-// TestRunUsesWorkers needs two parts to be under way at once.
+// TestRunUsesWorkers needs two parts to run concurrently.
 func TestRunUsesWorkers(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)
@@ -109,7 +111,7 @@ func TestRunUsesWorkers(t *testing.T) {
 	}
 }
 
-// TestRunDoesNotWaitForWorkers has the only worker busy with another call.
+// TestRunDoesNotWaitForWorkers keeps the only worker busy with another call.
 func TestRunDoesNotWaitForWorkers(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)
@@ -123,7 +125,7 @@ func TestRunDoesNotWaitForWorkers(t *testing.T) {
 	}()
 	inside.Wait()
 	n := 0
-	Run(2, 10, each(func(int) { n++ })) // serial, or the race detector objects
+	Run(2, 10, each(func(int) { n++ })) // serial; otherwise the race detector reports it
 	if n != 10 {
 		t.Errorf("%d parts ran, want 10", n)
 	}
@@ -154,8 +156,8 @@ func TestStop(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// TestRunKeepsToItsThreads has a call's job wait while all workers are busy with
-// another, and then more of them come free than it asks for.
+// TestRunKeepsToItsThreads makes a call's job wait while all workers are busy
+// with another one. Then more workers become free than the call asked for.
 func TestRunKeepsToItsThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -183,8 +185,9 @@ func TestRunKeepsToItsThreads(t *testing.T) {
 	}
 }
 
-// TestStopTwice has two goroutines stop the workers that others start anew.
-// One that waits for workers which nobody told to end hangs.
+// TestStopTwice has two goroutines stop the workers while other calls start
+// new ones. A goroutine that waits for workers that were not told to end
+// hangs.
 func TestStopTwice(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -205,7 +208,8 @@ func TestStopTwice(t *testing.T) {
 	}
 }
 
-// TestIdleWorkersSleep finds every worker asleep soon after the last call.
+// TestIdleWorkersSleep expects every worker to sleep soon after the last
+// call.
 func TestIdleWorkersSleep(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -219,8 +223,8 @@ func TestIdleWorkersSleep(t *testing.T) {
 	t.Error("workers still awake ten seconds after the last call")
 }
 
-// TestReady finds that a short call by itself is worth no worker, unless such calls
-// follow one another closely, or a worker is awake.
+// TestReady: a single short call is not worth a worker, unless such calls follow
+// one another closely, or a worker is awake.
 func TestReady(t *testing.T) {
 	withProcs(t, 2)
 	Stop()
@@ -261,8 +265,8 @@ func TestRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkRun is the cost of a call whose parts do nothing, one after the
-// other and with a pause that lets the workers fall asleep.
+// BenchmarkRun measures the cost of a call whose parts do nothing, one call
+// after another and with a pause that lets the workers fall asleep.
 func BenchmarkRun(b *testing.B) {
 	b.Cleanup(Stop)
 	var c countTask

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPoolGrowsToAllCalls has several calls of two threads under way at once, each of
-// whose parts waits until all parts of all calls have begun.
+// TestPoolGrowsToAllCalls has several calls of two threads in progress, each of whose
+// parts waits until all parts of all calls have begun.
 func TestPoolGrowsToAllCalls(t *testing.T) {
 	const calls = 8
 	withProcs(t, 2*calls)
@@ -37,8 +37,8 @@ func TestPoolGrowsToAllCalls(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsToDemand has one call of two threads after the other, which need one
-// worker, however often they find it busy, spinning or asleep.
+// TestPoolKeepsToDemand makes calls of two threads one after another. They need one
+// worker, even if they find it busy, spinning or asleep.
 func TestPoolKeepsToDemand(t *testing.T) {
 	withProcs(t, 8)
 	Stop()
@@ -54,7 +54,7 @@ func TestPoolKeepsToDemand(t *testing.T) {
 	}
 }
 
-// TestPoolFollowsGOMAXPROCS lowers GOMAXPROCS under a sleeping pool: with the next call,
+// TestPoolFollowsGOMAXPROCS lowers GOMAXPROCS while the pool sleeps: at the next call,
 // which needs one worker, all surplus workers end.
 func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	withProcs(t, 16)
@@ -93,7 +93,7 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 }
 
 // TestPoolKeepsToProcessors sets GOMAXPROCS to twice the number of processors: further workers would only
-// take processors from those that compute.
+// take processors from the goroutines that compute.
 func TestPoolKeepsToProcessors(t *testing.T) {
 	withProcs(t, 8)
 	Stop()
@@ -112,7 +112,7 @@ func TestPoolKeepsToProcessors(t *testing.T) {
 }
 
 // TestPanicOnCaller recovers a panic of a part on the calling goroutine while workers
-// are inside others. From then on no part may run or begin.
+// run other parts. After that no part may run or begin.
 func TestPanicOnCaller(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -122,7 +122,7 @@ func TestPanicOnCaller(t *testing.T) {
 				const parts = 64
 				var inside, begun atomic.Int32
 				callerIsIn := make(chan struct{})
-				memory := make([]int, parts) // written without locks: a late part is a race too
+				memory := make([]int, parts) // written without locks: a late part is also a race
 				part := func(i int) {
 					if i == 0 { // the first part of the caller's share; workers wait for it
 						close(callerIsIn)
@@ -138,7 +138,7 @@ func TestPanicOnCaller(t *testing.T) {
 					begun.Add(1)
 					<-callerIsIn
 					for begin := time.Now(); workers.demand.Load() > 0 && time.Since(begin) < 10*time.Second; {
-						runtime.Gosched() // until the parts that are left are withdrawn
+						runtime.Gosched() // until the remaining parts are withdrawn
 					}
 					time.Sleep(3 * time.Millisecond)
 					memory[i]++
@@ -177,7 +177,8 @@ func TestPanicOnCaller(t *testing.T) {
 	}
 }
 
-// TestAffinityIsLeftAlone finds no worker told to leave a CPU, unless that is allowed.
+// TestAffinityIsLeftAlone expects no worker to be told to leave a CPU, unless that is
+// allowed.
 func TestAffinityIsLeftAlone(t *testing.T) {
 	if AllowAffinityChanges(false) {
 		t.Fatal("affinity changes are allowed from the start")
@@ -191,8 +192,8 @@ func TestAffinityIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestCrowdedWorkersSleep finds that no worker spins on while more calls are under way
-// than there are processors.
+// TestCrowdedWorkersSleep expects that no worker keeps spinning while more calls are
+// in progress than there are processors.
 func TestCrowdedWorkersSleep(t *testing.T) {
 	withProcs(t, 2)
 	Stop()

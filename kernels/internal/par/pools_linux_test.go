@@ -19,7 +19,7 @@ func mask(t *testing.T) (m unix.CPUSet) {
 	return m
 }
 
-// twoCPUs are CPUs that the test may run on.
+// twoCPUs returns CPUs that the test may run on.
 func twoCPUs(t *testing.T) (a, b int) {
 	t.Helper()
 	allowed := mask(t)
@@ -38,8 +38,8 @@ func twoCPUs(t *testing.T) (a, b int) {
 	}
 }
 
-// TestBind binds two goroutines to a CPU each, which call Run side by side with a goroutine that is not bound: each call's
-// parts run on its CPU, and the others' where they may.
+// TestBind binds two goroutines to one CPU each. They call Run concurrently with a goroutine that is not
+// bound: each bound call's parts run on its CPU, and the parts of the third call on any CPU.
 func TestBind(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)
@@ -74,8 +74,8 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestBoundWorkers has a call of two threads that are bound to the same two CPUs: its worker is bound to them too, and a
-// second goroutine that is bound to them has the same one.
+// TestBoundWorkers makes a call of two threads that are bound to the same two CPUs. Its worker is bound to
+// them too, and a second goroutine that is bound to them has the same worker.
 func TestBoundWorkers(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)
@@ -114,8 +114,8 @@ func TestBoundWorkers(t *testing.T) {
 	}
 }
 
-// TestRelease wants a thread back as it was, nested bindings to end in turn, and threads that Go starts meanwhile to be
-// free.
+// TestRelease expects a thread's earlier affinity after release, nested bindings to end in turn, and threads
+// that Go starts meanwhile not to be bound.
 func TestRelease(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// TestNextRows follows what the micro-kernel fetches of a transposed B: exactly the elements that
-// are packed next.
+// TestNextRows follows the prefetches of the micro-kernel for a transposed B: exactly the
+// elements that are packed next.
 func TestNextRows(t *testing.T) {
 	const nr, k, slice = 16, 96, 48
 	n, ld := 3*nr, k+5
@@ -98,7 +98,7 @@ func TestLastTile(t *testing.T) {
 	for _, mr := range []int{4, 6, 14} {
 		for rows := 1; rows <= 4*mr; rows++ {
 			last := 0
-			for left := rows; left > 0; left -= last { // as the micro-kernel deals them
+			for left := rows; left > 0; left -= last { // as the micro-kernel divides them
 				switch {
 				case left >= 2*mr:
 					last = mr

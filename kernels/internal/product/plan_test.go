@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestNearAtOnce wants products that run without a plan to be those that would be one call by plan.
+// TestNearAtOnce expects products that run without a plan to be the ones for which a plan is a
+// single call.
 func TestNearAtOnce(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -18,7 +19,7 @@ func TestNearAtOnce(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		accepted := 0
 		for _, tune.Used = range []tune.Record{tune.Zen4, tune.SapphireRapids, small} {
-			tune.Used.Threads.ReadyWork = math.MaxInt // whether threads are awake changes by itself
+			tune.Used.Threads.ReadyWork = math.MaxInt // whether threads are awake changes independently of the test
 			for _, m := range []int{1, 2, 3, 6, 7, 14, 15, 40, 130, 300} {
 				for _, n := range []int{1, 7, 8, 16, 31, 64, 100, 256, 1000} {
 					for _, k := range []int{1, 5, 64, 100, 512, 1024, 1025, 2000} {
@@ -48,8 +49,8 @@ func TestNearAtOnce(t *testing.T) {
 	})
 }
 
-// TestThreadsKeepTheirRows wants a packed B with many rows cut so that a thread has whole rows of C,
-// which the next product of a layer then reads where they were written.
+// TestThreadsKeepTheirRows expects a packed B with many rows to be cut so that a thread has whole
+// rows of C, which the next product of a layer then reads where they were written.
 func TestThreadsKeepTheirRows(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -61,7 +62,7 @@ func TestThreadsKeepTheirRows(t *testing.T) {
 			want    bool
 		}{
 			{256, 2304, 768, 2, true}, {256, 768, 768, 2, true}, {512, 768, 768, 2, true}, {1024, 768, 3072, 4, true},
-			{28, 768, 768, 2, false}, // B would be read twice for few rows
+			{28, 768, 768, 2, false}, // otherwise few rows would read B twice
 		} {
 			p := weights.New("PackB", weights.Of(weights.F32, simd.Active()), c.k, c.n)
 			g := call{isa: simd.Active(), batch: 1, m: c.m, n: c.n, k: c.k}

@@ -16,7 +16,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestWays wants each way taken by some product. With -v it prints the table.
+// TestWays expects some product to take each way. With -v it prints the
+// table.
 func TestWays(t *testing.T) {
 	packed := func(f weights.Format) *weights.Record { return weights.Of(f, simd.Active()) }
 	kept := tune.Used
@@ -50,8 +51,9 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestWaysNameTheirFigures wants the figures of package tune that the source of a way's condition mentions,
-// itself or by functions of this file, to be those that the table names, and the conditions in its order.
+// TestWaysNameTheirFigures expects the figures of package tune in the source of a way's condition,
+// including functions of this file that it calls, to be the ones in the table, and the conditions to be in
+// the table's order.
 func TestWaysNameTheirFigures(t *testing.T) {
 	figures := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(tune.Gemm{})) {
@@ -123,8 +125,8 @@ func TestWaysNameTheirFigures(t *testing.T) {
 	}
 }
 
-// TestFitsLines wants B in place up to the tiles of the family, where its rows fill lines and do
-// not crowd.
+// TestFitsLines expects B in place up to the tiles of the family if its rows fill lines and do
+// not evict each other.
 func TestFitsLines(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -142,7 +144,7 @@ func TestFitsLines(t *testing.T) {
 	}
 }
 
-// TestFitsTiles: with several tiles, rows of one line must not have crowded each other out.
+// TestFitsTiles: with several tiles, rows of one line must not have evicted each other.
 func TestFitsTiles(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

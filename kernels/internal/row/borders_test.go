@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestPieces: rows up to a length are summed in one piece, and longer ones in segments, on any number of threads. Their bits show which.
+// TestPieces: rows up to a certain length are summed in one piece, and longer ones in segments, on any number
+// of threads. The bits show which.
 func TestPieces(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		isa, r := simd.Active(), rand.New(rand.NewPCG(13, 14))
@@ -87,7 +88,8 @@ func TestMaskedWholeRows(t *testing.T) {
 	})
 }
 
-// TestRecurrence compares with steps of float64, for heads that share keys in groups or in turn, and more columns than pass at a time.
+// TestRecurrence compares with steps in float64, for heads that share keys in groups or in turn, and for more
+// columns than one pass takes.
 func TestRecurrence(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func bounds(seq func(yield func(from, to int) bool), most int) (all [][2]int) {
 	return all
 }
 
-// TestBudget cuts elements and rows, and may be left early.
+// TestBudget cuts elements and rows, and may stop early.
 func TestBudget(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -58,7 +58,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAlone calls serial whatever has one thread, one row, or less than two parts.
+// TestAlone expects calls with one thread, one row, or less than two parts to be
+// serial.
 func TestAlone(t *testing.T) {
 	two := 2 * tune.Used.Rows.PartElements
 	for _, c := range []struct {
@@ -71,8 +72,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestSplit computes each row once, in parts of the size that package tune says, for rows of any length. What a call leaves in
-// the pool must not reach the next one.
+// TestSplit computes each row once, in parts of the size in package tune, for rows of any length. The data
+// that a call leaves in the pool must not reach the next call.
 func TestSplit(t *testing.T) {
 	t.Cleanup(par.Stop)
 	type args struct {
@@ -115,7 +116,7 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// TestSharedVec grows, keeps what it has, and stands in for nil only.
+// TestSharedVec grows, keeps its elements, and replaces only nil.
 func TestSharedVec(t *testing.T) {
 	v := SharedVec{fill: 2}
 	three := v.of(3)
@@ -137,7 +138,8 @@ func TestSharedVec(t *testing.T) {
 	}
 }
 
-// TestLongRowOutlier wants the mean of a long row to be right where its first element, the first estimate, is far off.
+// TestLongRowOutlier expects the correct mean of a long row whose first element, the first estimate, is far
+// off.
 func TestLongRowOutlier(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const n, eps = NormElements + 77, 1e-5

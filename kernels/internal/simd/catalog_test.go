@@ -22,7 +22,8 @@ type tested struct {
 	fn     any
 }
 
-// catalog lists every implementation of every kernel. It is made once tests run: compiled for coverage, Go 1.26 made it before the tables.
+// catalog returns every implementation of every kernel. It is made when tests run: compiled for coverage, Go
+// 1.26 made it before the tables.
 var catalog = sync.OnceValue(func() (all []tested) {
 	for k, list := range implementations {
 		for i := range list {
@@ -37,13 +38,13 @@ func (im tested) runs() bool {
 	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0 && (im.Needs&byPermission == 0 || tilesPermitted())
 }
 
-// few asks for few sizes: in an emulator, and under the race detector, which knows
-// nothing of assembly and makes the checks around it slow.
+// few selects few sizes: in an emulator, and under the race detector, which cannot
+// observe assembly and makes the checks around it slow.
 var few = testenv.Emulated() || race.Enabled
 
 // TestCatalog calls every implementation with every length, alignment and
 // distance from unmapped memory that vector code can get wrong, and compares it
-// with the pure-Go twin. What a kernel's arguments look like, its record says.
+// with the pure-Go twin. A kernel's record describes its arguments.
 func TestCatalog(t *testing.T) {
 	for _, im := range catalog() {
 		t.Run(im.kernel.String()+"/"+im.Name, func(t *testing.T) {
@@ -79,10 +80,10 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// record says how a kernel is called. It is generated.
+// record describes how a kernel is called. It is generated.
 type record struct {
 	exact    bool // the bits are the twin's
-	relative bool // nothing can cancel: results are as close as rounding lets them be, relative to their size
+	relative bool // nothing can cancel: results are as close as rounding allows, relative to their size
 	sums     int  // the size of sums that may cancel
 	sizes    []size
 	params   []param
@@ -91,7 +92,7 @@ type record struct {
 // size is an int parameter or the length of a slice.
 type size struct {
 	name   string
-	each   bool // each value goes with every one of the other sizes; else they take turns
+	each   bool // tests combine each value with every value of the other sizes; otherwise they take turns
 	hint   bool
 	least  int
 	values func(s shape) []int
@@ -114,8 +115,8 @@ type operand struct {
 	same                 []string
 }
 
-// nearly reports whether two implementations of a kernel differ by no more than is allowed. Other
-// tests measure how close each is to the exact result.
+// nearly reports whether two implementations of a kernel differ by at most the allowed amount.
+// Other tests measure how close each is to the exact result.
 func (r record) nearly(got, want float32) bool {
 	if r.relative {
 		return math.Abs(float64(got)-float64(want)) <= 0x1p-20*math.Abs(float64(want))+0x1p-40
@@ -123,7 +124,7 @@ func (r record) nearly(got, want float32) bool {
 	return math.Abs(float64(got)-float64(want)) <= 0x1p-19*max(float64(r.sums), math.Abs(float64(want)))
 }
 
-// namedCase is a case and what to call it.
+// namedCase is a case with a name.
 type namedCase struct {
 	name string
 	checkasm.Case
@@ -154,10 +155,10 @@ func cases(im tested) func(yield func(namedCase) bool) {
 	}
 }
 
-// build makes one call. turn chooses what is not swept: the values of scalars, and
-// which operands share memory.
+// build makes one call. turn chooses the parts that are not swept: the values of
+// scalars, and which operands share memory.
 func build(im tested, s shape, at checkasm.Placement, turn int) namedCase {
-	choice := int(uint32(turn) * 2654435761 >> 16) // so that it does not go along with at
+	choice := int(uint32(turn) * 2654435761 >> 16) // so that it does not change in step with at
 	c := namedCase{name: s.String()}
 	fn := reflect.TypeOf(im.fn)
 	params := records[im.kernel].params
@@ -214,8 +215,8 @@ func (o *operand) place(name string, s shape) checkasm.Operand {
 	return p
 }
 
-// share makes the two operands one, if their shapes are: the first in order holds the
-// second's data if that is the one read.
+// share makes the two operands one if their shapes are equal: the first in order
+// holds the second's data if the second is the one that is read.
 func (c *namedCase) share(pair [2]string) {
 	var at [2]int
 	for i, a := range c.Args {
@@ -237,8 +238,8 @@ func (c *namedCase) share(pair [2]string) {
 	c.name += fmt.Sprintf(" %s=%s", pair[0], pair[1])
 }
 
-// data are n elements: numbers from -4 to 3, or any bits where they are integers, which
-// depend only on the name; NaNs and other bait where they must not be read.
+// data returns n elements: numbers from -4 to 3, or any bits for integers, which depend
+// only on the name; NaNs and other bait if they must not be read.
 func data(elem reflect.Type, name string, n int, read bool) any {
 	if elem.Kind() == reflect.Float32 {
 		if read {

@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// TestMIDR reads registers as Linux writes them.
+// TestMIDR reads registers in the form in which Linux writes them.
 func TestMIDR(t *testing.T) {
 	for text, want := range map[string]struct {
 		vendor string
@@ -15,7 +15,7 @@ func TestMIDR(t *testing.T) {
 		"0x00000000411fd401\n": {"ARM", 0xd40}, // Neoverse V1
 		"0x00000000410fd4f1\n": {"ARM", 0xd4f}, // Neoverse V2
 		"0x00000000611f0230\n": {"Apple", 0x023},
-		"0x00000000481fd010\n": {"", 0xd01}, // another maker
+		"0x00000000481fd010\n": {"", 0xd01}, // another manufacturer
 		"":                     {}, "0xzz": {},
 	} {
 		vendor, part := MIDR(fstest.MapFS{"regs/identification/midr_el1": {Data: []byte(text)}})
@@ -28,7 +28,7 @@ func TestMIDR(t *testing.T) {
 	}
 }
 
-// TestSystemCaches reads a folder as Linux has it, and such as it should not have.
+// TestSystemCaches reads folders as Linux has them, and malformed ones.
 func TestSystemCaches(t *testing.T) {
 	files := fstest.MapFS{}
 	for index, c := range [][3]string{{"1", "Data", "64K"}, {"1", "Instruction", "32K"}, {"2", "Unified", "1M"}, {"3", "Unified", "32768K"},

@@ -11,9 +11,9 @@ import (
 )
 
 // TestExpEveryFloat compares ExpVec with math.Exp for each of the 2^32 float32
-// numbers, on every tier: the error is at most 1.5 ULP, denormal results
-// included. Of numbers so small that the result is 1, or so large that it is 0
-// or infinite, it takes each 31st. With -short, and where there is no time, it
+// numbers, on every tier: the error is at most 1.5 ULP, including denormal
+// results. Of numbers so small that the result is 1, or so large that it is 0
+// or infinite, it takes every 31st. With -short, and in slow environments, it
 // takes a sample.
 func TestExpEveryFloat(t *testing.T) {
 	stride := uint64(1)
@@ -31,7 +31,8 @@ func TestExpEveryFloat(t *testing.T) {
 	}
 	worst := make([]result, len(tiers))
 	var mu sync.Mutex
-	// The oracle, which takes most of the time, is asked once for all tiers.
+	// The oracle, which takes most of the time, is computed once for all
+	// tiers.
 	check := func(first uint64) {
 		x, want, got := make([]float32, 0, block), make([]float64, block), make([]float32, block)
 		step := stride
@@ -49,7 +50,7 @@ func TestExpEveryFloat(t *testing.T) {
 			var w result
 			for i := range x {
 				if got[i] == float32(want[i]) {
-					continue // off by at most half an ULP
+					continue // differs by at most half an ULP
 				}
 				if e := checkasm.ULP(got[i], want[i]); e > w.ulp {
 					w = result{e, x[i]}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestChosen looks at the implementation of every kernel for every tier and set of features:
-// it is the first that they allow.
+// TestChosen checks the implementation of every kernel for every tier and set of features:
+// it is the first one that these allow.
 func TestChosen(t *testing.T) {
 	for on := range Features(1) << len(featureNames) {
 		c := choose(on)
@@ -81,8 +81,8 @@ func TestWrongFeature(t *testing.T) {
 	}
 }
 
-// TestEnvironmentStops: what the environment asks for and the machine cannot do ends a program before it
-// begins, with one line and no stack.
+// TestEnvironmentStops: if the environment asks for something that the machine cannot do, a program ends
+// before it begins, with one line and no stack.
 func TestEnvironmentStops(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -105,7 +105,8 @@ func TestEnvironmentStops(t *testing.T) {
 	}
 }
 
-// TestConfigurations: together they run every implementation that the machine can.
+// TestConfigurations: together the configurations run every implementation that
+// the machine can run.
 func TestConfigurations(t *testing.T) {
 	ran := map[*Implementation]bool{}
 	before := chosen

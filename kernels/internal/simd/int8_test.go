@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// quantized is what a quantizing kernel makes of rows of x.
+// quantized is the result of a quantizing kernel for rows of x.
 type quantized[T int8 | int16] struct {
 	q     []T
 	scale []float32
 	start []int32
 }
 
-// TestQuantize wants the bits of the pure-Go path from every tier, also of forms that the
-// drivers take on some CPUs of the tier only.
+// TestQuantize expects the bits of the pure-Go path from every tier, including forms that
+// the drivers use only on some CPUs of the tier.
 func TestQuantize(t *testing.T) {
-	const cols, filled = 139, 160 // the last block is not whole
+	const cols, filled = 139, 160 // the last block is partial
 	const wholeCols, wholeFilled = 160, 192
 	blocksOf, rowsOf := quantizeInputs(cols), quantizeInputs(wholeCols)
 	type toInt8 func(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
@@ -52,13 +52,15 @@ func TestQuantize(t *testing.T) {
 	}
 }
 
-// quantizeSpecials are what makes a scale NaN, and quantizeDenormals is how many rows of quantizeInputs are small.
+// quantizeSpecials has the values that make a scale NaN, and quantizeDenormals is the number of small rows of
+// quantizeInputs.
 var quantizeSpecials = [...]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
 const quantizeDenormals = 60
 
-// quantizeInputs has rows of every kind: with the largest element of a block at each place
-// in turn, so small that all become 0, and with a NaN or an infinity in the first block.
+// quantizeInputs returns rows of every kind: with the largest element of a block at each
+// place in turn, so small that all elements become 0, and with a NaN or an infinity in the
+// first block.
 func quantizeInputs(cols int) (x []float32) {
 	for p := range cols {
 		for j := range cols {
@@ -80,8 +82,8 @@ func quantizeInputs(cols int) (x []float32) {
 	return x
 }
 
-// sameQuantized compares a tier with the pure-Go path. Of a block whose scale is NaN, the
-// integers may be any.
+// sameQuantized compares a tier with the pure-Go path. If the scale of a block is NaN,
+// its integers may have any value.
 func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quantized[T], rows, filled, block int) {
 	got, want := run(isa), run(Generic)
 	nans := 0
@@ -120,8 +122,8 @@ func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quan
 	}
 }
 
-// TestBFloat16Rows: every tier rounds rows as the plain loop does, and clears what fills them. Products call it only where the machine
-// has tiles.
+// TestBFloat16Rows: every tier rounds rows as the plain loop does, and clears the padding. Products call it
+// only if the machine has tiles.
 func TestBFloat16Rows(t *testing.T) {
 	const rows, cols, filled, lddst, ldx = 3, 43, 64, 70, 45
 	r := rand.New(rand.NewPCG(7, 8))

@@ -10,8 +10,8 @@ import (
 
 // Tests of the results of single kernels, in addition to the comparison with their twins.
 
-// TestAttnSoftmaxLowest has only the lowest float32 in a row, which is
-// more than the -Inf that a maximum starts with.
+// TestAttnSoftmaxLowest has only the lowest finite float32 in a row, which
+// is more than the -Inf that a maximum starts with.
 func TestAttnSoftmaxLowest(t *testing.T) {
 	for _, im := range catalog() {
 		if im.kernel != KernelAttnSoftmax || !im.runs() {
@@ -32,8 +32,9 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 	}
 }
 
-// TestAttnSoftmax takes tile after tile, so that maxima change and do not
-// change, in whole vectors of rows and beside them, and compares with float64.
+// TestAttnSoftmax takes tile after tile, so that some tiles change the maxima
+// and others do not, with rows of whole vectors and with tails, and compares
+// with float64.
 func TestAttnSoftmax(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	for _, im := range catalog() {
@@ -101,10 +102,10 @@ func TestFinish(t *testing.T) {
 		i := slices.IndexFunc(catalog(), func(other tested) bool { return other.kernel == unary && other.Name == im.Name })
 		vec := catalog()[i].fn.(func(dst, x []float32))
 		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.Name), func(t *testing.T) {
-			cols := im.NR // whole panels is what they are for
+			cols := im.NR // it is for whole panels
 			for rows := range 100 {
 				x, bias := make([]float32, rows*cols), make([]float32, cols)
-				for i := range x { // of all magnitudes that matter to the functions
+				for i := range x { // of all magnitudes that affect the functions
 					x[i] = float32(math.Copysign(math.Exp(r.Float64()*18-12), r.Float64()-0.5))
 				}
 				got, want := make([]float32, rows*cols), make([]float32, rows*cols)

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/internal/checkasm"
 )
 
-// shape is the value of each size and stride of a call, and of width, mr and nr of
-// the implementation.
+// shape has the value of each size and stride of a call, and of width, mr and nr
+// of the implementation.
 type shape map[string]int
 
 func (s shape) String() string {
@@ -24,7 +24,7 @@ func (s shape) String() string {
 	return strings.Join(w, " ")
 }
 
-// shapes lists the sizes for which the operands of an implementation are moved around in memory.
+// shapes lists the sizes for which the tests move the operands of an implementation in memory.
 func shapes(im tested) []shape {
 	if special := shapesOf[im.kernel]; special != nil {
 		return withStrides(im.kernel, special(im))
@@ -57,7 +57,8 @@ func sweep(im tested) []shape {
 	if few && len(all) > 24 {
 		all = slices.Concat(all[:8], all[len(all)-16:])
 	}
-	// Every size that may be 0 is, also where its values are others.
+	// Every size that may be 0 is 0 in one case, even if its values do not
+	// include 0.
 	for _, z := range records[im.kernel].sizes {
 		if z.least == 0 && !z.hint {
 			none := maps.Clone(all[len(all)/2])
@@ -68,8 +69,8 @@ func sweep(im tested) []shape {
 	return all
 }
 
-// ordered returns the sizes with those first that have one value, then those of which each value
-// goes with all others, then those that take turns.
+// ordered returns the sizes in order: those with one value first, then those whose values are
+// combined with all others, then those that take turns.
 func ordered(sizes []size, constants shape) []size {
 	class := func(z size) int {
 		switch {
@@ -91,8 +92,9 @@ func constants(im tested) shape {
 	return shape{"width": im.Width, "mr": im.MR, "nr": im.NR}
 }
 
-// withStrides chooses the strides that shapes leave open: every other row touches the next,
-// and between are gaps, of another size for each operand. Strides that may be 0 sometimes are.
+// withStrides chooses the strides that shapes leave open: in every other case rows are
+// adjacent; in the other cases there are gaps, of a different size for each operand. Strides
+// that may be 0 are sometimes 0.
 func withStrides(k Kernel, all []shape) []shape {
 	for i, s := range all {
 		for j, p := range records[k].params {
@@ -127,7 +129,8 @@ func vectorLengths(s shape) []int {
 	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
 }
 
-// rowLengths is vectorLengths and, where rows may be taken in aligned vectors, such rows.
+// rowLengths is vectorLengths plus, if rows may be taken in aligned vectors, rows long
+// enough for that.
 func rowLengths(s shape) []int {
 	lengths := vectorLengths(s)
 	if s["width"] == 16 {
@@ -143,7 +146,7 @@ func rowLengths(s shape) []int {
 	return lengths
 }
 
-// moreShapes lists sizes that are tried at few places only.
+// moreShapes lists sizes that are tried only at few places.
 func moreShapes(im tested) []shape {
 	switch im.kernel {
 	case KernelGemmPanel:
@@ -156,7 +159,7 @@ func moreShapes(im tested) []shape {
 	return nil
 }
 
-// panelShapes has every height to past two tiles and every width.
+// panelShapes has every height up to more than two tiles, and every width.
 func panelShapes(im tested) (all []shape) {
 	for m := range 2*im.MR + 3 {
 		for n := 1; n <= im.NR+1; n++ {
@@ -179,7 +182,8 @@ func panelShapes(im tested) (all []shape) {
 	return withStrides(im.kernel, all)
 }
 
-// nearShapes has every height to past two tiles and every width to past one.
+// nearShapes has every height up to more than two tiles, and every width up
+// to more than one.
 func nearShapes(im tested) (all []shape) {
 	for m := 1; m < 2*im.MR+3; m++ {
 		for n := 1; n <= 4*im.Width+1; n++ {
@@ -194,7 +198,7 @@ func nearShapes(im tested) (all []shape) {
 	return withStrides(im.kernel, all)
 }
 
-// shapesOf has the kernels whose sizes depend on one another in ways of their own.
+// shapesOf has the kernels whose sizes depend on one another in other ways.
 var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelAttnShort:    func(im tested) []shape { return headShapes(im, ShortQueries, ShortQueries) },
 	KernelAttnFew:      func(im tested) []shape { return headShapes(im, 7, FewKeys) },
@@ -206,7 +210,7 @@ var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelInt8Tiles:    tileShapes,
 }
 
-// tileShapes are those of the record, with a bias and without.
+// tileShapes has the shapes of the record, with and without a bias.
 func tileShapes(im tested) (all []shape) {
 	for _, s := range sweep(im) {
 		all = append(all, s)
@@ -217,19 +221,19 @@ func tileShapes(im tested) (all []shape) {
 	return all
 }
 
-// headShapes are those of heads with at most queries and keys.
+// headShapes has shapes of heads with at most the given queries and keys.
 func headShapes(im tested, queries, keys int) (all []shape) {
 	for i, n := range vectorLengths(constants(im)) {
 		if n == 0 {
 			continue
 		}
 		s := shape{"rows": (i*5 + i/7) % (queries + 1), "n": 1 + i*7%min(keys, 80), "cols": n}
-		if i%3 == 0 { // keys for one vector
+		if i%3 == 0 { // enough keys for one vector
 			s["n"] = 1 + i/3%im.Width
 		}
 		all = append(all, s)
 	}
-	// The last columns, where they are few, and every number of keys in the lanes of a sum.
+	// The last columns, if there are few, and every number of keys in the lanes of a sum.
 	for i, s := range [][2]int{{5, 3}, {2, 2}, {3, 6}, {7, 7}, {4, 5}, {2, 3}, {6, 3}, {7, 3}} {
 		all = append(all, shape{"rows": s[0], "n": s[1], "cols": 3 + i%2})
 	}
@@ -245,7 +249,7 @@ func headShapes(im tested, queries, keys int) (all []shape) {
 	return all
 }
 
-// contents fills operands that not any numbers will do for.
+// contents fills operands that do not work with arbitrary numbers.
 var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelInt8Quads:          int8Contents,
 	KernelInt8Pairs:          int8Contents,
@@ -272,7 +276,8 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
 }
 
-// bfloat16Contents are numbers of many sizes, the smallest of which have denormal products and sums, and denormal and special numbers.
+// bfloat16Contents has numbers of many magnitudes, the smallest of which have denormal products and sums, and
+// denormal and special numbers.
 func bfloat16Contents(o *checkasm.Operand, _ shape) {
 	data, ok := o.Data.([]uint16)
 	if !ok {
@@ -295,7 +300,7 @@ func bfloat16Contents(o *checkasm.Operand, _ shape) {
 	}
 }
 
-// pairContents is bfloat16Contents, with sums around the smallest normal number where there are few steps.
+// pairContents is bfloat16Contents, with sums around the smallest normal number if there are few steps.
 func pairContents(o *checkasm.Operand, s shape) {
 	bfloat16Contents(o, s)
 	if data, ok := o.Data.([]uint16); ok && s["k"] == 8 {
@@ -306,8 +311,8 @@ func pairContents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: where bytes
-// with a sign are multiplied, it need not be read.
+// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: kernels
+// that multiply signed bytes need not read it.
 func blocks8Contents(o *checkasm.Operand, s shape) {
 	switch data := o.Data.(type) {
 	case []int8:
@@ -328,8 +333,8 @@ func blocks8Contents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// halfContents makes elements of 16 bits numbers of up to 2 and their negatives, as
-// binary16 and as bfloat16: sums of any numbers would overflow.
+// halfContents sets elements of 16 bits to numbers up to 2 and their negatives, as
+// binary16 and as bfloat16: sums of arbitrary numbers would overflow.
 func halfContents(o *checkasm.Operand, _ shape) {
 	data, _ := o.Data.([]uint16)
 	for i, bits := range data {
@@ -337,8 +342,8 @@ func halfContents(o *checkasm.Operand, _ shape) {
 	}
 }
 
-// headContents hides some keys: from query 2 all, and those past the last. The rows of the
-// bias are of keys or else of queries.
+// headContents hides some keys: all keys of query 2, and those past the last key. The rows
+// of the bias belong to keys or to queries.
 func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
 	data, _ := o.Data.([]float32)
 	if o.Name == "bias" {
@@ -354,7 +359,8 @@ func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
 	}
 }
 
-// int8Contents keeps to what integers may be, and has C read only where it is to be.
+// int8Contents keeps integers in their range, and fills C with NaN if it must not be
+// read.
 func int8Contents(o *checkasm.Operand, s shape) {
 	switch data := o.Data.(type) {
 	case []int8:
@@ -365,7 +371,7 @@ func int8Contents(o *checkasm.Operand, s shape) {
 		for i := range data {
 			data[i] %= 128
 		}
-	case []int32: // what sums start with: a bias is to count beside it
+	case []int32: // the start of sums: small, so that a bias counts
 		for i := range data {
 			data[i] %= 1 << 12
 		}
@@ -378,7 +384,8 @@ func int8Contents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// wordContents has C read only where it is to be. Sums of any words wrap around alike.
+// wordContents fills C with NaN if it must not be read. Sums of any words wrap around
+// in the same way.
 func wordContents(o *checkasm.Operand, s shape) {
 	if data, ok := o.Data.([]float32); ok && o.Name == "c" && s["add"] == 0 {
 		for i := range data {
@@ -401,7 +408,7 @@ func int8Heights(im tested) (all []shape) {
 	return withStrides(im.kernel, all)
 }
 
-// int8Shapes leaves out the bias, or that and the scales of the columns, now and then.
+// int8Shapes sometimes leaves out the bias, or the bias and the scales of the columns.
 func int8Shapes(im tested) []shape {
 	all := sweep(im)
 	for i, s := range all {

@@ -12,8 +12,8 @@ import (
 
 const kib = 1 << 10
 
-// TestTuning wants measured figures for the CPUs that have them, and for other CPUs
-// figures that fit their caches: the measured ones where the caches are alike.
+// TestTuning expects measured figures for the CPUs that have them, and for other
+// CPUs figures that fit their caches: the measured ones if the caches are alike.
 func TestTuning(t *testing.T) {
 	zen4Caches := [4]int{0, 32 * kib, 1024 * kib, 32768 * kib}
 	like := func(name string) Record {
@@ -31,7 +31,7 @@ func TestTuning(t *testing.T) {
 		{"AuthenticAMD", 0x19, 0x61, [4]int{}, Zen4},
 		{"AuthenticAMD", 0x19, 0x01, zen4Caches, Zen3},
 		{"AuthenticAMD", 0x19, 0x21, [4]int{}, Zen3},
-		{"AuthenticAMD", 0x19, 0x50, zen4Caches, like("derived from cache sizes")}, // Zen 3 with half its last level
+		{"AuthenticAMD", 0x19, 0x50, zen4Caches, like("derived from cache sizes")}, // Zen 3 with half its last-level cache
 		{"GenuineIntel", 0x06, 0xcf, [4]int{}, SapphireRapids},
 		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
 		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
@@ -121,7 +121,7 @@ func needDocuments(t *testing.T) {
 	}
 }
 
-// problemsOf is what the tag of a figure lacks.
+// problemsOf returns the problems of the tag of a figure.
 func problemsOf(f reflect.StructField) (problems []string) {
 	if f.Tag.Get("unit") == "" {
 		problems = append(problems, "no unit")
