@@ -29,7 +29,7 @@ grep -m1 'model name' /proc/cpuinfo || :
 
 export AVOFORMER_REQUIRE_AMX=1 AVOFORMER_TILES=permitted
 (cd tile && ./test -test.run '^TestNative$')
-./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|bfloat16)Tiles$'
+./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|word|bfloat16)Tiles$'
 (cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$|TestAttentionInt8Tiles$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
 
 results=$(mktemp)

@@ -23,6 +23,8 @@ type Tiles interface {
 	// 32 bits, takes four bytes of row i of a and the four bytes of element j of a row of b, for all rows of
 	// b.
 	DotTile(sums, a, b Tile)
+	// DotUnsignedTile is DotTile for unsigned bytes of a and signed bytes of b.
+	DotUnsignedTile(sums, a, b Tile)
 	// DotBFloat16Tile adds the products of bfloat16 numbers: element j of row i of the sums, a float32, takes
 	// two numbers of row i of a and the two numbers of element j of a row of b, for all rows of b. It adds up
 	// the products of first numbers in the order of rows, and separately those of second numbers. Then it

@@ -102,6 +102,11 @@ func (x *Machine) DotTile(sums, a, b vec.Tile) {
 	x.tileOp("TDPBSUD", amxInt8, tile(b), tile(a), tile(sums))
 }
 
+// DotUnsignedTile implements Tiles.
+func (x *Machine) DotUnsignedTile(sums, a, b vec.Tile) {
+	x.tileOp("TDPBUSD", amxInt8, tile(b), tile(a), tile(sums))
+}
+
 // DotBFloat16Tile implements Tiles.
 func (x *Machine) DotBFloat16Tile(sums, a, b vec.Tile) {
 	x.tileOp("TDPBF16PS", amxBF16, tile(b), tile(a), tile(sums))
@@ -144,7 +149,7 @@ func number(r reg.Register) int { return int(r.(reg.Physical).PhysicalIndex()) }
 // tileEncodings has the prefix in VEX and the opcode (Intel SDM volume 2).
 var tileEncodings = map[string]struct{ prefix, opcode byte }{
 	"LDTILECFG": {0, 0x49}, tileRelease: {0, 0x49}, "TILEZERO": {3, 0x49},
-	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBF16PS": {2, 0x5c},
+	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBUSD": {1, 0x5e}, "TDPBF16PS": {2, 0x5c},
 }
 
 // code is VEX.128.p.0F38.W0, the opcode, and the registers in ModR/M.

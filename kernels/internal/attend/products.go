@@ -80,7 +80,7 @@ func (u *unit) packValues(j, n int) {
 		wide = &w.wideKeys
 	}
 	u.v.load(c.isa, wide, j, n, u.g.rows > Size.InPlaceRows, u.afterValues(j))
-	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr, keys: n}
+	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr}
 	if u.v.apart {
 		return
 	}

@@ -57,9 +57,7 @@ func (s *stretches) begin(rows int) {
 type integers struct {
 	queries weights.RowsOfA
 	keys    weights.Keys
-	values  []int16   // panels of NR columns, two keys side by side
-	scale   []float32 // of the values' columns
-	weights []int16   // of a strip
+	values  weights.Values
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -278,7 +276,6 @@ type valueTile struct {
 	ld     int       // elements from a key to the next
 	panel  int       // elements from a panel of NR columns to the next
 	copied bool
-	keys   int
 }
 
 // stripEnd is where the strip that begins at row from ends. The last strip takes up to

@@ -86,6 +86,8 @@ var functions = [numKernels][]any{
 	KernelInt8Octets:          {int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesAVX2AMX, int8TilesGeneric},
+	KernelWordDigits:          {wordDigitsAVX512, wordDigitsAVX2, wordDigitsGeneric},
+	KernelWordTiles:           {wordTilesAVX2AMX, wordTilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesAVX2AMX, bfloat16TilesGeneric},
 	KernelBFloat16Pairs:       {bfloat16PairsAVX512BF16, bfloat16PairsGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsAVX512, bfloat16RowsAVX2, bfloat16RowsGeneric},

@@ -86,6 +86,8 @@ var functions = [numKernels][]any{
 	KernelInt8Octets:          {int8OctetsNEONI8MM, int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsNEONDotProd, int8DotsNEON, int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesGeneric},
+	KernelWordDigits:          {wordDigitsGeneric},
+	KernelWordTiles:           {wordTilesGeneric},
 	KernelBFloat16Tiles:       {bfloat16TilesGeneric},
 	KernelBFloat16Pairs:       {bfloat16PairsGeneric},
 	KernelBFloat16Rows:        {bfloat16RowsGeneric},

@@ -1348,6 +1348,39 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32
 	}
 }
 
+// WordDigits runs the implementation of wordDigits for the tier.
+func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
+	if race.Enabled {
+		raceWriteRows(dst, 3, n, lddst)
+		raceRead(x)
+	}
+	switch chosen[KernelWordDigits][isa&isaMask] {
+	case 0:
+		wordDigitsAVX512(dst, lddst, x, n)
+	case 1:
+		wordDigitsAVX2(dst, lddst, x, n)
+	default:
+		wordDigitsGeneric(dst, lddst, x, n)
+	}
+}
+
+// WordTiles runs the implementation of wordTiles for the tier.
+func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, 3*panels, k*nr, ldb)
+		raceRead(weight)
+		raceWrite(sums)
+		raceWriteRows(c, m, panels*nr, ldc)
+	}
+	switch chosen[KernelWordTiles][isa&isaMask] {
+	case 0:
+		wordTilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
+	default:
+		wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
+	}
+}
+
 // BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	if race.Enabled {

@@ -404,6 +404,16 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32
 	int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 }
 
+// WordDigits runs the implementation of wordDigits for the tier.
+func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
+	wordDigitsGeneric(dst, lddst, x, n)
+}
+
+// WordTiles runs the implementation of wordTiles for the tier.
+func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
+	wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
+}
+
 // BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)

@@ -84,6 +84,8 @@ const (
 	KernelInt8Octets
 	KernelInt8Dots
 	KernelInt8Tiles
+	KernelWordDigits
+	KernelWordTiles
 	KernelBFloat16Tiles
 	KernelBFloat16Pairs
 	KernelBFloat16Rows
@@ -186,6 +188,8 @@ var kernelNames = [numKernels]string{
 	"int8Octets",
 	"int8Dots",
 	"int8Tiles",
+	"wordDigits",
+	"wordTiles",
 	"bfloat16Tiles",
 	"bfloat16Pairs",
 	"bfloat16Rows",

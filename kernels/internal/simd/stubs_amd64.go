@@ -2156,6 +2156,60 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 //go:noescape
 func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int)
 
+// wordDigitsAVX512 splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the
+// low byte of a word first,
+//
+//	dst[i] = 0, high
+//	dst[lddst+i] = high, low
+//	dst[2*lddst+i] = low, 0
+//
+// n is a multiple of 32.
+//
+//	dst 3 x n int16, rows lddst apart, written
+//	x   n int16
+//
+// n >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordDigitsAVX512(dst []int16, lddst int, x []int16, n int)
+
+// wordDigitsAVX2 splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the
+// low byte of a word first,
+//
+//	dst[i] = 0, high
+//	dst[lddst+i] = high, low
+//	dst[2*lddst+i] = low, 0
+//
+// n is a multiple of 32.
+//
+//	dst 3 x n int16, rows lddst apart, written
+//	x   n int16
+//
+// n >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordDigitsAVX2(dst []int16, lddst int, x []int16, n int)
+
+// wordTilesAVX2AMX multiplies rows of words with panels of nr columns, 16 or 32, of which b has three sets. A word of a is two bytes without a sign, one of b
+// two bytes with a sign, and a product of words is the sum of the product of their low bytes and that of their high bytes:
+//
+//	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k
+//	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])
+//	c[i*ldc+q*nr+j] = y, added to what is there if add is not 0
+//
+// for each panel q. k is a multiple of 16. Sums wrap around.
+//
+//	a      m x k int16, rows lda apart
+//	b      3*panels x k*nr int16, rows ldb apart
+//	weight panels*nr
+//	sums   1024 int32, scratch
+//	c      m x panels*nr, rows ldc apart, read and written
+//
+// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordTilesAVX2AMX(m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int)
+
 // bfloat16TilesAVX2AMX multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:
 //
 //	c[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]

@@ -138,11 +138,13 @@ func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float
 	}
 }
 
-// Figures with which tilesScore compares both ways: an estimate, see doc/measurements/attention.md.
+// Figures with which tilesScore and tilesMultiplyWords compare both ways: an estimate, see
+// doc/measurements/attention.md.
 const (
 	tileCall    = 1300 // cycles to configure the tiles and to release them
 	tileProduct = 16   // cycles per product of tiles, for any number of rows
-	quadsACycle = 128  // multiply-adds of vectors per cycle
+	quadsACycle = 128  // multiply-adds of bytes by vectors per cycle
+	wordsACycle = 64   // multiply-adds of words by vectors per cycle
 )
 
 // tilesScore reports whether tiles multiply m rows by n keys in fewer cycles than vectors
@@ -152,7 +154,7 @@ func tilesScore(m, n, dim int) bool {
 	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle
 }
 
-// TileStrip returns the number of queries whose scores are worth one call of the kernel of tiles, or 0 without tiles.
+// TileStrip returns the number of queries that are worth a call of a kernel of tiles, or 0 without tiles.
 func (f *Record) TileStrip() int {
 	if !f.tiles {
 		return 0

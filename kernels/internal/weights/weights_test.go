@@ -333,3 +333,54 @@ func TestTilesScore(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesByTiles wants the same bits of products of words from tiles and from vectors, of the first values and of all.
+func TestValuesByTiles(t *testing.T) {
+	if f := OfHeads(simd.Active()); !f.tiles {
+		t.Skip("no tiles")
+	}
+	eachISA(t, func(t *testing.T) {
+		f := OfHeads(simd.Active())
+		if !f.tiles {
+			t.Skip("no tiles")
+		}
+		r := rand.New(rand.NewPCG(17, 18))
+		var values Values
+		for _, dim := range []int{32, 64, 128} {
+			for _, keys := range []int{1, 65, 96, 127, 128, 129, 256} {
+				values.Pack(&f, normal(r, keys*dim), dim, keys, dim)
+				for i, m := range []int{1, 15, 16, 17, 31, 64, 76} {
+					n := max(1, keys-i*9)
+					s, got := make([]float32, m*keys), normal(r, m*dim)
+					for j := range s {
+						s[j] = r.Float32()
+						if r.IntN(10) == 0 {
+							s[j] = float32(r.IntN(2))
+						}
+					}
+					want := slices.Clone(got)
+					filled := fillWords(n)
+					values.weights = mem.Grow(values.weights, m*filled)
+					simd.RoundWords(f.ISA, values.weights, s, 1<<simd.WeightBits, m, n, filled, filled, keys)
+					values.byTiles(&f, m, filled, float32(i%2), got, dim)
+					values.byPanels(&f, m, filled, float32(i%2), want, dim)
+					if !slices.Equal(got, want) {
+						t.Fatalf("%d rows, %d of %d keys, %d columns: the bits of tiles are not those of vectors", m, n, keys, dim)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestTilesMultiplyWords has products on both sides of the limit.
+func TestTilesMultiplyWords(t *testing.T) {
+	for _, c := range []struct {
+		m, n, dim int
+		want      bool
+	}{{64, 256, 64, true}, {64, 128, 32, true}, {16, 256, 64, true}, {16, 256, 32, false}, {64, 64, 32, false}, {12, 128, 64, false}} {
+		if got := tilesMultiplyWords(c.m, c.n, c.dim); got != c.want {
+			t.Errorf("%d rows, %d keys, %d columns: %v, want %v", c.m, c.n, c.dim, got, c.want)
+		}
+	}
+}
