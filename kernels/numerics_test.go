@@ -16,8 +16,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// TestSameBits runs everything that is split among threads again and again, on
-// several numbers of them: the bits never change.
+// TestSameBits runs everything that is split among threads repeatedly, on
+// several numbers of threads: the bits never change.
 func TestSameBits(t *testing.T) {
 	withProcs(t, 4)
 	r := rand.New(rand.NewPCG(21, 22))
@@ -69,9 +69,9 @@ func TestSameBits(t *testing.T) {
 	})
 }
 
-// TestConcurrentCalls makes every call of the API from many goroutines at once,
-// over operands that they share for reading, and wants the bits of a call alone.
-// It is for the race detector too.
+// TestConcurrentCalls makes every call of the API from many goroutines
+// concurrently, with shared inputs, and expects the bits of a single call. It is
+// also for the race detector.
 func TestConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -106,7 +106,8 @@ func TestConcurrentCalls(t *testing.T) {
 	})
 }
 
-// sameOutcome compares what two calls wrote or returned. Nothing here is NaN.
+// sameOutcome compares the outputs and results of two calls. They have no
+// NaN.
 func sameOutcome(got, want any) bool {
 	switch x := got.(type) {
 	case []float32:

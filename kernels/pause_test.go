@@ -21,8 +21,8 @@ import (
 // end before it stops the world, and every goroutine waits with it
 // (golang/go#64417).
 
-// TestPauses keeps all Ps in the kernels, collects garbage again and again, and
-// allows 99 of 100 stops of the world to take a millisecond at most.
+// TestPauses keeps all Ps in the kernels, collects garbage repeatedly, and
+// allows 99 of 100 stops of the world to take at most a millisecond.
 func TestPauses(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
@@ -31,7 +31,7 @@ func TestPauses(t *testing.T) {
 	a, b := make([]float32, n*n), make([]float32, n*n)
 	long := make([]float32, 1<<24)
 	for i := range long {
-		long[i] = float32(i&1 + 1) // memory that was never written is one page, which the caches hold
+		long[i] = float32(i&1 + 1) // memory that was never written is a single page, which the caches hold
 	}
 	elements := func(n int, f func(x []float32)) func() func() {
 		return func() func() {
@@ -80,7 +80,7 @@ func TestPauses(t *testing.T) {
 			{"attention", attention(AttentionParams{Batch: 1, Heads: 8, LenQ: n, LenK: n, HeadDim: 64})},
 			{"decoding", attention(AttentionParams{Batch: 1, Heads: 8, KVHeads: 2, LenQ: 1, LenK: 1 << 16, HeadDim: 64})},
 
-			// What could be one call of the assembly of 10 ms or more.
+			// Work that could be one call of the assembly of 10 ms or more.
 			{"softmax of a long row", elements(1<<25, func(x []float32) { Softmax(x, x, 1, len(x)) })},
 			{"log-softmax of a long row", elements(1<<24, func(x []float32) { LogSoftmax(x, x, 1, len(x)) })},
 			{"layernorm of a long row", elements(1<<24, func(x []float32) { LayerNorm(x, x, 1, len(x), long, long, 1e-5) })},
@@ -98,7 +98,7 @@ func TestPauses(t *testing.T) {
 			{"packed gemm of long rows", elements(48*87, func(c []float32) {
 				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 87, Epilogue{Activation: ActReLU})
 			})},
-			{"packing of long columns", func() func() { // into one memory: the system may stop a thread that asks for more
+			{"packing of long columns", func() func() { // into the same memory: the system may stop a thread that asks for more
 				p := PackB(Trans, 7, 1<<21, long, 1<<21)
 				return func() { p.matrix.Pack(&pack.B{Data: long, LD: 1 << 21, Trans: true}) }
 			}},
@@ -126,13 +126,14 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// pauseLimit is a millisecond, up to where a bucket of the runtime's histogram ends.
+// pauseLimit is a millisecond, rounded to the end of a bucket of the runtime's
+// histogram.
 const pauseLimit = 1 << 20 * time.Nanosecond
 
-// shortestPauses is what pauses gives where nothing else lengthens them: at most pauseLimit if
-// they are so short once, else the least of several quiet moments. It skips the test if
-// there are too few. Where other programs want the processors, a thread is without one now
-// and then, and the pause is theirs.
+// shortestPauses returns the result of pauses without other influences: at most pauseLimit if
+// it is that short once, otherwise the least of several quiet moments. It skips the test if
+// there are too few. If other programs use the processors, a thread sometimes waits for one,
+// and the kernels do not cause the pause.
 func shortestPauses(t *testing.T, load func() func()) time.Duration {
 	quiet, shortest := 0, time.Duration(math.MaxInt64)
 	for range 8 {
@@ -142,8 +143,8 @@ func shortestPauses(t *testing.T, load func() func()) time.Duration {
 			return p99
 		}
 		ranNow, waitedNow, _ := threadTimes()
-		served := !known || (waitedNow-waited)*10 <= ranNow-ran // waits a twentieth by itself, half if others compute
-		if served && pauses(spinning) <= pauseLimit {           // the second knows of other virtual machines too
+		served := !known || (waitedNow-waited)*10 <= ranNow-ran // waits a twentieth of the time by itself, and half if other programs compute
+		if served && pauses(spinning) <= pauseLimit {           // the second condition also detects other virtual machines
 			quiet++
 			shortest = min(shortest, p99)
 		}
@@ -155,8 +156,8 @@ func shortestPauses(t *testing.T, load func() func()) time.Duration {
 	return 0
 }
 
-// threadTimes is how long the program's threads have run, and waited for a processor, in
-// nanoseconds, if the system tells.
+// threadTimes returns how long the program's threads have run, and waited for a
+// processor, in nanoseconds, if the system reports it.
 func threadTimes() (ran, waited int64, known bool) {
 	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
 	for _, file := range files {
@@ -179,15 +180,16 @@ func spinning() func() {
 	}
 }
 
-// TestPausesAreSeen shows that the measurement finds a kernel call that is too
-// long: one over 1<<24 elements, which the package's functions would cut up.
+// TestPausesAreSeen shows that the measurement detects a kernel call that is
+// too long: a call over 1<<24 elements, which the package's functions would
+// cut.
 func TestPausesAreSeen(t *testing.T) {
 	if testing.Short() || testenv.Emulated() || Active() == Generic {
 		t.Skip("measures time, of assembly")
 	}
 	x := make([]float32, 1<<24)
 	var p99 time.Duration
-	for range 4 { // on a busy machine the calls may run while nobody waits for them
+	for range 4 { // on a busy machine the calls may run while nothing waits for them
 		if p99 = pauses(func() func() { return func() { simd.ExpVec(simd.Active(), x, x) } }); p99 > pauseLimit {
 			return
 		}
@@ -195,8 +197,8 @@ func TestPausesAreSeen(t *testing.T) {
 	t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
 }
 
-// pauses runs a call made by load on each P, over and over, with a collection
-// every 2 ms for 0.3 s after the first ones, which meet memory not yet there, and
+// pauses runs a call made by load on each P, repeatedly, with a collection every
+// 2 ms for 0.3 s after the first ones, whose memory is not yet mapped, and
 // returns the 99th percentile of the pauses.
 func pauses(load func() func()) time.Duration {
 	var stop atomic.Bool

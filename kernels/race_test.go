@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// races are calls that touch x, of n elements, while another goroutine writes its
-// last one.
+// races has calls that read or write x, of n elements, while another goroutine
+// writes its last element.
 var races = []struct {
 	name string
 	n    int

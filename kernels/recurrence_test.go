@@ -26,8 +26,8 @@ func recurrenceOf(data func(n int) []float32, rows, heads, keyHeads, keyDim, val
 	return p
 }
 
-// TestRecurrence compares with the definition, and wants the same bits for rows in pieces, for a state that is computed in place,
-// and on threads.
+// TestRecurrence compares with the definition, and expects the same bits for rows in pieces, for a state that
+// is computed in place, and on threads.
 func TestRecurrence(t *testing.T) {
 	sizes := []struct{ rows, heads, keyHeads, keyDim, valueDim int }{
 		{1, 1, 1, 1, 1}, {5, 2, 1, 3, 7}, {4, 4, 2, 8, 33}, {3, 6, 3, 5, 70}, {2, 2, 2, 128, 128}, {0, 1, 1, 2, 2}, {2, 3, 1, 0, 4}, {2, 2, 1, 4, 0}, {1, 1, 1, 5000, 9},
@@ -42,7 +42,7 @@ func TestRecurrence(t *testing.T) {
 				p := recurrenceOf(func(n int) []float32 { return randomSlice(r, n) }, s.rows, s.heads, s.keyHeads, s.keyDim, s.valueDim)
 				p.Delta, p.Alternate = delta, i%2 == 0
 				for j := range p.K {
-					p.K[j] /= float32(math.Sqrt(float64(max(1, s.keyDim)))) // else states grow
+					p.K[j] /= float32(math.Sqrt(float64(max(1, s.keyDim)))) // otherwise states grow
 				}
 				state, dst := recurred(p)
 				from := slices.Clone(p.From)
@@ -86,7 +86,7 @@ func TestRecurrence(t *testing.T) {
 	})
 }
 
-// recurred returns the state and the results of the definition.
+// recurred returns the state and the results from the definition.
 func recurred(p RecurrenceParams) (state, dst []float64) {
 	wide := func(x []float32) (y []float64) {
 		for _, v := range x {

@@ -1,7 +1,7 @@
 package kernels
 
-// The rooms of the package: which may import which, and how long files and functions may be. The order of the files
-// within a room is for TestArrows at the root of the module.
+// The packages below kernels, called rooms: which may import which, and how long files and functions may be.
+// TestArrows at the root of the module checks the order of the files within a room.
 
 import (
 	"fmt"
@@ -24,8 +24,8 @@ const (
 	mostLines, mostFuncRows = 400, 80
 )
 
-// rooms are the packages of kernels, each of which may import only those before it, from the root of
-// the module. Tests may import what they like.
+// rooms has the packages of kernels, each of which may import only the packages before it, beginning
+// with the root of the module. Tests may import any package.
 var rooms = []string{
 	"internal/approx", "internal/elementary", "internal/half", "internal/meetings", "internal/race",
 	"kernels/internal/par",
@@ -43,7 +43,7 @@ var rooms = []string{
 	"kernels",
 }
 
-// TestRooms holds the packages to their order, and their files and functions to their lengths.
+// TestRooms checks the order of the packages, and the lengths of their files and functions.
 func TestRooms(t *testing.T) {
 	if _, err := os.Stat("../go.mod"); err != nil {
 		t.Skip("only the package is here: ", err)
@@ -89,7 +89,8 @@ func TestRoomProblems(t *testing.T) {
 	}
 }
 
-// roomProblems are what is wrong with a room that has the given files, for an order of rooms.
+// roomProblems returns the problems of a room that has the given files, for an order of
+// rooms.
 func roomProblems(order []string, room string, sources map[string]string) (problems []string) {
 	complain := func(format string, args ...any) {
 		problems = append(problems, room+": "+fmt.Sprintf(format, args...))

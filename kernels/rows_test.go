@@ -15,15 +15,15 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// What the tests of row functions share.
+// Helpers of the tests of row functions.
 
 var (
 	inf32 = float32(math.Inf(1))
 	nan32 = float32(math.NaN())
 )
 
-// ulp32 returns the distance between float32 numbers around x, the denormals' where
-// x is below the normal numbers.
+// ulp32 returns the distance between float32 numbers around x, or between denormal
+// numbers if x is below the normal numbers.
 func ulp32(x float64) float64 {
 	_, e := math.Frexp(x)
 	return math.Ldexp(1, max(e-24, -149))
@@ -38,8 +38,8 @@ func rowLengths() []int {
 	return append(n, 96, 127, 128, 129, 255, 511, 768, 1000)
 }
 
-// hardRows is rows x cols of normal numbers with scale, and an offset that
-// changes from row to row.
+// hardRows returns rows x cols of normally distributed numbers with scale,
+// and an offset that changes from row to row.
 func hardRows(r *rand.Rand, rows, cols int, scale float64) []float32 {
 	x := make([]float32, rows*cols)
 	for i := range x {
@@ -79,8 +79,9 @@ func aligned(n int) []float32 {
 	return s[:n]
 }
 
-// TestRowsAnywhere: where rows begin, which decides how they are cut into vectors, shows in no bit of
-// the result, nor does whether it is written past the caches, and nothing is written beside it.
+// TestRowsAnywhere: no bit of the result depends on where rows begin, which decides how they are cut
+// into vectors, or on whether the result is written past the caches, and nothing is written next to
+// it.
 func TestRowsAnywhere(t *testing.T) {
 	const rows, eps = 4, 1e-5
 	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 511, 512, 513, 520, 527, 528, 1023, 1032, 8192, 8200, 8209}
@@ -124,7 +125,7 @@ func TestRowsAnywhere(t *testing.T) {
 				same[0](want, x)
 				for which, f := range same {
 					for at := range 16 {
-						for _, to := range []int{at, (at + 8) % 16, 3} { // dst may lie otherwise than x
+						for _, to := range []int{at, (at + 8) % 16, 3} { // dst may have another alignment than x
 							from, into := aligned(n+16), aligned(n+16)
 							mem.Fill(into, nan32)
 							copy(from[at:], x)
@@ -146,8 +147,8 @@ func TestRowsAnywhere(t *testing.T) {
 	})
 }
 
-// TestStreamed: calls on matrices that are written past the caches give what they
-// give in place, where they are not.
+// TestStreamed: calls on matrices that are written past the caches give the same
+// results as in place, where they are not.
 func TestStreamed(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator; TestCatalog calls the kernels")

@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestRowsThreads asks for the same bits from any number of threads.
+// TestRowsThreads expects the same bits from any number of threads.
 func TestRowsThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	sizes, counts := [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {5, 10000}, {3, 20000}, {1, 50257}, {40000, 1}}, []Threads{0, 2, 3}
@@ -77,7 +77,7 @@ func TestRowsThreadsAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("under the race detector sync.Pool forgets at random")
 	}
-	const rows, cols = 400, 128 // or one row of all
+	const rows, cols = 400, 128 // or a single row of all elements
 	runs := 50
 	if testenv.Slow() {
 		runs = 3

@@ -16,7 +16,7 @@ func (m marks) Do(from, to int) {
 	}
 }
 
-// TestRun does every part once, be the work little or much.
+// TestRun does every part once, with little or much work.
 func TestRun(t *testing.T) {
 	for _, threads := range []kernels.Threads{0, 1, 2, 5} {
 		for _, nanoseconds := range []int{0, 1 << 12, 1 << 30} {

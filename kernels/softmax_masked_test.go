@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestMaskedSoftmax compares the softmax under every combination of some terms with their
-// definitions.
+// TestMaskedSoftmax compares the softmax under every combination of some terms with the
+// definitions of the terms.
 func TestMaskedSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))
@@ -42,7 +42,7 @@ func TestMaskedSoftmax(t *testing.T) {
 			}
 			for choice := range 1 << len(terms) {
 				if n := choice & (choice - 1); n != 0 && (n&(n-1) != 0 && r.IntN(8) > 0 || lenK > 1000) {
-					continue // of more than two terms, an eighth; of long rows one term
+					continue // an eighth of those with more than two terms; for long rows one term
 				}
 				p := SoftmaxParams{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, Scale: 0.25, Past: past}
 				for i, term := range terms {
@@ -68,8 +68,8 @@ func TestMaskedSoftmax(t *testing.T) {
 	})
 }
 
-// maskedSoftmaxDefinition returns the softmax by the definitions of the terms, and how far from it, as a
-// part of an element, results may be.
+// maskedSoftmaxDefinition returns the softmax from the definitions of the terms, and the relative
+// tolerance of results.
 func maskedSoftmaxDefinition(p SoftmaxParams, x []float32) (want []float64, tolerance float64) {
 	rows := p.Batch * p.Heads * p.LenQ
 	bias, visible := make([]float64, rows*p.LenK), make([]bool, rows*p.LenK)

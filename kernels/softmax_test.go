@@ -97,7 +97,7 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 					{"all as low as can be", rowOf(n, -math.MaxFloat32, at, -math.MaxFloat32), false},
 				} {
 					for name, f := range map[string]func(dst, x []float32, rows, cols int){"Softmax": Softmax, "LogSoftmax": LogSoftmax} {
-						// The row before and the row after must not notice.
+						// The rows before and after must not change.
 						calm := rowOf(n, 0.5, 0, 0.5)
 						x := append(append(append([]float32(nil), calm...), c.x...), calm...)
 						want := ref.Widen(x)
@@ -127,8 +127,8 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 	})
 }
 
-// TestSoftmaxStreamSpecialRows has rows that differ in what they hold, for the form
-// that a call takes only from 16 MiB on. It agrees with the other.
+// TestSoftmaxStreamSpecialRows has rows of different kinds, for the form that a
+// call uses only from 16 MiB on. It has the same results as the other form.
 func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	const cols = 64
 	rows := []func(c int) float32{
@@ -157,7 +157,7 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	})
 }
 
-// TestSoftmaxOfManyBlocks has a row of more blocks than a longRow has room for.
+// TestSoftmaxOfManyBlocks has a row of more blocks than a longRow holds.
 func TestSoftmaxOfManyBlocks(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too long for an emulator")
@@ -165,7 +165,7 @@ func TestSoftmaxOfManyBlocks(t *testing.T) {
 	const n = row.SumElements/2*row.SegmentElements + 3
 	eachISA(t, func(t *testing.T) {
 		x := make([]float32, n)
-		x[n-1] = float32(math.Log(n + 1)) // as much as all others together
+		x[n-1] = float32(math.Log(n + 1)) // as much as all other elements together
 		Threads(2).Softmax(x, x, 1, n)
 		for _, c := range []struct {
 			i    int

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// BenchmarkOversubscribed computes with 4, 8 and 16 threads on however few processors there are, in turn with as many threads as
-// processors. For each it reports the median over the rounds of the time by that of the latter; at most 1.1 is a loss of less than 10%.
+// BenchmarkOversubscribed computes with 4, 8 and 16 threads on the available processors, in turn with as many
+// threads as processors. For each it reports the median over the rounds of its time relative to the latter;
+// at most 1.1 is a loss of less than 10%.
 func BenchmarkOversubscribed(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	product := func(f Format, m, n, k int) func(Threads) {
@@ -50,7 +51,7 @@ func BenchmarkOversubscribed(b *testing.B) {
 				alone := 0.0
 				for i, n := range counts {
 					runtime.GOMAXPROCS(n)
-					time.Sleep(12 * time.Millisecond) // until the pool asks how many there are
+					time.Sleep(12 * time.Millisecond) // until the pool updates the number of processors
 					var times []float64
 					for start := time.Now(); time.Since(start) < 40*time.Millisecond || len(times) < 3; {
 						began := time.Now()

@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS, and as many processors.
+// withProcs runs the rest of the test with another GOMAXPROCS and the same number of
+// processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	par.PretendProcessors(n)
@@ -23,7 +24,7 @@ func withProcs(t testing.TB, n int) {
 }
 
 // TestConcurrentCallsHaveWorkers has eight goroutines make products on two threads,
-// for which the pool is to have eight workers.
+// for which the pool must have eight workers.
 func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	const callers, n = 8, 128
 	withProcs(t, 16)
@@ -50,8 +51,8 @@ func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	}
 }
 
-// TestRowsOfCalls multiplies other rows in each call, on several goroutines, which keep what they made of rows of the call before:
-// each call has the bits of one goroutine.
+// TestRowsOfCalls multiplies other rows in each call, on several goroutines, which keep the converted rows of
+// the call before: each call has the bits of a single goroutine.
 func TestRowsOfCalls(t *testing.T) {
 	withProcs(t, 4)
 	r := rand.New(rand.NewPCG(5, 6))

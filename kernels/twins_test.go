@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTwins holds the package's functions to be the methods of Threads(1): each has the parameters
-// of its method and only calls it, and each method has its function, except for Run.
+// TestTwins expects the package's functions to be the methods of Threads(1): each has the
+// parameters of its method and only calls it, and each method has its function, except Run.
 func TestTwins(t *testing.T) {
 	text := func(node any) string {
 		var b bytes.Buffer
@@ -23,7 +23,7 @@ func TestTwins(t *testing.T) {
 	twins := 0
 	for key, method := range all {
 		name, ok := strings.CutPrefix(key, "Threads.")
-		if !ok || name == "Run" { // which computes nothing of its own
+		if !ok || name == "Run" { // Run computes nothing itself
 			continue
 		}
 		twins++

@@ -82,8 +82,9 @@ func TestCrowdsFar(t *testing.T) {
 	}
 }
 
-// TestFigures wants each figure of a Record and of Order to have a unit, a place in the documents where its measurement stands, or why there is
-// none, and the families that were measured, which are those whose figure is not what it would be without a record.
+// TestFigures expects each figure of a Record and of Order to have a unit, a place in the documents for its
+// measurement or the reason why there is none, and the measured families, which are those whose figure
+// differs from the one without a record.
 func TestFigures(t *testing.T) {
 	needDocuments(t)
 	count := 0
@@ -160,7 +161,8 @@ func TestFiguresWithout(t *testing.T) {
 	}
 }
 
-// TestComputed wants records that were not measured to say so, and to have caches as large as their ways and sets.
+// TestComputed expects records that were not measured to say so, and to have caches as large as their ways
+// and sets.
 func TestComputed(t *testing.T) {
 	for _, f := range families {
 		r, measured := f.tuning, f.vendor == "AuthenticAMD" || f.vendor == "GenuineIntel"
@@ -176,7 +178,7 @@ func TestComputed(t *testing.T) {
 	}
 }
 
-// TestCrowd: rows of 4 KiB share a set of a cache with 64 sets, and only every fourth does where there are 256.
+// TestCrowd: all rows of 4 KiB share a set of a cache with 64 sets, but only every fourth does with 256 sets.
 func TestCrowd(t *testing.T) {
 	kept := Used
 	t.Cleanup(func() { Used = kept })

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestRecords wants the figures of each family, and those derived from caches of many sizes, to have the relations that their
-// comments state. Whether a figure is the best one only measuring tells.
+// TestRecords expects the figures of each family, and those derived from caches of many sizes, to have the
+// relations in their comments. Only a measurement can show whether a figure is the best one.
 func TestRecords(t *testing.T) {
 	for _, f := range families {
 		for _, p := range unfit(f.tuning) {
@@ -62,7 +62,7 @@ func unfit(r Record) (problems []string) {
 	return problems
 }
 
-// TestUsed: the figures in use are those of the machine's family.
+// TestUsed: the figures in use belong to the machine's family.
 func TestUsed(t *testing.T) {
 	family, model := simd.FamilyModel()
 	if want := recordOf(simd.Vendor(), family, model, simd.Caches()); Used != want {
@@ -70,7 +70,7 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// TestAliases compares with lines that are counted one by one.
+// TestAliases compares with a count line by line.
 func TestAliases(t *testing.T) {
 	kept := Used
 	t.Cleanup(func() { Used = kept })

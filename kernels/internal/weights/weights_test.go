@@ -38,7 +38,7 @@ func packed(f Format, n, k int, rows []float32) *Matrix {
 	return &p
 }
 
-// TestNames wants a name for each format, by which it is found.
+// TestNames expects a unique name for each format.
 func TestNames(t *testing.T) {
 	for i, name := range Names {
 		if f, ok := ByName(name); !ok || f != Format(i) || f.String() != name {
@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestBlock has the sizes of ggml's types.
+// TestBlock checks the sizes of ggml's types.
 func TestBlock(t *testing.T) {
 	want := map[Format][2]int{F32: {1, 4}, BF16: {1, 2}, F16: {1, 2}, Q8_0: {32, 34}, Q4_0: {32, 18}, Q4_1: {32, 20}, Q5_0: {32, 22}, Q5_1: {32, 24},
 		Q4_K: {256, 144}, Q5_K: {256, 176}, Q6_K: {256, 210}, MXFP4: {32, 17}, Int8: {0, 0}, Format(len(Names)): {0, 0}}
@@ -64,8 +64,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// TestEncode wants a file's bytes to have the numbers that the format's reader in package ref finds, and packing them to give
-// what packing the numbers gives.
+// TestEncode expects the format's reader in package ref to read the same numbers from a file's bytes, and
+// packing these bytes to give the same as packing the numbers.
 func TestEncode(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
@@ -79,7 +79,7 @@ func TestEncode(t *testing.T) {
 			rowBytes := k / elements * size
 			file := make([]byte, n*rowBytes)
 			for i := range file {
-				file[i] = 0xa5 // which Encode must not keep
+				file[i] = 0xa5 // Encode must overwrite this
 			}
 			f.Encode(file, x)
 			own, fromFile := packed(f, n, k, x), New("F", Of(f, simd.Active()), k, n)
@@ -101,7 +101,8 @@ func TestEncode(t *testing.T) {
 	})
 }
 
-// TestColumns packs columns of few numbers that each format keeps, in one panel and in several, and reads them again.
+// TestColumns packs columns of few numbers that each format represents exactly, in one panel and in several,
+// and reads them again.
 func TestColumns(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for f := range Format(len(Names)) {
@@ -143,7 +144,8 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// TestPack packs B itself, which gives what packing its columns one by one does.
+// TestPack packs B itself, and expects the same as from packing its columns one
+// by one.
 func TestPack(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
@@ -169,7 +171,7 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// product multiplies m rows with the first panel of b, after r has made integers of them.
+// product multiplies m rows by the first panel of b, after r has quantized them.
 func product(r *RowsOfA, b *Matrix, a []float32, m int) []float32 {
 	r.Quantize(b, a, b.K, m)
 	nr := b.Record.NR
@@ -182,8 +184,8 @@ func product(r *RowsOfA, b *Matrix, a []float32, m int) []float32 {
 	return c
 }
 
-// TestAfterNaN wants a product of finite numbers to be as it is in fresh memory, where rows with NaN were made integers in the
-// same memory before. Rows end within a block, whose other elements have scales too.
+// TestAfterNaN expects a product of finite numbers to be the same as in fresh memory after rows with NaN were
+// quantized in the same memory. Rows end within a block, whose other elements also have scales.
 func TestAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
@@ -209,7 +211,8 @@ func TestAfterNaN(t *testing.T) {
 	})
 }
 
-// TestKeysAfterNaN wants the same of keys: the columns after the last one, which fill a panel, have scores of 0.
+// TestKeysAfterNaN expects the same for keys: the columns after the last one, which pad a panel, have scores
+// of 0.
 func TestKeysAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))
@@ -261,13 +264,14 @@ func TestBalanceRatio(t *testing.T) {
 	}
 }
 
-// TestPackHalves packs columns of 16-bit numbers for any alignment and any sizes, those that go in words of four too.
+// TestPackHalves packs columns of 16-bit numbers for any alignment and size, including those that are packed
+// in words of four.
 func TestPackHalves(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for _, nr := range []int{4, 6, 8, 16} {
 		for _, k := range []int{1, 3, 4, 6, 8, 300} {
 			for n := 1; n <= nr; n++ {
-				for shift := range 4 { // of the panel by a number, of the columns by a byte
+				for shift := range 4 { // the panel is shifted by a number, the columns by a byte
 					panel, columns := make([]uint16, k*nr+1)[shift&1:], make([]byte, 2*n*k+1)[shift>>1:]
 					for i := range columns {
 						columns[i] = byte(r.Uint32())
@@ -290,7 +294,7 @@ func TestPackHalves(t *testing.T) {
 	}
 }
 
-// TestScoresByTiles wants the same bits of scores from tiles and from vectors, for rows from any one on.
+// TestScoresByTiles expects the same bits of scores from tiles and from vectors, for any first row.
 func TestScoresByTiles(t *testing.T) {
 	if f := OfHeads(simd.Active()); !f.tiles {
 		t.Skip("no tiles")

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestEach has items of several calls computed on two replicas, and counts: each item once, and no more threads of a
-// replica than it has.
+// TestEach has items of several calls computed on two replicas, and expects each item once, and no more
+// threads of a replica than it has.
 func TestEach(t *testing.T) {
 	q := &Queue{Replicas: []*Replica{{Threads: 2}, {Threads: 1}}}
 	var calls sync.WaitGroup
@@ -52,8 +52,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachThreads counts the threads of the first items: where there are as many as threads they have one each, and those that are too many go
-// first, on several.
+// TestEachThreads counts the threads of the first items: if there are as many items as threads they have one
+// each, and those in excess go first, on several threads.
 func TestEachThreads(t *testing.T) {
 	for _, c := range []struct {
 		replicas, items int // of two threads
@@ -101,7 +101,8 @@ func TestEachThreads(t *testing.T) {
 	}
 }
 
-// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later ones do not begin.
+// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later items do
+// not begin.
 func TestEachFails(t *testing.T) {
 	q := &Queue{Replicas: []*Replica{{Threads: 3}}}
 	all := make(chan bool)

@@ -40,7 +40,7 @@ func newGate(t *testing.T, threads, batchTokens int) *gate {
 	return g
 }
 
-// idle waits until the queue has no goroutine, and wants it empty.
+// idle waits until the queue has no goroutine, and expects it to be empty.
 func (g *gate) idle(t *testing.T) {
 	t.Helper()
 	for range 2000 {
@@ -55,7 +55,7 @@ func (g *gate) idle(t *testing.T) {
 	t.Error("threads are busy without calls")
 }
 
-// wordText returns a text of n words, each a token.
+// wordText returns a text of n words, one token each.
 func wordText(n int) string { return strings.Repeat("the ", n) }
 
 func (g *gate) compute(_ *models.Workspace, in models.Tokens, result func(int, []float32)) error {
@@ -84,7 +84,8 @@ type served struct {
 	panic   any
 }
 
-// start starts a call with texts of so many words, which are two tokens more, and waits until it is in the queue.
+// start starts a call with texts of the given numbers of words, which have two tokens more, and waits until
+// it is in the queue.
 func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served {
 	ended := make(chan served, 1)
 	results := make([]float32, len(words))
@@ -113,14 +114,15 @@ func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served 
 	}
 }
 
-// step lets a batch end once it has begun, and says how long its windows are.
+// step lets a batch end after it has begun, and returns the lengths of its
+// windows.
 func (g *gate) step(err error) []int {
 	lengths := <-g.begun
 	g.leave <- err
 	return lengths
 }
 
-// wordCounts is n texts of so many words.
+// wordCounts returns n texts of the given number of words.
 func wordCounts(n, words int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -137,8 +139,8 @@ func sum(lengths []int) int {
 	return n
 }
 
-// TestQueueFair lets calls come while a long one is computed: each has its share of the next batch, of
-// its own kind or the one after.
+// TestQueueFair has calls come during the computation of a long one: each has its share of the next
+// batch of its own kind, or of the one after.
 func TestQueueFair(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 100)
@@ -150,7 +152,7 @@ func TestQueueFair(t *testing.T) {
 	}
 	other := g.start(ctx, 1, 2, 4)
 	g.leave <- nil
-	next := g.step(nil) // the four, the rest of the long call's; of no more than kernels need
+	next := g.step(nil) // the four, and the rest of the long call's windows; not more than kernels need
 	if sum(next) > rows || len(next) != 4+4 {
 		t.Errorf("a batch of %v, want four windows of 5 tokens and four of 10", next)
 	}
@@ -173,7 +175,7 @@ func TestQueueFair(t *testing.T) {
 	}
 }
 
-// begunBatch waits until a batch has begun, of so many windows.
+// begunBatch waits until a batch of the given number of windows has begun.
 func (g *gate) begunBatch(t *testing.T, windows int) {
 	t.Helper()
 	if lengths := <-g.begun; len(lengths) != windows {
@@ -181,8 +183,8 @@ func (g *gate) begunBatch(t *testing.T, windows int) {
 	}
 }
 
-// TestQueueShares gives two long calls that came one after the other as many tokens, whatever the
-// lengths of their windows.
+// TestQueueShares expects the same number of tokens for two long calls that came one after the
+// other, whatever the lengths of their windows.
 func TestQueueShares(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 120)
@@ -208,8 +210,8 @@ func TestQueueShares(t *testing.T) {
 	}
 }
 
-// TestQueueCancel cancels a call while one of its batches is being computed: the call returns, its other
-// windows are never computed, and those of another call are.
+// TestQueueCancel cancels a call during the computation of one of its batches: the call returns, its
+// other windows are never computed, and those of another call are.
 func TestQueueCancel(t *testing.T) {
 	g := newGate(t, 1, 100)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -267,7 +269,8 @@ func TestQueueFails(t *testing.T) {
 	}
 }
 
-// TestQueueThreads counts the threads of batches: texts enough for all threads have one each, fewer share them.
+// TestQueueThreads counts the threads of batches: with enough texts for all threads they have one each, fewer
+// texts share them.
 func TestQueueThreads(t *testing.T) {
 	for _, c := range []struct{ threads, texts, want int }{{1, 1, 1}, {1, 90, 1}, {2, 1, 2}, {2, 40, 1}, {4, 80, 1}, {4, 8, 1}, {4, 4, 2}, {4, 1, 4}} {
 		g := newGate(t, c.threads, 100)
@@ -298,13 +301,13 @@ func TestQueueThreads(t *testing.T) {
 		if err := g.Do(context.Background(), call); err != nil {
 			t.Fatal(err)
 		}
-		if first != c.want { // of the last ones some find threads that are free
+		if first != c.want { // some of the last ones find free threads
 			t.Errorf("%d texts on %d threads: %d for the first batch, want %d", c.texts, c.threads, first, c.want)
 		}
 	}
 }
 
-// TestQueueAhead bounds the tokens that wait, and the texts that are tokenised for a call that is cancelled.
+// TestQueueAhead limits the tokens that wait, and the texts that are tokenised for a call that is cancelled.
 func TestQueueAhead(t *testing.T) {
 	g := newGate(t, 2, 100)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -337,8 +340,8 @@ func TestQueueAhead(t *testing.T) {
 	g.leave <- nil
 }
 
-// TestQueueOrder: batches of several calls are small, larger the more waits; short texts go before long ones that
-// came at about the same time, and not before those that came long ago.
+// TestQueueOrder: batches of several calls are small, and larger the more tokens wait. Short texts go before
+// long ones that came at about the same time, but not before those that came long ago.
 func TestQueueOrder(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 2048)

@@ -22,8 +22,8 @@ func flatJPEG(w, h int, factors [3][2]int) []byte {
 		scan = append(scan, byte(i+1), 0)
 		most[0], most[1] = max(most[0], f[0]), max(most[1], f[1])
 	}
-	// Differences: 0 means no difference, 10 one of 6 bits. Of the other coefficients there
-	// are none: 0.
+	// Differences: 0 means no difference, 10 a difference of 6 bits. There are no other
+	// coefficients: 0.
 	differences := append([]byte{0x00, 1, 1}, append(make([]byte, 14), 0, 6)...)
 	rest := append([]byte{0x10, 1}, append(make([]byte, 15), 0)...)
 	var bits strings.Builder
@@ -54,8 +54,8 @@ func flatJPEG(w, h int, factors [3][2]int) []byte {
 	return append(data, 0xff, 0xd9)
 }
 
-// TestSampling decodes one colour with many sampling factors. A sample of chroma is for one or two
-// pixels in a direction; the rest are errors.
+// TestSampling decodes one colour with many sampling factors. A sample of chroma covers one or two
+// pixels in a direction; other factors are errors.
 func TestSampling(t *testing.T) {
 	for luma := 1; luma <= 4; luma++ {
 		for chroma := 1; chroma <= 4; chroma++ {

@@ -32,7 +32,7 @@ func decodeFile(t testing.TB, name string) *RGB {
 	return m
 }
 
-// difference returns the largest of two images' samples.
+// difference returns the largest difference of two images' samples.
 func difference(a, b []uint8) (most int) {
 	for i, v := range a {
 		most = max(most, int(v)-int(b[i]), int(b[i])-int(v))
@@ -70,7 +70,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestUnroundedMemory: resizing without rounding takes no memory for the height of an image, of which a small file may have a lot.
+// TestUnroundedMemory: the memory for resizing without rounding does not depend on the height of an image,
+// which a small file may make large.
 func TestUnroundedMemory(t *testing.T) {
 	m := newRGB(1, 20_000)
 	var before, after runtime.MemStats
@@ -120,7 +121,8 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// TestOrientation compares with what transformers loads of images that note one.
+// TestOrientation compares with the images that transformers loads from files
+// with an orientation.
 func TestOrientation(t *testing.T) {
 	files, err := filepath.Glob("testdata/oriented-*.want.png")
 	if err != nil || len(files) < 17 {
@@ -133,7 +135,7 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("%s: %d x %d pixels that differ by %d, want %d x %d", name, got.W, got.H, difference(got.Pix, want.Pix), want.W, want.H)
 		}
 	}
-	// Exif data that is cut anywhere, or points anywhere, gives no orientation or the same one.
+	// Exif data that are cut anywhere, or point anywhere, give no orientation or the same one.
 	data, err := os.ReadFile("testdata/oriented-6.jpg")
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +156,7 @@ func TestOrientation(t *testing.T) {
 }
 
 // TestFormats compares the pixels of further formats with those that transformers loads. Formats that Go's
-// library does not know are errors.
+// library lacks are errors.
 func TestFormats(t *testing.T) {
 	files, err := filepath.Glob("testdata/format-*.want.png")
 	if err != nil || len(files) < 45 {
@@ -171,8 +173,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestLimit has images of one pixel more than is allowed, and files that claim to be huge: they are
-// refused before there is memory for their pixels.
+// TestLimit has images of one pixel more than allowed, and files that claim to be huge: they are
+// refused before their pixels are allocated.
 func TestLimit(t *testing.T) {
 	files, err := filepath.Glob("testdata/format-*")
 	if err != nil {
@@ -208,7 +210,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestBroken cuts files off, and changes bytes of them.
+// TestBroken truncates files, and changes their bytes.
 func TestBroken(t *testing.T) {
 	files, err := filepath.Glob("testdata/format-*")
 	if err != nil {
@@ -258,8 +260,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFields sets single fields to what transformers takes: null is None, a number as size is what the class says, and fields
-// that the class lacks are ignored with a warning.
+// TestFields sets single fields to values that transformers accepts: null is None, a single number as size
+// has the meaning that the class defines, and fields that the class lacks are ignored with a warning.
 func TestFields(t *testing.T) {
 	picture := &RGB{W: 40, H: 30, Pix: bytes.Repeat([]byte{255}, 40*30*3)}
 	for _, c := range []struct {
