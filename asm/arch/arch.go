@@ -70,17 +70,17 @@ var ofTiers, ofFeatures = []State{Always, XCR0AVX, XCR0EVX}, []State{Always, XCR
 // Tile is the register tile of a machine: MR rows by NR columns of C.
 type Tile struct{ MR, NR int }
 
-// Blocking is how much kernels keep in registers at once. It was measured on AVX2 and AVX-512. NEON has the values of AVX2.
+// Blocking is how much kernels keep in registers at the same time. It was measured on AVX2 and AVX-512. NEON has the values of AVX2.
 type Blocking struct {
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
-	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
+	// GemvRows is the number of rows of B that a product of one row reads from memory together.
 	GemvRows int
 	// DotRows is the number of rows of A that use each load of a few rows of B.
 	DotRows int
-	// SoftmaxRows is the number of rows of scores whose exponentials are computed at once.
+	// SoftmaxRows is the number of rows of scores whose exponentials are computed together.
 	SoftmaxRows int
-	// Vectors is the number of vectors of which a function of elements computes its polynomial at once, a power of two.
+	// Vectors is the number of vectors for which an elementwise function computes its polynomial together, a power of two.
 	Vectors int
 }
 
