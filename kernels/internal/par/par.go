@@ -3,8 +3,8 @@
 //
 // The files: par.go has the functions that other packages call, job.go a call and its parts, failure.go the
 // end of a call by a panic on a worker, pool.go the set of workers and its board, worker.go the loop of a
-// worker, spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and pools.go the pools of
-// threads that are bound to CPUs.
+// worker, spin.go waiting without sleeping, affinity.go leaving the caller's CPU, pools.go the pools of
+// threads that are bound to CPUs, and replay.go calls that one goroutine computes to see how long each of many would take.
 package par
 
 import "github.com/avoformer/avoformer/internal/meetings"
@@ -29,6 +29,10 @@ func Run(threads, n int, task Task) {
 	}
 	if threads = min(threads, n); threads > 1 {
 		meetings.Begin(threads, n)
+		if r := meetings.Replaying(); r != nil {
+			replay(r, threads, n, task)
+			return
+		}
 	}
 	p := current()
 	helpers := p.helpers(threads - 1)
