@@ -56,7 +56,7 @@ type wordProduct struct {
 	next, afterNext operand.Mem // bytes to the next tile of columns, and from there to the one after it
 }
 
-// WordTiles multiplies 16 rows with 16 columns at a time, whose sums become elements of C at once.
+// WordTiles multiplies 16 rows with 16 columns at a time. Their sums become elements of C immediately.
 func WordTiles(m vec.Machine) {
 	Only(func(x *x86.Machine) {
 		t := &wordProduct{tileProduct: tileProduct{Machine: x, tileKind: tileKind{bytes: 2}, shapes: x.TileShapes()}}
