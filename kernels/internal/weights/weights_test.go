@@ -377,6 +377,32 @@ func TestValuesByTiles(t *testing.T) {
 	})
 }
 
+// TestWordDigits adds up the products of digits as tiles do: they are those of the words.
+func TestWordDigits(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		const n, wide, most = 64, 70, 127*256 + 127 // the largest word that two digits with a sign have
+		words, digits := make([]int16, n), make([]int16, 3*wide)
+		r := rand.New(rand.NewPCG(19, 20))
+		for i := range words {
+			words[i] = int16(r.IntN(2*most+1) - most)
+		}
+		copy(words, []int16{0, 1, -1, 127, 128, -128, -129, 255, 256, most, -most})
+		simd.WordDigits(simd.Active(), digits, wide, words, n)
+		for i, w := range words {
+			for _, weight := range []int32{0, 1, 0x00ff, 0x0100, 0x4000, 0x3fff} {
+				low, high, sum := weight&0xff, weight>>8, int32(0)
+				for set, shift := range []int{16, 8, 0} {
+					d := digits[set*wide+i]
+					sum += (low*int32(int8(d)) + high*int32(d>>8)) << shift
+				}
+				if want := weight * int32(w); sum != want {
+					t.Fatalf("%d times %d is %d by digits, want %d", weight, w, sum, want)
+				}
+			}
+		}
+	})
+}
+
 // TestTilesMultiplyWords has products on both sides of the limit.
 func TestTilesMultiplyWords(t *testing.T) {
 	for _, c := range []struct {
