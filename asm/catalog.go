@@ -38,6 +38,9 @@ var vectorKernels = []Kernel{
 // widenAhead documents what these kernels fetch.
 const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
 
+// float16Tiers has the tiers that widen binary16.
+var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
+
 // convertKernels widen elements.
 var convertKernels = []Kernel{
 	{
@@ -45,7 +48,7 @@ var convertKernels = []Kernel{
 		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.", widenAhead},
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16), hint("ahead", "0", "64", "2*n")}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
-		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}},
+		On:    float16Tiers,
 		Body:  kernel.Float16Vec,
 	},
 	{

@@ -205,7 +205,7 @@ func attnScores(suffix string, elem Elem, body func(vec.Machine), on ...On) Kern
 	return Kernel{
 		File: "attention_pages", Source: "attention_pages.go", Name: "attnScores" + suffix,
 		Doc: []string{
-			"multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:",
+			"multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:",
 			"",
 			"\tc[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * " + value,
 			"",
@@ -235,9 +235,6 @@ func valueOf(elem Elem, suffix, element, scale string) string {
 	}
 	return element
 }
-
-// float16Tiers has the tiers that widen binary16.
-var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 

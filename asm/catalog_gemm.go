@@ -163,8 +163,7 @@ func accumulator(name string, rows, cols Expr, stride string) Operand {
 // gemvKernels multiply a single row.
 var gemvKernels = []Kernel{
 	gemvPanels("", "columns[p*nr+j]", Float32, kernel.GemvPanels),
-	gemvPanels("Float16", "the value of the binary16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsFloat16,
-		On{Tier: "AVX512"}, On{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, On{Tier: "NEON"}),
+	gemvPanels("Float16", "the value of the binary16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsFloat16, float16Tiers...),
 	gemvPanels("BFloat16", "the value of the bfloat16 number columns[p*nr+j]", Uint16, kernel.GemvPanelsBFloat16),
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",

@@ -33,13 +33,13 @@ func BenchmarkReplay(b *testing.B) {
 			for _, threads := range []int{1, 2, 4, 8, 16, 32, 64} {
 				b.Run(fmt.Sprintf("%v/length=%d/threads=%d", format, length, threads), func(b *testing.B) {
 					ws := &tf.Workspace{Threads: kernels.Threads(threads)}
-					least, meetings := leastReplay(b, func() error { return l.Forward(ws, x, tf.LayerInput{X: x, Batch: batch}, nil) })
+					least, met := leastReplay(b, func() error { return l.Forward(ws, x, tf.LayerInput{X: x, Batch: batch}, nil) })
 					if threads == 1 {
 						one = least
 					}
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(float64(least)/1e3, "us")
-					b.ReportMetric(float64(meetings), "meetings")
+					b.ReportMetric(float64(met), "meetings")
 					b.ReportMetric(float64(one)/float64(least), "speedup")
 				})
 			}

@@ -5,20 +5,6 @@ import "github.com/avoformer/avoformer/asm/vec"
 // Kernels for a few queries read keys and values in the format in which they are stored. Each element is
 // widened in a register, once for all queries of a block.
 
-// stored is the format of stored keys and values.
-type stored struct {
-	size   int // bytes per element
-	load   func(m vec.Machine, p vec.Ptr, off int) vec.V
-	scaled bool // each key has a scale, which multiplies its elements first
-}
-
-var (
-	inFloat32  = stored{size: 4, load: vec.Machine.Load}
-	inFloat16  = stored{size: 2, load: vec.Machine.LoadFloat16}
-	inBFloat16 = stored{size: 2, load: vec.Machine.LoadBFloat16}
-	inInt8     = stored{size: 1, load: vec.Machine.LoadInt8, scaled: true}
-)
-
 // AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries by panels of keys. Each element
 // is one chain of multiply-adds, each of which waits for the one before. To hide that latency, a block of
 // queries and several panels run side by side.
@@ -30,7 +16,7 @@ var (
 
 func attnScores(keys stored) func(vec.Machine) {
 	return func(m vec.Machine) {
-		g := &attnScoresGen{Machine: m, keys: keys, nr: m.Tier().Gemm.NR}
+		g := &attnScoresGen{panelSums: panelSums{Machine: m, nr: m.Tier().Gemm.NR, stored: keys}}
 		g.a, g.c = m.SlicePtr("a"), m.SlicePtr("c")
 		rows := m.IntParam("rows")
 		for block := m.Tier().Blocking.ValueRows; block >= 1; block /= 2 {
@@ -41,17 +27,15 @@ func attnScores(keys stored) func(vec.Machine) {
 
 // attnScoresGen has what all blocks of queries share.
 type attnScoresGen struct {
-	vec.Machine
-	keys        stored
-	nr          int
-	a, c        vec.Ptr // the next queries
-	b, scale, s vec.Ptr // the next panels
+	panelSums
+	a, c vec.Ptr // the next queries
+	b, s vec.Ptr // the next panels
 }
 
 // rows emits the scores of a block of queries, and moves to the next.
 func (g *attnScoresGen) rows(block int) {
 	g.b, g.s = g.SlicePtr("b"), g.CopyPtr(g.c)
-	if g.keys.scaled {
+	if g.scaled {
 		g.scale = g.SlicePtr("scale")
 	}
 	left := g.IntParam("panels")
@@ -78,45 +62,18 @@ func (g *attnScoresGen) panels(block, panels int) {
 	for p := range at {
 		if at[p] = g.b; p < panels-1 {
 			at[p] = g.CopyPtr(g.b)
-			g.BumpBytes(g.b, g.IntParam("panel"), g.keys.size)
+			g.BumpBytes(g.b, g.IntParam("panel"), g.size)
 		}
 	}
-	x, left := make([]vec.Ptr, block), g.IntParam("k")
-	for r := range x {
-		if x[r] = g.CopyPtr(g.a); r > 0 {
-			x[r] = g.CopyPtr(x[r-1])
+	x := make([]vec.Ptr, block)
+	for r, from := 0, g.a; r < block; r++ {
+		if x[r] = g.CopyPtr(from); r > 0 {
 			g.BumpBy(x[r], g.IntParam("lda"))
 		}
+		from = x[r]
 	}
-	for _, steps := range []int{4, 1} {
-		g.Loop(left, steps, func() {
-			if steps > 1 {
-				g.fetch(at, steps)
-			}
-			for u := range steps {
-				e := make([]vec.V, block)
-				for r := range e {
-					e[r] = g.LoadScalar(x[r], 4*u)
-				}
-				for i := range panels * vectors {
-					v := g.keys.load(g.Machine, at[i/vectors], g.keys.size*(u*g.nr+i%vectors*g.Width()))
-					if g.keys.scaled {
-						g.MulTo(v, g.Load(g.scale, 4*i*g.Width())) // there are too few registers to hold them
-					}
-					for r := range e {
-						g.FMATo(acc[r][i], e[r], v)
-					}
-				}
-			}
-			for _, p := range x {
-				g.Bump(p, 4*steps)
-			}
-			for _, p := range at {
-				g.Bump(p, g.keys.size*steps*g.nr)
-			}
-		})
-	}
-	if g.keys.scaled {
+	g.add(acc, x, at, g.IntParam("k"))
+	if g.scaled {
 		g.Bump(g.scale, 4*panels*g.nr)
 	}
 	alpha, to := g.FloatParam("alpha"), g.CopyPtr(g.s)
@@ -127,21 +84,6 @@ func (g *attnScoresGen) panels(block, panels int) {
 		g.BumpBy(to, g.IntParam("ldc"))
 	}
 	g.Bump(g.s, 4*panels*g.nr)
-}
-
-// fetch fetches the memory that the panels reach some steps later.
-func (g *attnScoresGen) fetch(at []vec.Ptr, steps int) {
-	if !g.Prefetches() {
-		return
-	}
-	ahead := g.IntParam("ahead")
-	g.If(ahead, func() {
-		for _, p := range at {
-			for off := 0; off < g.keys.size*steps*g.nr; off += cacheLine {
-				g.PrefetchFar(p, off, ahead, 1)
-			}
-		}
-	})
 }
 
 // AttnValues and the kernels after it add values, times their weights, to the outputs of queries. They take a
@@ -234,10 +176,7 @@ func (g *attnValuesGen) keys(vectors int, acc [][]vec.V, w []vec.Ptr, of columns
 	}
 	g.Loop(left, 1, func() {
 		if g.values.size < 4 && g.Prefetches() {
-			ahead := g.IntParam("ahead")
-			for off := 0; off < vectors*g.Width()*g.values.size; off += cacheLine {
-				g.PrefetchFar(row, off, ahead, 1)
-			}
+			fetchLines(g.Machine, row, vectors*g.Width()*g.values.size, g.IntParam("ahead"))
 		}
 		e := make([]vec.V, len(acc))
 		for r := range e {

@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
 
 // PanelsAtOnce is the number of panels that GemvPanels multiplies side by side, a power of two.
 const PanelsAtOnce = 4
@@ -8,19 +12,17 @@ const PanelsAtOnce = 4
 // GemvPanels multiplies a vector by packed panels of NR columns. Each element is one chain of multiply-adds,
 // each of which waits for the one before. To hide that latency, several panels run side by side. Each is a
 // run of memory, which is fetched ahead if the caller asks for it.
-var GemvPanels = gemvPanels(4, vec.Machine.Load)
+var GemvPanels = gemvPanels(inFloat32)
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
 var (
-	GemvPanelsFloat16  = gemvPanels(2, vec.Machine.LoadFloat16)
-	GemvPanelsBFloat16 = gemvPanels(2, vec.Machine.LoadBFloat16)
+	GemvPanelsFloat16  = gemvPanels(inFloat16)
+	GemvPanelsBFloat16 = gemvPanels(inBFloat16)
 )
 
-// gemvPanels is GemvPanels for elements of size bytes, which load converts to a
-// vector.
-func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) func(vec.Machine) {
+func gemvPanels(b stored) func(vec.Machine) {
 	return func(m vec.Machine) {
-		g := &gemvPanelsGen{Machine: m, nr: m.Tier().Gemm.NR, size: size, load: load}
+		g := &gemvPanelsGen{panelSums: panelSums{Machine: m, nr: m.Tier().Gemm.NR, stored: b}}
 		g.c, g.a, g.b = m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
 		g.alpha = m.FloatParam("alpha")
 		n := m.IntParam("panels")
@@ -32,76 +34,110 @@ func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) fu
 
 // gemvPanelsGen has what all groups of panels share.
 type gemvPanelsGen struct {
-	vec.Machine
-	nr, size int
-	load     func(m vec.Machine, p vec.Ptr, off int) vec.V
-	c, a, b  vec.Ptr // the next panels
-	alpha    vec.V
+	panelSums
+	c, a, b vec.Ptr // the next panels
+	alpha   vec.V
 }
 
 // panels emits the products with some panels side by side and moves to the next
 // ones.
 func (g *gemvPanelsGen) panels(panels int) {
 	vectors := g.nr / g.Width()
-	acc, at := make([][]vec.V, panels), make([]vec.Ptr, panels)
-	for p := range acc {
+	var acc []vec.V
+	at := make([]vec.Ptr, panels)
+	for p := range at {
 		at[p] = g.CopyPtr(g.b)
 		g.BumpBytes(g.b, g.IntParam("panel"), g.size)
 		for range vectors {
-			acc[p] = append(acc[p], g.Zero())
+			acc = append(acc, g.Zero())
 		}
 	}
-	g.sum(acc, at)
-	for _, row := range acc {
-		for _, v := range row {
-			g.MulTo(v, g.alpha)
-		}
+	g.add([][]vec.V{acc}, []vec.Ptr{g.CopyPtr(g.a)}, at, g.SliceLen("a"))
+	for _, v := range acc {
+		g.MulTo(v, g.alpha)
 	}
 	g.If(g.Magnitude("beta"), func() {
 		beta, c := g.FloatParam("beta"), g.CopyPtr(g.c)
-		for _, row := range acc {
-			for i, v := range row {
+		for panel := range slices.Chunk(acc, vectors) {
+			for i, v := range panel {
 				g.FMATo(v, beta, g.Load(c, 4*i*g.Width()))
 			}
 			g.BumpBy(c, g.IntParam("ldc"))
 		}
 	})
-	for _, row := range acc {
-		for i, v := range row {
+	for panel := range slices.Chunk(acc, vectors) {
+		for i, v := range panel {
 			g.Store(g.c, 4*i*g.Width(), v)
 		}
 		g.BumpBy(g.c, g.IntParam("ldc"))
 	}
 }
 
-// sum emits the loop over k.
-func (g *gemvPanelsGen) sum(acc [][]vec.V, at []vec.Ptr) {
-	x, left := g.CopyPtr(g.a), g.SliceLen("a")
-	for _, unroll := range []int{4, 1} {
-		g.Loop(left, unroll, func() {
-			if unroll > 1 && g.Prefetches() {
+// stored is the format of elements that are widened as they are loaded.
+type stored struct {
+	size   int // bytes per element
+	load   func(m vec.Machine, p vec.Ptr, off int) vec.V
+	scaled bool // each column of a panel, or row of values, has a scale, which multiplies its elements first
+}
+
+var (
+	inFloat32  = stored{size: 4, load: vec.Machine.Load}
+	inFloat16  = stored{size: 2, load: vec.Machine.LoadFloat16}
+	inBFloat16 = stored{size: 2, load: vec.Machine.LoadBFloat16}
+	inInt8     = stored{size: 1, load: vec.Machine.LoadInt8, scaled: true}
+)
+
+// panelSums adds up products of vectors and panels of nr columns.
+type panelSums struct {
+	vec.Machine
+	stored
+	nr    int
+	scale vec.Ptr // of the panels, if they are scaled
+}
+
+// add emits the loop over the n elements of the vectors at x and the rows of the panels at the pointers in at. acc has the sums of each vector,
+// panel after panel. It moves x and at to the end.
+func (g *panelSums) add(acc [][]vec.V, x, at []vec.Ptr, n vec.Int) {
+	vectors := g.nr / g.Width()
+	for _, steps := range []int{4, 1} {
+		g.Loop(n, steps, func() {
+			if steps > 1 && g.Prefetches() {
 				ahead := g.IntParam("ahead")
 				g.If(ahead, func() {
 					for _, p := range at {
-						for off := 0; off < g.size*unroll*g.nr; off += cacheLine {
-							g.PrefetchFar(p, off, ahead, 1)
-						}
+						fetchLines(g.Machine, p, g.size*steps*g.nr, ahead)
 					}
 				})
 			}
-			for u := range unroll {
-				e := g.LoadScalar(x, 4*u)
-				for p, row := range acc {
-					for i, v := range row {
-						g.FMATo(v, e, g.load(g.Machine, at[p], g.size*(u*g.nr+i*g.Width())))
+			for u := range steps {
+				e := make([]vec.V, len(x))
+				for r := range e {
+					e[r] = g.LoadScalar(x[r], 4*u)
+				}
+				for i := range len(at) * vectors {
+					v := g.load(g.Machine, at[i/vectors], g.size*(u*g.nr+i%vectors*g.Width()))
+					if g.scaled {
+						g.MulTo(v, g.Load(g.scale, 4*i*g.Width())) // there are too few registers to hold them
+					}
+					for r := range e {
+						g.FMATo(acc[r][i], e[r], v)
 					}
 				}
 			}
-			g.Bump(x, 4*unroll)
+			for _, p := range x {
+				g.Bump(p, 4*steps)
+			}
 			for _, p := range at {
-				g.Bump(p, g.size*unroll*g.nr)
+				g.Bump(p, g.size*steps*g.nr)
 			}
 		})
+	}
+}
+
+// fetchLines fetches the cache lines of n bytes that begin ahead bytes after p.
+func fetchLines(m vec.Machine, p vec.Ptr, n int, ahead vec.Int) {
+	for off := 0; off < n; off += cacheLine {
+		m.PrefetchFar(p, off, ahead, 1)
 	}
 }
 

@@ -1,9 +1,9 @@
 // Package matrix rearranges matrices.
 package matrix
 
-// Transpose sets dst, [cols, rows], to x, [rows, cols]. They must not overlap.
+// Transpose sets dst, [cols, rows], to x, [rows, cols]. They must not overlap. Without columns there is nothing to set.
 func Transpose(dst, x []float32, cols int) {
-	rows := len(x) / cols
+	rows := len(x) / max(cols, 1)
 	for r := range rows {
 		for c, v := range x[r*cols : (r+1)*cols] {
 			dst[c*rows+r] = v

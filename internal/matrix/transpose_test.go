@@ -11,6 +11,7 @@ func TestTranspose(t *testing.T) {
 		cols    int
 	}{
 		{nil, nil, 3},
+		{nil, nil, 0},
 		{[]float32{1, 2, 3}, []float32{1, 2, 3}, 3},
 		{[]float32{1, 2, 3}, []float32{1, 2, 3}, 1},
 		{[]float32{1, 2, 3, 4, 5, 6}, []float32{1, 4, 2, 5, 3, 6}, 3},

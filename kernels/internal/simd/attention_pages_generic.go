@@ -11,32 +11,24 @@ func attnValuesGeneric(rows, n, cols int, o []float32, ldo int, p []float32, ldp
 }
 
 func attnValuesFloat16Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
-	attnHalfValues(float16VecGeneric, rows, n, cols, o, ldo, p, ldp, v, ldv)
+	attnWidened(func(dst []float32, j, c int) { float16VecGeneric(dst, v[j*ldv+c:], 0) }, rows, n, cols, o, ldo, p, ldp)
 }
 
 func attnValuesBFloat16Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
-	attnHalfValues(bfloat16VecGeneric, rows, n, cols, o, ldo, p, ldp, v, ldv)
-}
-
-func attnHalfValues(widen func(dst []float32, x []uint16, ahead int), rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv int) {
-	for c := 0; c < cols; c += widePiece {
-		var piece [widePiece]float32
-		some := min(widePiece, cols-c)
-		for j := range n {
-			widen(piece[:some], v[j*ldv+c:], 0)
-			for r := range rows {
-				order.AddProducts(o[r*ldo+c:][:some], p[r*ldp+j], piece[:some])
-			}
-		}
-	}
+	attnWidened(func(dst []float32, j, c int) { bfloat16VecGeneric(dst, v[j*ldv+c:], 0) }, rows, n, cols, o, ldo, p, ldp)
 }
 
 func attnValuesInt8Generic(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
+	attnWidened(func(dst []float32, j, c int) { widenInt8Generic(dst, v[j*ldv+c:], scale[j:], 1, len(dst), 0, 0, 0) }, rows, n, cols, o, ldo, p, ldp)
+}
+
+// attnWidened is attnValues for values of which widen converts row j from column c on to float32, as many elements as dst has.
+func attnWidened(widen func(dst []float32, j, c int), rows, n, cols int, o []float32, ldo int, p []float32, ldp int) {
 	for c := 0; c < cols; c += widePiece {
 		var piece [widePiece]float32
 		some := min(widePiece, cols-c)
 		for j := range n {
-			widenInt8Generic(piece[:some], v[j*ldv+c:], scale[j:], 1, some, some, 1, 0)
+			widen(piece[:some], j, c)
 			for r := range rows {
 				order.AddProducts(o[r*ldo+c:][:some], p[r*ldp+j], piece[:some])
 			}
@@ -44,7 +36,7 @@ func attnValuesInt8Generic(rows, n, cols int, o []float32, ldo int, p []float32,
 	}
 }
 
-// widePiece is how many elements are widened at a time: at least a row of a panel.
+// widePiece is the number of elements that are widened at a time: at least a row of a panel.
 const widePiece = 64
 
 func attnScoresFloat16Generic(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {

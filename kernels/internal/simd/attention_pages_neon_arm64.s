@@ -1581,7 +1581,7 @@ end18:
 
 // func attnScoresFloat16NEON(rows int, panels int, nr int, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc int, ahead int)
 TEXT ·attnScoresFloat16NEON(SB), NOSPLIT, $0-144
-	MOVD a_base+40(FP), R10
+	MOVD a_base+40(FP), R7
 	MOVD c_base+104(FP), R8
 	MOVD rows+0(FP), R9
 	CMP  $2, R9
@@ -1614,18 +1614,18 @@ loop3:
 	MOVD  R0, R3
 	MOVD  panel+96(FP), R4
 	ADD   R4<<1, R0, R0
-	MOVD  k+24(FP), R4
-	MOVD  R10, R5
-	MOVD  R5, R6
-	MOVD  lda+64(FP), R7
-	ADD   R7<<2, R6, R6
-	CMP   $4, R4
+	MOVD  R7, R4
+	MOVD  R4, R5
+	MOVD  lda+64(FP), R6
+	ADD   R6<<2, R5, R5
+	MOVD  k+24(FP), R6
+	CMP   $4, R6
 	BLT   end6
 
 loop5:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R3), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1659,9 +1659,9 @@ loop5:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 4(R5), F0
+	FMOVS 4(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 4(R6), F1
+	FMOVS 4(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 32(R3), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1695,9 +1695,9 @@ loop5:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 8(R5), F0
+	FMOVS 8(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 8(R6), F1
+	FMOVS 8(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 64(R3), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1731,9 +1731,9 @@ loop5:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 12(R5), F0
+	FMOVS 12(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 12(R6), F1
+	FMOVS 12(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 96(R3), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1767,22 +1767,22 @@ loop5:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
+	ADD   $16, R4, R4
 	ADD   $16, R5, R5
-	ADD   $16, R6, R6
 	ADD   $128, R3, R3
 	ADD   $128, R0, R0
-	SUB   $4, R4, R4
-	CMP   $4, R4
+	SUB   $4, R6, R6
+	CMP   $4, R6
 	BGE   loop5
 
 end6:
-	CMP $1, R4
+	CMP $1, R6
 	BLT end8
 
 loop7:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R3), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1816,12 +1816,12 @@ loop7:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
+	ADD   $4, R4, R4
 	ADD   $4, R5, R5
-	ADD   $4, R6, R6
 	ADD   $32, R3, R3
 	ADD   $32, R0, R0
-	SUB   $1, R4, R4
-	CMP   $1, R4
+	SUB   $1, R6, R6
+	CMP   $1, R6
 	BGE   loop7
 
 end8:
@@ -1882,18 +1882,18 @@ loop9:
 	VMOVI $0, V5.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V10.B16
-	MOVD  k+24(FP), R3
-	MOVD  R10, R4
-	MOVD  R4, R5
-	MOVD  lda+64(FP), R6
-	ADD   R6<<2, R5, R5
-	CMP   $4, R3
+	MOVD  R7, R3
+	MOVD  R3, R4
+	MOVD  lda+64(FP), R5
+	ADD   R5<<2, R4, R4
+	MOVD  k+24(FP), R5
+	CMP   $4, R5
 	BLT   end12
 
 loop11:
-	FMOVS (R4), F0
+	FMOVS (R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R5), F1
+	FMOVS (R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1911,9 +1911,9 @@ loop11:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 4(R4), F0
+	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 4(R5), F1
+	FMOVS 4(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 32(R0), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1931,9 +1931,9 @@ loop11:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 8(R4), F0
+	FMOVS 8(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 8(R5), F1
+	FMOVS 8(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 64(R0), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1951,9 +1951,9 @@ loop11:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 12(R4), F0
+	FMOVS 12(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 12(R5), F1
+	FMOVS 12(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 96(R0), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -1971,21 +1971,21 @@ loop11:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   $16, R3, R3
 	ADD   $16, R4, R4
-	ADD   $16, R5, R5
 	ADD   $128, R0, R0
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop11
 
 end12:
-	CMP $1, R3
+	CMP $1, R5
 	BLT end14
 
 loop13:
-	FMOVS (R4), F0
+	FMOVS (R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R5), F1
+	FMOVS (R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
@@ -2003,11 +2003,11 @@ loop13:
 	WORD  $0x0e217842 // fcvtl v2.4s, v2.4h
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   $4, R3, R3
 	ADD   $4, R4, R4
-	ADD   $4, R5, R5
 	ADD   $32, R0, R0
-	SUB   $1, R3, R3
-	CMP   $1, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
 	BGE   loop13
 
 end14:
@@ -2041,11 +2041,11 @@ end14:
 
 end10:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	SUB  $2, R9, R9
@@ -2059,8 +2059,8 @@ end2:
 loop15:
 	MOVD b_base+72(FP), R5
 	MOVD R8, R6
-	MOVD panels+8(FP), R7
-	CMP  $4, R7
+	MOVD panels+8(FP), R10
+	CMP  $4, R10
 	BLT  end18
 
 loop17:
@@ -2089,13 +2089,13 @@ loop17:
 	MOVD  R5, R2
 	MOVD  panel+96(FP), R3
 	ADD   R3<<1, R5, R5
-	MOVD  k+24(FP), R3
-	MOVD  R10, R4
-	CMP   $4, R3
+	MOVD  R7, R3
+	MOVD  k+24(FP), R4
+	CMP   $4, R4
 	BLT   end20
 
 loop19:
-	FMOVS (R4), F17
+	FMOVS (R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD (R0), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
@@ -2145,7 +2145,7 @@ loop19:
 	FMOVD 24(R5), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 4(R4), F17
+	FMOVS 4(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 32(R0), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
@@ -2195,7 +2195,7 @@ loop19:
 	FMOVD 56(R5), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 8(R4), F17
+	FMOVS 8(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 64(R0), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
@@ -2245,7 +2245,7 @@ loop19:
 	FMOVD 88(R5), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 12(R4), F17
+	FMOVS 12(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 96(R0), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
@@ -2295,21 +2295,21 @@ loop19:
 	FMOVD 120(R5), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
 	VFMLA V0.S4, V17.S4, V16.S4
-	ADD   $16, R4, R4
+	ADD   $16, R3, R3
 	ADD   $128, R0, R0
 	ADD   $128, R1, R1
 	ADD   $128, R2, R2
 	ADD   $128, R5, R5
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R4, R4
+	CMP   $4, R4
 	BGE   loop19
 
 end20:
-	CMP $1, R3
+	CMP $1, R4
 	BLT end22
 
 loop21:
-	FMOVS (R4), F17
+	FMOVS (R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD (R0), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
@@ -2359,13 +2359,13 @@ loop21:
 	FMOVD 24(R5), F0
 	WORD  $0x0e217800 // fcvtl v0.4s, v0.4h
 	VFMLA V0.S4, V17.S4, V16.S4
-	ADD   $4, R4, R4
+	ADD   $4, R3, R3
 	ADD   $32, R0, R0
 	ADD   $32, R1, R1
 	ADD   $32, R2, R2
 	ADD   $32, R5, R5
-	SUB   $1, R3, R3
-	CMP   $1, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
 	BGE   loop21
 
 end22:
@@ -2407,12 +2407,12 @@ end22:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $256, R6, R6
-	SUB   $4, R7, R7
-	CMP   $4, R7
+	SUB   $4, R10, R10
+	CMP   $4, R10
 	BGE   loop17
 
 end18:
-	CMP $2, R7
+	CMP $2, R10
 	BLT end24
 
 loop23:
@@ -2427,13 +2427,13 @@ loop23:
 	MOVD  R5, R0
 	MOVD  panel+96(FP), R1
 	ADD   R1<<1, R5, R5
-	MOVD  k+24(FP), R1
-	MOVD  R10, R2
-	CMP   $4, R1
+	MOVD  R7, R1
+	MOVD  k+24(FP), R2
+	CMP   $4, R2
 	BLT   end26
 
 loop25:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD (R0), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
@@ -2459,7 +2459,7 @@ loop25:
 	FMOVD 24(R5), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 4(R2), F0
+	FMOVS 4(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 32(R0), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
@@ -2485,7 +2485,7 @@ loop25:
 	FMOVD 56(R5), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 8(R2), F0
+	FMOVS 8(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 64(R0), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
@@ -2511,7 +2511,7 @@ loop25:
 	FMOVD 88(R5), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 12(R2), F0
+	FMOVS 12(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 96(R0), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
@@ -2537,19 +2537,19 @@ loop25:
 	FMOVD 120(R5), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
 	VFMLA V1.S4, V0.S4, V9.S4
-	ADD   $16, R2, R2
+	ADD   $16, R1, R1
 	ADD   $128, R0, R0
 	ADD   $128, R5, R5
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	SUB   $4, R2, R2
+	CMP   $4, R2
 	BGE   loop25
 
 end26:
-	CMP $1, R1
+	CMP $1, R2
 	BLT end28
 
 loop27:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD (R0), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
@@ -2575,11 +2575,11 @@ loop27:
 	FMOVD 24(R5), F1
 	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
 	VFMLA V1.S4, V0.S4, V9.S4
-	ADD   $4, R2, R2
+	ADD   $4, R1, R1
 	ADD   $32, R0, R0
 	ADD   $32, R5, R5
-	SUB   $1, R1, R1
-	CMP   $1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
 	BGE   loop27
 
 end28:
@@ -2605,12 +2605,12 @@ end28:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $128, R6, R6
-	SUB   $2, R7, R7
-	CMP   $2, R7
+	SUB   $2, R10, R10
+	CMP   $2, R10
 	BGE   loop23
 
 end24:
-	CMP $1, R7
+	CMP $1, R10
 	BLT end30
 
 loop29:
@@ -2618,13 +2618,13 @@ loop29:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V5.B16
-	MOVD  k+24(FP), R0
-	MOVD  R10, R1
-	CMP   $4, R0
+	MOVD  R7, R0
+	MOVD  k+24(FP), R1
+	CMP   $4, R1
 	BLT   end32
 
 loop31:
-	FMOVS (R1), F3
+	FMOVS (R0), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD (R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
@@ -2638,7 +2638,7 @@ loop31:
 	FMOVD 24(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
 	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVS 4(R1), F3
+	FMOVS 4(R0), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD 32(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
@@ -2652,7 +2652,7 @@ loop31:
 	FMOVD 56(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
 	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVS 8(R1), F3
+	FMOVS 8(R0), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD 64(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
@@ -2666,7 +2666,7 @@ loop31:
 	FMOVD 88(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
 	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVS 12(R1), F3
+	FMOVS 12(R0), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD 96(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
@@ -2680,18 +2680,18 @@ loop31:
 	FMOVD 120(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
 	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   $16, R1, R1
+	ADD   $16, R0, R0
 	ADD   $128, R5, R5
-	SUB   $4, R0, R0
-	CMP   $4, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop31
 
 end32:
-	CMP $1, R0
+	CMP $1, R1
 	BLT end34
 
 loop33:
-	FMOVS (R1), F3
+	FMOVS (R0), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD (R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
@@ -2705,10 +2705,10 @@ loop33:
 	FMOVD 24(R5), F4
 	WORD  $0x0e217884 // fcvtl v4.4s, v4.4h
 	VFMLA V4.S4, V3.S4, V5.S4
-	ADD   $4, R1, R1
+	ADD   $4, R0, R0
 	ADD   $32, R5, R5
-	SUB   $1, R0, R0
-	CMP   $1, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
 	BGE   loop33
 
 end34:
@@ -2726,13 +2726,13 @@ end34:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $64, R6, R6
-	SUB   $1, R7, R7
-	CMP   $1, R7
+	SUB   $1, R10, R10
+	CMP   $1, R10
 	BGE   loop29
 
 end30:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	SUB  $1, R9, R9
@@ -2746,7 +2746,7 @@ end16:
 TEXT ·attnScoresBFloat16NEON(SB), NOSPLIT, $0-144
 	MOVD  $constants<>(SB), R0
 	FMOVQ 16(R0), F19
-	MOVD  a_base+40(FP), R10
+	MOVD  a_base+40(FP), R7
 	MOVD  c_base+104(FP), R8
 	MOVD  rows+0(FP), R9
 	CMP   $2, R9
@@ -2779,18 +2779,18 @@ loop3:
 	MOVD  R0, R3
 	MOVD  panel+96(FP), R4
 	ADD   R4<<1, R0, R0
-	MOVD  k+24(FP), R4
-	MOVD  R10, R5
-	MOVD  R5, R6
-	MOVD  lda+64(FP), R7
-	ADD   R7<<2, R6, R6
-	CMP   $4, R4
+	MOVD  R7, R4
+	MOVD  R4, R5
+	MOVD  lda+64(FP), R6
+	ADD   R6<<2, R5, R5
+	MOVD  k+24(FP), R6
+	CMP   $4, R6
 	BLT   end6
 
 loop5:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R3), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -2824,9 +2824,9 @@ loop5:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 4(R5), F0
+	FMOVS 4(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 4(R6), F1
+	FMOVS 4(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 32(R3), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -2860,9 +2860,9 @@ loop5:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 8(R5), F0
+	FMOVS 8(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 8(R6), F1
+	FMOVS 8(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 64(R3), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -2896,9 +2896,9 @@ loop5:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
-	FMOVS 12(R5), F0
+	FMOVS 12(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 12(R6), F1
+	FMOVS 12(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 96(R3), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -2932,22 +2932,22 @@ loop5:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
+	ADD   $16, R4, R4
 	ADD   $16, R5, R5
-	ADD   $16, R6, R6
 	ADD   $128, R3, R3
 	ADD   $128, R0, R0
-	SUB   $4, R4, R4
-	CMP   $4, R4
+	SUB   $4, R6, R6
+	CMP   $4, R6
 	BGE   loop5
 
 end6:
-	CMP $1, R4
+	CMP $1, R6
 	BLT end8
 
 loop7:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R3), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -2981,12 +2981,12 @@ loop7:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V10.S4
 	VFMLA V2.S4, V1.S4, V18.S4
+	ADD   $4, R4, R4
 	ADD   $4, R5, R5
-	ADD   $4, R6, R6
 	ADD   $32, R3, R3
 	ADD   $32, R0, R0
-	SUB   $1, R4, R4
-	CMP   $1, R4
+	SUB   $1, R6, R6
+	CMP   $1, R6
 	BGE   loop7
 
 end8:
@@ -3047,18 +3047,18 @@ loop9:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD  k+24(FP), R3
-	MOVD  R10, R4
-	MOVD  R4, R5
-	MOVD  lda+64(FP), R6
-	ADD   R6<<2, R5, R5
-	CMP   $4, R3
+	MOVD  R7, R3
+	MOVD  R3, R4
+	MOVD  lda+64(FP), R5
+	ADD   R5<<2, R4, R4
+	MOVD  k+24(FP), R5
+	CMP   $4, R5
 	BLT   end12
 
 loop11:
-	FMOVS (R4), F0
+	FMOVS (R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R5), F1
+	FMOVS (R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -3076,9 +3076,9 @@ loop11:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V3.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 4(R4), F0
+	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 4(R5), F1
+	FMOVS 4(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 32(R0), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -3096,9 +3096,9 @@ loop11:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V3.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 8(R4), F0
+	FMOVS 8(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 8(R5), F1
+	FMOVS 8(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 64(R0), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -3116,9 +3116,9 @@ loop11:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V3.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	FMOVS 12(R4), F0
+	FMOVS 12(R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 12(R5), F1
+	FMOVS 12(R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD 96(R0), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -3136,21 +3136,21 @@ loop11:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V3.S4
 	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   $16, R3, R3
 	ADD   $16, R4, R4
-	ADD   $16, R5, R5
 	ADD   $128, R0, R0
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop11
 
 end12:
-	CMP $1, R3
+	CMP $1, R5
 	BLT end14
 
 loop13:
-	FMOVS (R4), F0
+	FMOVS (R3), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R5), F1
+	FMOVS (R4), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
 	VZIP1 V2.H8, V19.H8, V2.H8
@@ -3168,11 +3168,11 @@ loop13:
 	VZIP1 V2.H8, V19.H8, V2.H8
 	VFMLA V2.S4, V0.S4, V3.S4
 	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   $4, R3, R3
 	ADD   $4, R4, R4
-	ADD   $4, R5, R5
 	ADD   $32, R0, R0
-	SUB   $1, R3, R3
-	CMP   $1, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
 	BGE   loop13
 
 end14:
@@ -3206,11 +3206,11 @@ end14:
 
 end10:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	SUB  $2, R9, R9
@@ -3224,8 +3224,8 @@ end2:
 loop15:
 	MOVD b_base+72(FP), R5
 	MOVD R8, R6
-	MOVD panels+8(FP), R7
-	CMP  $4, R7
+	MOVD panels+8(FP), R10
+	CMP  $4, R10
 	BLT  end18
 
 loop17:
@@ -3254,13 +3254,13 @@ loop17:
 	MOVD  R5, R2
 	MOVD  panel+96(FP), R3
 	ADD   R3<<1, R5, R5
-	MOVD  k+24(FP), R3
-	MOVD  R10, R4
-	CMP   $4, R3
+	MOVD  R7, R3
+	MOVD  k+24(FP), R4
+	CMP   $4, R4
 	BLT   end20
 
 loop19:
-	FMOVS (R4), F17
+	FMOVS (R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD (R0), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
@@ -3310,7 +3310,7 @@ loop19:
 	FMOVD 24(R5), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 4(R4), F17
+	FMOVS 4(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 32(R0), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
@@ -3360,7 +3360,7 @@ loop19:
 	FMOVD 56(R5), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 8(R4), F17
+	FMOVS 8(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 64(R0), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
@@ -3410,7 +3410,7 @@ loop19:
 	FMOVD 88(R5), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
 	VFMLA V0.S4, V17.S4, V16.S4
-	FMOVS 12(R4), F17
+	FMOVS 12(R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD 96(R0), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
@@ -3460,21 +3460,21 @@ loop19:
 	FMOVD 120(R5), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
 	VFMLA V0.S4, V17.S4, V16.S4
-	ADD   $16, R4, R4
+	ADD   $16, R3, R3
 	ADD   $128, R0, R0
 	ADD   $128, R1, R1
 	ADD   $128, R2, R2
 	ADD   $128, R5, R5
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R4, R4
+	CMP   $4, R4
 	BGE   loop19
 
 end20:
-	CMP $1, R3
+	CMP $1, R4
 	BLT end22
 
 loop21:
-	FMOVS (R4), F17
+	FMOVS (R3), F17
 	VDUP  V17.S[0], V17.S4
 	FMOVD (R0), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
@@ -3524,13 +3524,13 @@ loop21:
 	FMOVD 24(R5), F0
 	VZIP1 V0.H8, V19.H8, V0.H8
 	VFMLA V0.S4, V17.S4, V16.S4
-	ADD   $4, R4, R4
+	ADD   $4, R3, R3
 	ADD   $32, R0, R0
 	ADD   $32, R1, R1
 	ADD   $32, R2, R2
 	ADD   $32, R5, R5
-	SUB   $1, R3, R3
-	CMP   $1, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
 	BGE   loop21
 
 end22:
@@ -3572,12 +3572,12 @@ end22:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $256, R6, R6
-	SUB   $4, R7, R7
-	CMP   $4, R7
+	SUB   $4, R10, R10
+	CMP   $4, R10
 	BGE   loop17
 
 end18:
-	CMP $2, R7
+	CMP $2, R10
 	BLT end24
 
 loop23:
@@ -3592,13 +3592,13 @@ loop23:
 	MOVD  R5, R0
 	MOVD  panel+96(FP), R1
 	ADD   R1<<1, R5, R5
-	MOVD  k+24(FP), R1
-	MOVD  R10, R2
-	CMP   $4, R1
+	MOVD  R7, R1
+	MOVD  k+24(FP), R2
+	CMP   $4, R2
 	BLT   end26
 
 loop25:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD (R0), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
@@ -3624,7 +3624,7 @@ loop25:
 	FMOVD 24(R5), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 4(R2), F0
+	FMOVS 4(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 32(R0), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
@@ -3650,7 +3650,7 @@ loop25:
 	FMOVD 56(R5), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 8(R2), F0
+	FMOVS 8(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 64(R0), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
@@ -3676,7 +3676,7 @@ loop25:
 	FMOVD 88(R5), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
 	VFMLA V1.S4, V0.S4, V9.S4
-	FMOVS 12(R2), F0
+	FMOVS 12(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD 96(R0), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
@@ -3702,19 +3702,19 @@ loop25:
 	FMOVD 120(R5), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
 	VFMLA V1.S4, V0.S4, V9.S4
-	ADD   $16, R2, R2
+	ADD   $16, R1, R1
 	ADD   $128, R0, R0
 	ADD   $128, R5, R5
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	SUB   $4, R2, R2
+	CMP   $4, R2
 	BGE   loop25
 
 end26:
-	CMP $1, R1
+	CMP $1, R2
 	BLT end28
 
 loop27:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVD (R0), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
@@ -3740,11 +3740,11 @@ loop27:
 	FMOVD 24(R5), F1
 	VZIP1 V1.H8, V19.H8, V1.H8
 	VFMLA V1.S4, V0.S4, V9.S4
-	ADD   $4, R2, R2
+	ADD   $4, R1, R1
 	ADD   $32, R0, R0
 	ADD   $32, R5, R5
-	SUB   $1, R1, R1
-	CMP   $1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
 	BGE   loop27
 
 end28:
@@ -3770,12 +3770,12 @@ end28:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $128, R6, R6
-	SUB   $2, R7, R7
-	CMP   $2, R7
+	SUB   $2, R10, R10
+	CMP   $2, R10
 	BGE   loop23
 
 end24:
-	CMP $1, R7
+	CMP $1, R10
 	BLT end30
 
 loop29:
@@ -3783,13 +3783,13 @@ loop29:
 	VMOVI $0, V1.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD  k+24(FP), R0
-	MOVD  R10, R1
-	CMP   $4, R0
+	MOVD  R7, R0
+	MOVD  k+24(FP), R1
+	CMP   $4, R1
 	BLT   end32
 
 loop31:
-	FMOVS (R1), F2
+	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD (R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
@@ -3803,7 +3803,7 @@ loop31:
 	FMOVD 24(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
 	VFMLA V3.S4, V2.S4, V5.S4
-	FMOVS 4(R1), F2
+	FMOVS 4(R0), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD 32(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
@@ -3817,7 +3817,7 @@ loop31:
 	FMOVD 56(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
 	VFMLA V3.S4, V2.S4, V5.S4
-	FMOVS 8(R1), F2
+	FMOVS 8(R0), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD 64(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
@@ -3831,7 +3831,7 @@ loop31:
 	FMOVD 88(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
 	VFMLA V3.S4, V2.S4, V5.S4
-	FMOVS 12(R1), F2
+	FMOVS 12(R0), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD 96(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
@@ -3845,18 +3845,18 @@ loop31:
 	FMOVD 120(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
 	VFMLA V3.S4, V2.S4, V5.S4
-	ADD   $16, R1, R1
+	ADD   $16, R0, R0
 	ADD   $128, R5, R5
-	SUB   $4, R0, R0
-	CMP   $4, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop31
 
 end32:
-	CMP $1, R0
+	CMP $1, R1
 	BLT end34
 
 loop33:
-	FMOVS (R1), F2
+	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD (R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
@@ -3870,10 +3870,10 @@ loop33:
 	FMOVD 24(R5), F3
 	VZIP1 V3.H8, V19.H8, V3.H8
 	VFMLA V3.S4, V2.S4, V5.S4
-	ADD   $4, R1, R1
+	ADD   $4, R0, R0
 	ADD   $32, R5, R5
-	SUB   $1, R0, R0
-	CMP   $1, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
 	BGE   loop33
 
 end34:
@@ -3891,13 +3891,13 @@ end34:
 	MOVD  ldc+128(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $64, R6, R6
-	SUB   $1, R7, R7
-	CMP   $1, R7
+	SUB   $1, R10, R10
+	CMP   $1, R10
 	BGE   loop29
 
 end30:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R10, R10
+	ADD  R0<<2, R7, R7
 	MOVD ldc+128(FP), R0
 	ADD  R0<<2, R8, R8
 	SUB  $1, R9, R9
@@ -3911,7 +3911,7 @@ end16:
 TEXT ·attnScoresInt8NEON(SB), NOSPLIT, $0-168
 	MOVD  $constants<>(SB), R0
 	FMOVQ 16(R0), F20
-	MOVD  a_base+40(FP), R11
+	MOVD  a_base+40(FP), R8
 	MOVD  c_base+128(FP), R9
 	MOVD  rows+0(FP), R10
 	CMP   $2, R10
@@ -3945,18 +3945,18 @@ loop3:
 	MOVD  R0, R4
 	MOVD  panel+96(FP), R5
 	ADD   R5, R0, R0
-	MOVD  k+24(FP), R5
-	MOVD  R11, R6
-	MOVD  R6, R7
-	MOVD  lda+64(FP), R8
-	ADD   R8<<2, R7, R7
-	CMP   $4, R5
+	MOVD  R8, R5
+	MOVD  R5, R6
+	MOVD  lda+64(FP), R7
+	ADD   R7<<2, R6, R6
+	MOVD  k+24(FP), R7
+	CMP   $4, R7
 	BLT   end6
 
 loop5:
-	FMOVS (R6), F18
+	FMOVS (R5), F18
 	VDUP  V18.S[0], V18.S4
-	FMOVS (R7), F19
+	FMOVS (R6), F19
 	VDUP  V19.S[0], V19.S4
 	FMOVS (R4), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4030,9 +4030,9 @@ loop5:
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V9.S4
 	VFMLA V0.S4, V19.S4, V17.S4
-	FMOVS 4(R6), F18
+	FMOVS 4(R5), F18
 	VDUP  V18.S[0], V18.S4
-	FMOVS 4(R7), F19
+	FMOVS 4(R6), F19
 	VDUP  V19.S[0], V19.S4
 	FMOVS 16(R4), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4106,9 +4106,9 @@ loop5:
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V9.S4
 	VFMLA V0.S4, V19.S4, V17.S4
-	FMOVS 8(R6), F18
+	FMOVS 8(R5), F18
 	VDUP  V18.S[0], V18.S4
-	FMOVS 8(R7), F19
+	FMOVS 8(R6), F19
 	VDUP  V19.S[0], V19.S4
 	FMOVS 32(R4), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4182,9 +4182,9 @@ loop5:
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V9.S4
 	VFMLA V0.S4, V19.S4, V17.S4
-	FMOVS 12(R6), F18
+	FMOVS 12(R5), F18
 	VDUP  V18.S[0], V18.S4
-	FMOVS 12(R7), F19
+	FMOVS 12(R6), F19
 	VDUP  V19.S[0], V19.S4
 	FMOVS 48(R4), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4258,22 +4258,22 @@ loop5:
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V9.S4
 	VFMLA V0.S4, V19.S4, V17.S4
+	ADD   $16, R5, R5
 	ADD   $16, R6, R6
-	ADD   $16, R7, R7
 	ADD   $64, R4, R4
 	ADD   $64, R0, R0
-	SUB   $4, R5, R5
-	CMP   $4, R5
+	SUB   $4, R7, R7
+	CMP   $4, R7
 	BGE   loop5
 
 end6:
-	CMP $1, R5
+	CMP $1, R7
 	BLT end8
 
 loop7:
-	FMOVS (R6), F18
+	FMOVS (R5), F18
 	VDUP  V18.S[0], V18.S4
-	FMOVS (R7), F19
+	FMOVS (R6), F19
 	VDUP  V19.S[0], V19.S4
 	FMOVS (R4), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4347,12 +4347,12 @@ loop7:
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V9.S4
 	VFMLA V0.S4, V19.S4, V17.S4
+	ADD   $4, R5, R5
 	ADD   $4, R6, R6
-	ADD   $4, R7, R7
 	ADD   $16, R4, R4
 	ADD   $16, R0, R0
-	SUB   $1, R5, R5
-	CMP   $1, R5
+	SUB   $1, R7, R7
+	CMP   $1, R7
 	BGE   loop7
 
 end8:
@@ -4414,18 +4414,18 @@ loop9:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD  k+24(FP), R4
-	MOVD  R11, R5
-	MOVD  R5, R6
-	MOVD  lda+64(FP), R7
-	ADD   R7<<2, R6, R6
-	CMP   $4, R4
+	MOVD  R8, R4
+	MOVD  R4, R5
+	MOVD  lda+64(FP), R6
+	ADD   R6<<2, R5, R5
+	MOVD  k+24(FP), R6
+	CMP   $4, R6
 	BLT   end12
 
 loop11:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS (R0), F2
 	VZIP1 V2.B16, V20.B16, V2.B16
@@ -4463,9 +4463,9 @@ loop11:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V11.S4
-	FMOVS 4(R5), F0
+	FMOVS 4(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 4(R6), F1
+	FMOVS 4(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS 16(R0), F2
 	VZIP1 V2.B16, V20.B16, V2.B16
@@ -4503,9 +4503,9 @@ loop11:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V11.S4
-	FMOVS 8(R5), F0
+	FMOVS 8(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 8(R6), F1
+	FMOVS 8(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS 32(R0), F2
 	VZIP1 V2.B16, V20.B16, V2.B16
@@ -4543,9 +4543,9 @@ loop11:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V11.S4
-	FMOVS 12(R5), F0
+	FMOVS 12(R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS 12(R6), F1
+	FMOVS 12(R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS 48(R0), F2
 	VZIP1 V2.B16, V20.B16, V2.B16
@@ -4583,21 +4583,21 @@ loop11:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   $16, R4, R4
 	ADD   $16, R5, R5
-	ADD   $16, R6, R6
 	ADD   $64, R0, R0
-	SUB   $4, R4, R4
-	CMP   $4, R4
+	SUB   $4, R6, R6
+	CMP   $4, R6
 	BGE   loop11
 
 end12:
-	CMP $1, R4
+	CMP $1, R6
 	BLT end14
 
 loop13:
-	FMOVS (R5), F0
+	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R6), F1
+	FMOVS (R5), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS (R0), F2
 	VZIP1 V2.B16, V20.B16, V2.B16
@@ -4635,11 +4635,11 @@ loop13:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   $4, R4, R4
 	ADD   $4, R5, R5
-	ADD   $4, R6, R6
 	ADD   $16, R0, R0
-	SUB   $1, R4, R4
-	CMP   $1, R4
+	SUB   $1, R6, R6
+	CMP   $1, R6
 	BGE   loop13
 
 end14:
@@ -4674,11 +4674,11 @@ end14:
 
 end10:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R11, R11
+	ADD  R0<<2, R8, R8
 	MOVD ldc+152(FP), R0
 	ADD  R0<<2, R9, R9
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R11, R11
+	ADD  R0<<2, R8, R8
 	MOVD ldc+152(FP), R0
 	ADD  R0<<2, R9, R9
 	SUB  $2, R10, R10
@@ -4693,8 +4693,8 @@ loop15:
 	MOVD b_base+72(FP), R5
 	MOVD R9, R6
 	MOVD scale_base+104(FP), R7
-	MOVD panels+8(FP), R8
-	CMP  $4, R8
+	MOVD panels+8(FP), R11
+	CMP  $4, R11
 	BLT  end18
 
 loop17:
@@ -4723,13 +4723,13 @@ loop17:
 	MOVD  R5, R2
 	MOVD  panel+96(FP), R3
 	ADD   R3, R5, R5
-	MOVD  k+24(FP), R3
-	MOVD  R11, R4
-	CMP   $4, R3
+	MOVD  R8, R3
+	MOVD  k+24(FP), R4
+	CMP   $4, R4
 	BLT   end20
 
 loop19:
-	FMOVS (R4), F18
+	FMOVS (R3), F18
 	VDUP  V18.S[0], V18.S4
 	FMOVS (R0), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4859,7 +4859,7 @@ loop19:
 	FMOVQ 240(R7), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V17.S4
-	FMOVS 4(R4), F18
+	FMOVS 4(R3), F18
 	VDUP  V18.S[0], V18.S4
 	FMOVS 16(R0), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -4989,7 +4989,7 @@ loop19:
 	FMOVQ 240(R7), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V17.S4
-	FMOVS 8(R4), F18
+	FMOVS 8(R3), F18
 	VDUP  V18.S[0], V18.S4
 	FMOVS 32(R0), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -5119,7 +5119,7 @@ loop19:
 	FMOVQ 240(R7), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V17.S4
-	FMOVS 12(R4), F18
+	FMOVS 12(R3), F18
 	VDUP  V18.S[0], V18.S4
 	FMOVS 48(R0), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -5249,21 +5249,21 @@ loop19:
 	FMOVQ 240(R7), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V17.S4
-	ADD   $16, R4, R4
+	ADD   $16, R3, R3
 	ADD   $64, R0, R0
 	ADD   $64, R1, R1
 	ADD   $64, R2, R2
 	ADD   $64, R5, R5
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R4, R4
+	CMP   $4, R4
 	BGE   loop19
 
 end20:
-	CMP $1, R3
+	CMP $1, R4
 	BLT end22
 
 loop21:
-	FMOVS (R4), F18
+	FMOVS (R3), F18
 	VDUP  V18.S[0], V18.S4
 	FMOVS (R0), F0
 	VZIP1 V0.B16, V20.B16, V0.B16
@@ -5393,13 +5393,13 @@ loop21:
 	FMOVQ 240(R7), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V18.S4, V17.S4
-	ADD   $4, R4, R4
+	ADD   $4, R3, R3
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
 	ADD   $16, R5, R5
-	SUB   $1, R3, R3
-	CMP   $1, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
 	BGE   loop21
 
 end22:
@@ -5442,12 +5442,12 @@ end22:
 	MOVD  ldc+152(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $256, R6, R6
-	SUB   $4, R8, R8
-	CMP   $4, R8
+	SUB   $4, R11, R11
+	CMP   $4, R11
 	BGE   loop17
 
 end18:
-	CMP $2, R8
+	CMP $2, R11
 	BLT end24
 
 loop23:
@@ -5462,13 +5462,13 @@ loop23:
 	MOVD  R5, R0
 	MOVD  panel+96(FP), R1
 	ADD   R1, R5, R5
-	MOVD  k+24(FP), R1
-	MOVD  R11, R2
-	CMP   $4, R1
+	MOVD  R8, R1
+	MOVD  k+24(FP), R2
+	CMP   $4, R2
 	BLT   end26
 
 loop25:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R0), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5534,7 +5534,7 @@ loop25:
 	FMOVQ 112(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVS 4(R2), F0
+	FMOVS 4(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 16(R0), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5600,7 +5600,7 @@ loop25:
 	FMOVQ 112(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVS 8(R2), F0
+	FMOVS 8(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 32(R0), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5666,7 +5666,7 @@ loop25:
 	FMOVQ 112(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V10.S4
-	FMOVS 12(R2), F0
+	FMOVS 12(R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 48(R0), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5732,19 +5732,19 @@ loop25:
 	FMOVQ 112(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   $16, R2, R2
+	ADD   $16, R1, R1
 	ADD   $64, R0, R0
 	ADD   $64, R5, R5
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	SUB   $4, R2, R2
+	CMP   $4, R2
 	BGE   loop25
 
 end26:
-	CMP $1, R1
+	CMP $1, R2
 	BLT end28
 
 loop27:
-	FMOVS (R2), F0
+	FMOVS (R1), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R0), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5810,11 +5810,11 @@ loop27:
 	FMOVQ 112(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   $4, R2, R2
+	ADD   $4, R1, R1
 	ADD   $16, R0, R0
 	ADD   $16, R5, R5
-	SUB   $1, R1, R1
-	CMP   $1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
 	BGE   loop27
 
 end28:
@@ -5841,12 +5841,12 @@ end28:
 	MOVD  ldc+152(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $128, R6, R6
-	SUB   $2, R8, R8
-	CMP   $2, R8
+	SUB   $2, R11, R11
+	CMP   $2, R11
 	BGE   loop23
 
 end24:
-	CMP $1, R8
+	CMP $1, R11
 	BLT end30
 
 loop29:
@@ -5854,13 +5854,13 @@ loop29:
 	VMOVI $0, V4.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V6.B16
-	MOVD  k+24(FP), R0
-	MOVD  R11, R1
-	CMP   $4, R0
+	MOVD  R8, R0
+	MOVD  k+24(FP), R1
+	CMP   $4, R1
 	BLT   end32
 
 loop31:
-	FMOVS (R1), F0
+	FMOVS (R0), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R5), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5894,7 +5894,7 @@ loop31:
 	FMOVQ 48(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVS 4(R1), F0
+	FMOVS 4(R0), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 16(R5), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5928,7 +5928,7 @@ loop31:
 	FMOVQ 48(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVS 8(R1), F0
+	FMOVS 8(R0), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 32(R5), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5962,7 +5962,7 @@ loop31:
 	FMOVQ 48(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V6.S4
-	FMOVS 12(R1), F0
+	FMOVS 12(R0), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS 48(R5), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -5996,18 +5996,18 @@ loop31:
 	FMOVQ 48(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   $16, R1, R1
+	ADD   $16, R0, R0
 	ADD   $64, R5, R5
-	SUB   $4, R0, R0
-	CMP   $4, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop31
 
 end32:
-	CMP $1, R0
+	CMP $1, R1
 	BLT end34
 
 loop33:
-	FMOVS (R1), F0
+	FMOVS (R0), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R5), F1
 	VZIP1 V1.B16, V20.B16, V1.B16
@@ -6041,10 +6041,10 @@ loop33:
 	FMOVQ 48(R7), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   $4, R1, R1
+	ADD   $4, R0, R0
 	ADD   $16, R5, R5
-	SUB   $1, R0, R0
-	CMP   $1, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
 	BGE   loop33
 
 end34:
@@ -6063,13 +6063,13 @@ end34:
 	MOVD  ldc+152(FP), R1
 	ADD   R1<<2, R0, R0
 	ADD   $64, R6, R6
-	SUB   $1, R8, R8
-	CMP   $1, R8
+	SUB   $1, R11, R11
+	CMP   $1, R11
 	BGE   loop29
 
 end30:
 	MOVD lda+64(FP), R0
-	ADD  R0<<2, R11, R11
+	ADD  R0<<2, R8, R8
 	MOVD ldc+152(FP), R0
 	ADD  R0<<2, R9, R9
 	SUB  $1, R10, R10

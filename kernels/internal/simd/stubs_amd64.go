@@ -1145,7 +1145,7 @@ func attnValuesInt8AVX512(rows, n, cols int, o []float32, ldo int, p []float32, 
 //go:noescape
 func attnValuesInt8AVX2(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
 
-// attnScoresFloat16AVX512 multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresFloat16AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
 //
@@ -1161,7 +1161,7 @@ func attnValuesInt8AVX2(rows, n, cols int, o []float32, ldo int, p []float32, ld
 //go:noescape
 func attnScoresFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresFloat16AVX2F16C multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresFloat16AVX2F16C multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
 //
@@ -1177,7 +1177,7 @@ func attnScoresFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float32
 //go:noescape
 func attnScoresFloat16AVX2F16C(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16AVX512 multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresBFloat16AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
 //
@@ -1193,7 +1193,7 @@ func attnScoresFloat16AVX2F16C(rows, panels, nr, k int, alpha float32, a []float
 //go:noescape
 func attnScoresBFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16AVX2 multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresBFloat16AVX2 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
 //
@@ -1209,7 +1209,7 @@ func attnScoresBFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float3
 //go:noescape
 func attnScoresBFloat16AVX2(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresInt8AVX512 multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresInt8AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
 //
@@ -1226,7 +1226,7 @@ func attnScoresBFloat16AVX2(rows, panels, nr, k int, alpha float32, a []float32,
 //go:noescape
 func attnScoresInt8AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int)
 
-// attnScoresInt8AVX2 multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresInt8AVX2 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
 //

@@ -500,7 +500,7 @@ func attnValuesBFloat16NEON(rows, n, cols int, o []float32, ldo int, p []float32
 //go:noescape
 func attnValuesInt8NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
 
-// attnScoresFloat16NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresFloat16NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
 //
@@ -516,7 +516,7 @@ func attnValuesInt8NEON(rows, n, cols int, o []float32, ldo int, p []float32, ld
 //go:noescape
 func attnScoresFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresBFloat16NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
 //
@@ -532,7 +532,7 @@ func attnScoresFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, 
 //go:noescape
 func attnScoresBFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresInt8NEON multiplies rows of a with panels of nr columns, the tier's NR, one after the other, of panel elements, k*nr:
+// attnScoresInt8NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
 //
 //	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
 //

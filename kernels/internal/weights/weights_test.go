@@ -296,9 +296,6 @@ func TestPackHalves(t *testing.T) {
 
 // TestScoresByTiles expects the same bits of scores from tiles and from vectors, for any first row.
 func TestScoresByTiles(t *testing.T) {
-	if f := OfHeads(simd.Active()); !f.tiles {
-		t.Skip("no tiles")
-	}
 	eachISA(t, func(t *testing.T) {
 		f := OfHeads(simd.Active())
 		if !f.tiles {
@@ -340,9 +337,6 @@ func TestTilesScore(t *testing.T) {
 
 // TestValuesByTiles wants the same bits of products of words from tiles and from vectors, of the first values and of all.
 func TestValuesByTiles(t *testing.T) {
-	if f := OfHeads(simd.Active()); !f.tiles {
-		t.Skip("no tiles")
-	}
 	eachISA(t, func(t *testing.T) {
 		f := OfHeads(simd.Active())
 		if !f.tiles {
