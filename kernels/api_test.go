@@ -71,8 +71,7 @@ func matrixArg(name string, rows, cols, ld int) []badArg {
 	}
 }
 
-// fields returns wrong values of the fields of a parameter struct, as wrong
-// structs.
+// fields returns wrong values of the fields of a parameter struct, as wrong structs.
 func fields(right any, of []badArg) (bad []badArg) {
 	for _, b := range of {
 		p := reflect.New(reflect.TypeOf(right)).Elem()
@@ -105,8 +104,7 @@ func apiCalls() []call {
 	)
 }
 
-// rowAPI returns the row kernels and the elementwise functions. data makes their
-// operands.
+// rowAPI returns the row kernels and the elementwise functions. data makes their operands.
 func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
 	n, rows, cols := size.n, size.rows, size.cols
 	add := func(fn any, name, params string, bad []badArg, args ...any) {
@@ -285,8 +283,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 // ceilPower returns the least power of two above n.
 func ceilPower(n int) int { return 1 << bits.Len(uint(n)) }
 
-// attentionAPI returns Attention, with each field of its parameters wrong in
-// turn.
+// attentionAPI returns Attention, with each field of its parameters wrong in turn.
 func attentionAPI(threads Threads, data func(n int) []float32) []call {
 	right := AttentionParams{Batch: 2, Heads: 4, LenQ: 3, LenK: 5, HeadDim: 8,
 		Dst: data(2 * 4 * 3 * 8), Q: data(2 * 4 * 3 * 8), K: data(2 * 4 * 5 * 8), V: data(2 * 4 * 5 * 8)}

@@ -17,8 +17,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Wrong arguments: which panic, with which text, and without having written
-// anything.
+// Wrong arguments: which panic, with which text, and without having written anything.
 
 var (
 	smallAPI = apiSize{5, 3, 4, 3, 5, 2}
@@ -26,8 +25,7 @@ var (
 	largeAPI = apiSize{3 * tune.Used.Rows.PartElements, 301, 128, 70, 90, 60}
 )
 
-// onThreads turns the call into one of a method of threads, if threads is more
-// than one.
+// onThreads turns the call into one of a method of threads, if threads is more than one.
 func (c call) onThreads(threads Threads) call {
 	if threads > 1 {
 		c.fn, c.recv = reflect.ValueOf(threads).MethodByName(c.name).Interface(), "Threads"
@@ -120,8 +118,7 @@ func (c *call) do(args []any) (results []any) {
 	return results
 }
 
-// outputs has the parameters that functions write to, and such fields of parameter
-// structs.
+// outputs has the parameters that functions write to, and such fields of parameter structs.
 var outputs = []string{"dst", "sum", "y", "c", "Dst", "Weights", "C", "To"}
 
 // withOutputs returns arg with its outputs replaced if it is a parameter struct.

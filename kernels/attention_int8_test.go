@@ -14,8 +14,7 @@ import (
 
 // Attention with products of integers.
 
-// int8Attention returns calls that use integers on every tier, with their
-// operands.
+// int8Attention returns calls that use integers on every tier, with their operands.
 func int8Attention() map[string]AttentionParams {
 	r := rand.New(rand.NewPCG(7, 8))
 	cases := map[string]AttentionParams{}
@@ -37,8 +36,7 @@ func int8Attention() map[string]AttentionParams {
 	return cases
 }
 
-// roundedRows returns x with each row of dim elements rounded to integers of at most 127 times a
-// scale.
+// roundedRows returns x with each row of dim elements rounded to integers of at most 127 times a scale.
 func roundedRows(x []float32, dim int) []float32 {
 	y := slices.Clone(x)
 	for row := range slices.Chunk(y, dim) {
@@ -155,8 +153,7 @@ func TestAttentionInt8Tiles(t *testing.T) {
 	}
 }
 
-// TestAttentionInt8Special: a NaN or an infinity makes every result that depends on it not finite, and no
-// other one.
+// TestAttentionInt8Special: a NaN or an infinity makes every result that depends on it not finite, and no other one.
 func TestAttentionInt8Special(t *testing.T) {
 	const n, dim = 80, 32
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

@@ -99,8 +99,7 @@ func (s attentionSetup) params(kind string) AttentionParams {
 	return p
 }
 
-// inPages copies keys and values into pages, in random order, and sets K and V to the stored
-// values.
+// inPages copies keys and values into pages, in random order, and sets K and V to the stored values.
 func (s attentionSetup) inPages(p *AttentionParams) {
 	rows := 64
 	if s.rows > 0 {

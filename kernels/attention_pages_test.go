@@ -12,8 +12,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// paged has keys or values in pages, the tables of their sequences, and their numbers as a
-// tensor.
+// paged has keys or values in pages, the tables of their sequences, and their numbers as a tensor.
 type paged struct {
 	pages       *Pages
 	tables      [][]int32

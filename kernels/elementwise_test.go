@@ -11,8 +11,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// elementwiseCase is a function of one argument with its oracle and its
-// bound.
+// elementwiseCase is a function of one argument with its oracle and its bound.
 type elementwiseCase struct {
 	name string
 	f    func(dst, x []float32)

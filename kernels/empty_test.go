@@ -13,8 +13,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Sizes of 0 together with sizes beyond all memory, and matrices that share
-// elements.
+// Sizes of 0 together with sizes beyond all memory, and matrices that share elements.
 
 // TestNoElements makes calls on matrices without elements, with as many rows or columns as an
 // int can count: they return immediately, and allocate nothing for the missing elements.
@@ -60,9 +59,8 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
-// TestNormsWithoutWeights: rows that are normalised in pieces have the same results without weight
-// and bias as with ones and zeros, and the vectors that calls share are not longer than other rows
-// need.
+// TestNormsWithoutWeights: rows that are normalised in pieces have the same results without weight and
+// bias as with ones and zeros, and the vectors that calls share are not longer than other rows need.
 func TestNormsWithoutWeights(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const cols = 2*row.NormElements + 77

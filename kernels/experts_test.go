@@ -61,8 +61,7 @@ func TestGemmGrouped(t *testing.T) {
 	})
 }
 
-// TestGather compares with the sum in float64, and expects copies where rows are only
-// copied.
+// TestGather compares with the sum in float64, and expects copies where rows are only copied.
 func TestGather(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)

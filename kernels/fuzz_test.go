@@ -78,9 +78,8 @@ func onAllTiers(t *testing.T, f func(isa ISA)) {
 	}
 }
 
-// within reports whether got equals want within bound. If the exact result
-// is too large for a float32, got may be infinite, or NaN after a
-// cancellation.
+// within reports whether got equals want within bound. If the exact result is
+// too large for a float32, got may be infinite, or NaN after a cancellation.
 func within(got float32, want, bound float64) bool {
 	g := float64(got)
 	switch {
@@ -150,8 +149,7 @@ func FuzzGemm(f *testing.F) {
 		// A float32 may overflow in a step although the result does not, because
 		// alpha multiplies A, or B, or the sum: then the result is not checked.
 		limit := math.MaxFloat32 / max(1, math.Abs(float64(alpha)), 1/math.Abs(float64(alpha)))
-		// For the same reason a rounded denormal alpha*a may multiply a large
-		// b.
+		// For the same reason a rounded denormal alpha*a may multiply a large b.
 		denormal := 1 + math.Abs(float64(alpha))
 		for _, v := range b {
 			denormal = max(denormal, math.Abs(float64(v)))

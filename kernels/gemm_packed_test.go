@@ -59,8 +59,7 @@ func TestPackBRows(t *testing.T) {
 	})
 }
 
-// TestPacker expects the same packed form from parts, which several goroutines pack, as from one row after
-// another.
+// TestPacker expects the same packed form from parts, which several goroutines pack, as from one row after another.
 func TestPacker(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for f := range Format(len(weights.Names)) {
@@ -172,8 +171,7 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// TestFormatsSpecialValues expects NaN and infinities of the weights in the
-// product.
+// TestFormatsSpecialValues expects NaN and infinities of the weights in the product.
 func TestFormatsSpecialValues(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {

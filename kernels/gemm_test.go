@@ -336,8 +336,7 @@ func TestGemmBatched(t *testing.T) {
 	})
 }
 
-// TestGemmDoesNotAllocate measures the steady state: buffers come from
-// pools.
+// TestGemmDoesNotAllocate measures the steady state: buffers come from pools.
 func TestGemmDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")

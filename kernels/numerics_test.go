@@ -106,8 +106,7 @@ func TestConcurrentCalls(t *testing.T) {
 	})
 }
 
-// sameOutcome compares the outputs and results of two calls. They have no
-// NaN.
+// sameOutcome compares the outputs and results of two calls. They have no NaN.
 func sameOutcome(got, want any) bool {
 	switch x := got.(type) {
 	case []float32:

@@ -126,8 +126,7 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// pauseLimit is a millisecond, rounded to the end of a bucket of the runtime's
-// histogram.
+// pauseLimit is a millisecond, rounded to the end of a bucket of the runtime's histogram.
 const pauseLimit = 1 << 20 * time.Nanosecond
 
 // shortestPauses returns the result of pauses without other influences: at most pauseLimit if
@@ -180,9 +179,8 @@ func spinning() func() {
 	}
 }
 
-// TestPausesAreSeen shows that the measurement detects a kernel call that is
-// too long: a call over 1<<24 elements, which the package's functions would
-// cut.
+// TestPausesAreSeen shows that the measurement detects a kernel call that is too
+// long: a call over 1<<24 elements, which the package's functions would cut.
 func TestPausesAreSeen(t *testing.T) {
 	if testing.Short() || testenv.Emulated() || Active() == Generic {
 		t.Skip("measures time, of assembly")

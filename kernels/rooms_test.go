@@ -89,8 +89,7 @@ func TestRoomProblems(t *testing.T) {
 	}
 }
 
-// roomProblems returns the problems of a room that has the given files, for an order of
-// rooms.
+// roomProblems returns the problems of a room that has the given files, for an order of rooms.
 func roomProblems(order []string, room string, sources map[string]string) (problems []string) {
 	complain := func(format string, args ...any) {
 		problems = append(problems, room+": "+fmt.Sprintf(format, args...))

@@ -80,8 +80,7 @@ func aligned(n int) []float32 {
 }
 
 // TestRowsAnywhere: no bit of the result depends on where rows begin, which decides how they are cut
-// into vectors, or on whether the result is written past the caches, and nothing is written next to
-// it.
+// into vectors, or on whether the result is written past the caches, and nothing is written next to it.
 func TestRowsAnywhere(t *testing.T) {
 	const rows, eps = 4, 1e-5
 	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 511, 512, 513, 520, 527, 528, 1023, 1032, 8192, 8200, 8209}

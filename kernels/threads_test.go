@@ -12,8 +12,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS and the same number of
-// processors.
+// withProcs runs the rest of the test with another GOMAXPROCS and the same number of processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	par.PretendProcessors(n)

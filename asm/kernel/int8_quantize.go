@@ -12,7 +12,8 @@ const (
 )
 
 // Int8Stretch is the largest number of elements of a row that share a scale. The products of as many integers, one of them
-// unsigned, add up to less than 2^31 in any order. One call quantizes that many before a preemption is due.
+// unsigned, add up to less than 2^31 in any order. One call quantizes that many in the time that a call of assembly may take:
+// Go cannot preempt it.
 const Int8Stretch = 1 << 15
 
 // QuantizeRows quantizes rows of float32, each with one scale, to integers of that many bytes. If starts is

@@ -162,8 +162,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestPagesAgain sets a row of int8 after one that held NaN, and expects nothing of the old
-// row.
+// TestPagesAgain sets a row of int8 after one that held NaN, and expects nothing of the old row.
 func TestPagesAgain(t *testing.T) {
 	for _, f := range formats {
 		p := NewPages(f, 2, 2, 8)
@@ -194,8 +193,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestRowsInCalls widens more elements than one call takes, and also rows without
-// elements.
+// TestRowsInCalls widens more elements than one call takes, and also rows without elements.
 func TestRowsInCalls(t *testing.T) {
 	for _, f := range formats {
 		for _, s := range [][2]int{{3, 5000}, {200, 64}, {2, 1 << 14}, {3, 0}} {

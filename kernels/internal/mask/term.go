@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Term is MaskTerm of package kernels: a condition on the keys that a query sees, or a bias on its
-// scores.
+// Term is MaskTerm of package kernels: a condition on the keys that a query sees, or a bias on its scores.
 type Term struct {
 	Kind          Kind
 	Before, After int
@@ -37,8 +36,7 @@ const (
 // sum of it and a position fits an int of 32 bits.
 const Unlimited = 1 << 29
 
-// Row returns where the data for a query starts, and the step from key to
-// key.
+// Row returns where the data for a query starts, and the step from key to key.
 func (t *Term) Row(b, h, q int) (start, step int) {
 	for i, at := range [4]int{b, h, q, 0} {
 		if t.Shape[i] == 1 {
@@ -52,8 +50,7 @@ func (t *Term) Row(b, h, q int) (start, step int) {
 	return start, step
 }
 
-// ByQuery reports whether the queries of a head may see different keys because of
-// the term.
+// ByQuery reports whether the queries of a head may see different keys because of the term.
 func (t *Term) ByQuery() bool {
 	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Blocked) && t.Shape[2] > 1
 }
@@ -73,8 +70,7 @@ func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
 	return lo, hi
 }
 
-// Hides reports whether a boolean term hides all of the keys [from, to) from
-// the query.
+// Hides reports whether a boolean term hides all of the keys [from, to) from the query.
 func (t *Term) Hides(b, h, q, from, to int) bool {
 	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)

@@ -75,8 +75,7 @@ func TestByQuery(t *testing.T) {
 	}
 }
 
-// TestHides compares Hides and Hide of a boolean term with its elements, for runs of keys of every
-// length.
+// TestHides compares Hides and Hide of a boolean term with its elements, for runs of keys of every length.
 func TestHides(t *testing.T) {
 	keep := []bool{true, false, false, true, true, true, false, false, false, false} // of queries 0 and 1, 5 keys each
 	for _, kind := range []Kind{Keep, Blocked} {

@@ -44,8 +44,7 @@ func Floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// Halves returns the same memory as numbers of 16 bits. It must be aligned
-// for them.
+// Halves returns the same memory as numbers of 16 bits. It must be aligned for them.
 func Halves(b []byte) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }
@@ -55,8 +54,7 @@ func HasWords[T byte | uint16](x []T) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(x)))%8 == 0
 }
 
-// Words returns the same memory as words, without a partial word at the end. It must be aligned
-// for words.
+// Words returns the same memory as words, without a partial word at the end. It must be aligned for words.
 func Words[T byte | uint16](x []T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T)))/8)
 }

@@ -18,8 +18,7 @@ func panics(f func()) (text string) {
 	return ""
 }
 
-// TestChecks expects each check to accept its last valid argument and to name its first wrong
-// one.
+// TestChecks expects each check to accept its last valid argument and to name its first wrong one.
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -33,16 +33,14 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 }
 
 // ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], rather than chains.
-// Heads of more than wideHead features have dot products: a chain cannot be interrupted, and theirs would
-// take long. Few queries, or few queries and keys, also have dot products, because transposing the keys would
-// not pay. Queries that may come in pieces have chains: their scores must not depend on the number of
-// queries.
+// Heads of more than wideHead features have dot products: a chain cannot be interrupted, and theirs would take
+// long. Few queries, or few queries and keys, also have dot products, because transposing the keys would not
+// pay. Queries that may come in pieces have chains: their scores must not depend on the number of queries.
 func ScoresAreDots(queries, keys, dim int, pieces bool) bool {
 	return WideHead(dim) || !pieces && (queries <= 4 || queries <= FewRows && keys <= 32)
 }
 
-// WideHead reports whether scores of heads of dim features are dot products for any number of queries and
-// keys.
+// WideHead reports whether scores of heads of dim features are dot products for any number of queries and keys.
 func WideHead(dim int) bool { return dim > wideHead }
 
 const wideHead = 1 << 12
@@ -61,8 +59,7 @@ func Score(query, key []float32, scale float32, dots bool) float32 {
 	return float32(scale * sum)
 }
 
-// ExpSum sets dst to the exponentials of x minus max, and returns their sum in the lanes of
-// [DotOf].
+// ExpSum sets dst to the exponentials of x minus max, and returns their sum in the lanes of [DotOf].
 func ExpSum(dst, x []float32, max float32) float32 {
 	var s [DotLanes]float32
 	dst = dst[:len(x)]
@@ -117,12 +114,10 @@ func (a *Attended) Merge(b *Attended) {
 	}
 }
 
-// Merging has the factors for the result of the stretches so far, and for that of the
-// next one.
+// Merging has the factors for the result of the stretches so far, and for that of the next one.
 type Merging struct{ Old, New float32 }
 
-// MergeFactors sets max to the greater of max and next, and returns the factors that belong to
-// it.
+// MergeFactors sets max to the greater of max and next, and returns the factors that belong to it.
 func MergeFactors(max *float32, next float32) Merging {
 	old, top := *max, *max
 	if next > top {
@@ -135,8 +130,7 @@ func MergeFactors(max *float32, next float32) Merging {
 	return Merging{ExpDifference(old, top), ExpDifference(next, top)}
 }
 
-// Factor returns the factor for the result: the head's weight divided by the sum, or 0 if the query saw no
-// key.
+// Factor returns the factor for the result: the head's weight divided by the sum, or 0 if the query saw no key.
 func (a *Attended) Factor(weight float32) float32 { return AttentionFactor(weight, a.Sum) }
 
 // AttentionFactor returns [Attended.Factor] of a sum.

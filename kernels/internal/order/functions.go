@@ -23,8 +23,7 @@ var eighths = func() (w [8]uint32) {
 	return w
 }()
 
-// powerOfEighths is 2^e for biased = eighthBias + e, where e is a multiple
-// of 1/8.
+// powerOfEighths is 2^e for biased = eighthBias + e, where e is a multiple of 1/8.
 func powerOfEighths(biased float32) float32 {
 	b := math.Float32bits(biased)
 	return math.Float32frombits(eighths[b&7] + b<<20)

@@ -14,8 +14,7 @@ const Lanes = 32
 // Sums has the lanes of a row.
 type Sums [Lanes]float32
 
-// Total adds lane i and lane i + Lanes/2, and so on by halves until one lane is
-// left.
+// Total adds lane i and lane i + Lanes/2, and so on by halves until one lane is left.
 func (s *Sums) Total() float32 {
 	for half := Lanes / 2; half > 0; half /= 2 {
 		for i := range half {

@@ -16,8 +16,8 @@ const (
 )
 
 // IsDots reports whether the elements of a product of m rows with B^T in place are [Dots] rather than a
-// [Chain]. They are for up to an eighth of k rows: adding up the lanes takes the same time for any k
-// (doc/measurements/products.md#ways).
+// [Chain]. Few rows, and up to an eighth of k rows, have Dots: adding up the lanes takes the same time for
+// any k (doc/measurements/products.md#ways).
 func IsDots(m, k int) bool {
 	return m <= FewRows || m <= mostRows && m <= k/8 && m*k <= mostElements
 }
@@ -66,9 +66,8 @@ func Accumulate(sum, alpha, beta, c float32) float32 {
 // DotLanes is the number of lanes in which a dot product of rows of two matrices is summed.
 const DotLanes = 16
 
-// DotOf returns the dot product of a row of A and a row of B^T, neither of them packed: element i goes to
-// lane i modulo DotLanes. Lanes i and i + DotLanes/2 are added, then neighbours, twice, and then the two
-// halves.
+// DotOf returns the dot product of a row of A and a row of B^T, neither of them packed: element i goes to lane
+// i modulo DotLanes. Lanes i and i + DotLanes/2 are added, then neighbours, twice, and then the two halves.
 func DotOf(x, y []float32) float32 {
 	var s [DotLanes]float32
 	whole := len(x) / DotLanes * DotLanes
@@ -122,8 +121,7 @@ func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	return c
 }
 
-// AddProducts adds x*y[j] to sums[j] for every j of sums, with the rounding
-// of FMA.
+// AddProducts adds x*y[j] to sums[j] for every j of sums, with the rounding of FMA.
 func AddProducts(sums []float32, x float32, y []float32) {
 	y = y[:len(sums)]
 	v := float64(x)

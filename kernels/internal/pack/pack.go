@@ -1,5 +1,4 @@
-// Package pack copies A and B of a product into the order in which its loops read
-// them.
+// Package pack copies A and B of a product into the order in which its loops read them.
 package pack
 
 import (
@@ -19,8 +18,7 @@ type A struct {
 // number of cache lines, so that the rows of a tile spread over all sets.
 func PaddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
-// At returns A from row i of op(A) on, for the product whose A begins offset elements
-// further.
+// At returns A from row i of op(A) on, for the product whose A begins offset elements further.
 func (a *A) At(offset, i int) []float32 {
 	if !a.Trans {
 		i *= a.LD
@@ -53,8 +51,7 @@ type B struct {
 	Trans bool
 }
 
-// At returns B from column j of op(B) on, for the product whose B begins offset elements
-// further.
+// At returns B from column j of op(B) on, for the product whose B begins offset elements further.
 func (b *B) At(offset, j int) []float32 {
 	if b.Trans {
 		j *= b.LD

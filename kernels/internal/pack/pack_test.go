@@ -64,8 +64,7 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// TestPaddedRow expects memory for k elements in an odd number of cache lines, and no line more than
-// necessary.
+// TestPaddedRow expects memory for k elements in an odd number of cache lines, and no line more than necessary.
 func TestPaddedRow(t *testing.T) {
 	for k := 1; k < 200; k++ {
 		ld := PaddedRow(k)
@@ -114,8 +113,7 @@ func TestCopyBlock(t *testing.T) {
 	})
 }
 
-// TestCopyBlockInCalls copies so many rows that a call takes only some of their
-// columns.
+// TestCopyBlockInCalls copies so many rows that a call takes only some of their columns.
 func TestCopyBlockInCalls(t *testing.T) {
 	const m, k = 1 << 15, 21 // 8 columns per call
 	a := A{Data: numbered(m * k), LD: k}

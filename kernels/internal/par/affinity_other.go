@@ -2,8 +2,7 @@
 
 package par
 
-// Other systems place a waking thread well, or do not allow moving or binding
-// it.
+// Other systems place a waking thread well, or do not allow moving or binding it.
 
 func currentCPU() int { return -1 }
 

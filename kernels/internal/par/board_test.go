@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// patient makes workers look for work for longer than the other goroutines need
-// to run.
+// patient makes workers look for work for longer than the other goroutines need to run.
 func patient(t *testing.T) {
 	patience.Store(int64(100 * time.Millisecond))
 	t.Cleanup(func() { patience.Store(int64(spinTime)) })
@@ -62,8 +61,7 @@ func onBoard(t *testing.T, n, parts int, part func(i int)) {
 	t.Fatal("no call posts its job on the board")
 }
 
-// TestBoard expects all workers of a team to take part in a job from the
-// board.
+// TestBoard expects all workers of a team to take part in a job from the board.
 func TestBoard(t *testing.T) {
 	withProcs(t, 4)
 	patient(t)
@@ -204,8 +202,7 @@ func TestBoardEnds(t *testing.T) {
 	awake(t, 4)
 }
 
-// TestBoardManyCallers has callers with several numbers of threads compete for the board, while workers end
-// and start.
+// TestBoardManyCallers has callers with several numbers of threads compete for the board, while workers end and start.
 func TestBoardManyCallers(t *testing.T) {
 	withProcs(t, 6)
 	patient(t)

@@ -7,15 +7,13 @@ import (
 
 // Parts that panic, or call runtime.Goexit, on a worker.
 
-// WorkerPanic is the value with which the caller of Run panics if a part panicked on a
-// worker.
+// WorkerPanic is the value with which the caller of Run panics if a part panicked on a worker.
 type WorkerPanic struct {
 	Value any    // of the part's panic
 	Stack []byte // of the worker at that time
 }
 
-// Error returns the value and the worker's stack, which the caller's stack does not
-// show.
+// Error returns the value and the worker's stack, which the caller's stack does not show.
 func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v [on a worker]\n\n%s", p.Value, p.Stack) }
 
 // Unwrap returns the value, if it is an error.

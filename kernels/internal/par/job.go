@@ -31,8 +31,7 @@ type job struct {
 	failed  atomic.Pointer[failure]
 	_       [cacheLine]byte
 	// active is the number of workers that run the job or were handed it, plus callerSleeps once the caller
-	// sleeps until the last of them leaves. Leaving workers write it while other workers read the fields
-	// above.
+	// sleeps until the last of them leaves. Leaving workers write it while other workers read the fields above.
 	active atomic.Int64
 	_      [cacheLine]byte
 }

@@ -1,5 +1,4 @@
-// Package par runs the parts of a computation on several goroutines: the calling one and the workers of a
-// pool.
+// Package par runs the parts of a computation on several goroutines: the calling one and the workers of a pool.
 //
 // The files: par.go has the functions that other packages call, job.go a call and its parts, failure.go the
 // end of a call by a panic on a worker, pool.go the set of workers and its board, worker.go the loop of a

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS and the same number of
-// processors.
+// withProcs runs the rest of the test with another GOMAXPROCS and the same number of processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	workers.limit.Store(0) // as if GOMAXPROCS had been 1 until now
@@ -50,8 +49,7 @@ func TestRunRunsEachPartOnce(t *testing.T) {
 	}
 }
 
-// TestRunAlone expects a single call of Do with all parts on one thread, and no call if there are no
-// parts.
+// TestRunAlone expects a single call of Do with all parts on one thread, and no call if there are no parts.
 func TestRunAlone(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -185,9 +183,8 @@ func TestRunKeepsToItsThreads(t *testing.T) {
 	}
 }
 
-// TestStopTwice has two goroutines stop the workers while other calls start
-// new ones. A goroutine that waits for workers that were not told to end
-// hangs.
+// TestStopTwice has two goroutines stop the workers while other calls start new
+// ones. A goroutine that waits for workers that were not told to end hangs.
 func TestStopTwice(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -208,8 +205,7 @@ func TestStopTwice(t *testing.T) {
 	}
 }
 
-// TestIdleWorkersSleep expects every worker to sleep soon after the last
-// call.
+// TestIdleWorkersSleep expects every worker to sleep soon after the last call.
 func TestIdleWorkersSleep(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)

@@ -105,8 +105,7 @@ func (p *pool) crowded() bool {
 	return int(p.demand.Load()/oneCall)+awake > int(p.limit.Load())+1
 }
 
-// submit offers a job to n workers, and starts or wakes those that are
-// missing.
+// submit offers a job to n workers, and starts or wakes those that are missing.
 func (p *pool) submit(j *job, n int) {
 	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
 	p.demand.Add(oneCall + int64(n))
@@ -262,8 +261,7 @@ func (p *pool) withdraw(j *job) {
 		}
 		if w.mail.Load() == j && w.mail.CompareAndSwap(j, idle) {
 			j.active.Add(-1)
-			// The worker looked for work but did not take the job: it did not get to
-			// run.
+			// The worker looked for work but did not take the job: it did not get to run.
 			astray = w.avoidCallerCPU() || astray
 		}
 	}

@@ -177,8 +177,7 @@ func TestPanicOnCaller(t *testing.T) {
 	}
 }
 
-// TestAffinityIsLeftAlone expects no worker to be told to leave a CPU, unless that is
-// allowed.
+// TestAffinityIsLeftAlone expects no worker to be told to leave a CPU, unless that is allowed.
 func TestAffinityIsLeftAlone(t *testing.T) {
 	if AllowAffinityChanges(false) {
 		t.Fatal("affinity changes are allowed from the start")

@@ -9,8 +9,7 @@ import (
 // Pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool of workers, which are
 // bound to the same CPUs: the data of its calls stays in the caches, and on the NUMA node, of these CPUs.
 
-// bound has the pools of sets of CPUs, and the threads that are bound to these
-// sets.
+// bound has the pools of sets of CPUs, and the threads that are bound to these sets.
 var bound struct {
 	mu      sync.Mutex
 	pools   []*pool

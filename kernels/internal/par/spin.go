@@ -19,8 +19,7 @@ func init() { patience.Store(int64(spinTime)) }
 
 // spin tries ready repeatedly for spinTime, and reports whether it became true. It
 // keeps its processor for that time: runtime.Gosched would wake further threads to
-// run the goroutine that yielded, and these would compete with the caller's
-// thread.
+// run the goroutine that yielded, and these would compete with the caller's thread.
 func spin(ready func() bool) bool {
 	var end int64
 	for {

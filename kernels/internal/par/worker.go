@@ -13,8 +13,8 @@ type worker struct {
 	// mail is idle while the worker looks for work, and a job after it is handed one or takes part in one
 	// from the board.
 	mail atomic.Pointer[job]
-	// avoid is 1 + the CPU of a caller whose job the worker did not take, because
-	// it may run on the same CPU. It stays 0 unless affinity may be changed.
+	// avoid is 1 + the CPU of a caller whose job the worker did not take, perhaps
+	// because it is on that CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
 	seen  uint64               // the last call on the board in which it took part, or that did not want it
 	_     [cacheLine - 32]byte // keeps the fields on lines of their own
@@ -136,8 +136,7 @@ func (w *worker) part(j, next *job) {
 	j.leave()
 }
 
-// asleep is the mail of a worker that takes part in a job from the board and whose caller
-// sleeps.
+// asleep is the mail of a worker that takes part in a job from the board while the job's caller sleeps.
 var asleep = new(job)
 
 // callsNext reports whether next has something to do other than sleep.

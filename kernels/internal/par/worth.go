@@ -4,7 +4,7 @@ import "math"
 
 // The cost of handing work to further threads, in nanoseconds. doc/measurements/threads.md has the model.
 const (
-	// A sleeping worker takes about 10 µs to begin: waking it pays for that much work on each thread.
+	// A sleeping worker takes about 10 µs to begin: waking it pays if each thread has that much work.
 	wakeWork = 20_000
 	// A worker that is awake takes a microsecond or two.
 	readyWork = 5_000
@@ -14,8 +14,8 @@ const (
 	threadCost = 500
 )
 
-// Worth returns the number of threads, at most t, that finish soonest work that takes one thread
-// the given nanoseconds.
+// Worth returns the number of threads, at most t, with which work ends soonest. One thread takes the
+// given nanoseconds for it.
 func Worth(t, nanoseconds int) int {
 	if t <= 1 || nanoseconds < readyWork || nanoseconds < wakeWork && !Ready() {
 		return min(t, 1)
@@ -23,10 +23,8 @@ func Worth(t, nanoseconds int) int {
 	return Most(t, nanoseconds)
 }
 
-// Most is Worth for work that is known to be worth a second thread, if t is more than
-// one.
+// Most is Worth for work that is known to be worth a second thread, if t is more than one.
 func Most(t, nanoseconds int) int {
-	// nanoseconds/n + threadCost*n is least at n = the square root of their
-	// quotient.
+	// nanoseconds/n + threadCost*n is least at n = the square root of their quotient.
 	return min(t, max(2, int(math.Sqrt(float64(nanoseconds)/threadCost))))
 }

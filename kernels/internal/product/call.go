@@ -12,8 +12,7 @@ import (
 
 // A product between the checked arguments and the loops.
 
-// call is a product, or a batch of products of one shape. It is checked and not
-// empty.
+// call is a product, or a batch of products of one shape. It is checked and not empty.
 type call struct {
 	isa         simd.ISA
 	mr, nr      int // the register tile
@@ -33,8 +32,7 @@ type call struct {
 	plan
 }
 
-// operand is op(B): packed by PackB, beginning with some column, or in the caller's
-// memory.
+// operand is op(B): packed by PackB, beginning with some column, or in the caller's memory.
 type operand struct {
 	packed *weights.Matrix
 	column int
@@ -63,7 +61,7 @@ type plan struct {
 	// The loops around the micro-kernel; see planLoops.
 	finish bool // there is an epilogue: sums are finished in scratch memory, and then written to C
 	kc     int  // steps of k per call of the micro-kernel: a stretch of package order
-	slice  int  // steps of k per iteration of the outer loop: some stretches, or all with an epilogue
+	slice  int  // steps of k per iteration of the outer loop over k: some stretches, or all with an epilogue
 	mc     int  // largest number of rows at a time
 
 	// The partition of each product: cutM x cutN parts of tall x wide elements,

@@ -31,8 +31,7 @@ func (ep *Epilogue) any() bool {
 	return ep.Bias != nil || ep.Activation != Identity || ep.Residual != nil
 }
 
-// from returns the epilogue of the elements of C that begin at row i and
-// column j.
+// from returns the epilogue of the elements of C that begin at row i and column j.
 func (ep *Epilogue) from(i, j int) Epilogue {
 	e := Epilogue{Activation: ep.Activation, LdResidual: ep.LdResidual}
 	if ep.Bias != nil {
@@ -48,8 +47,7 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 var zeroRow [64]float32
 
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
-// writes them to c, which begins at row i and column j of the block. It may overwrite
-// the sums.
+// writes them to c, which begins at row i and column j of the block. It may overwrite the sums.
 func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	g, nr, act := b.g, b.g.nr, b.ep.Activation
 	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
@@ -113,8 +111,7 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 	}
 }
 
-// finishRare is finishPanel for activations that few models have. It takes several passes over x, which it
-// overwrites.
+// finishRare is finishPanel for activations that few models have. It takes several passes over x, which it overwrites.
 func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	all, none := x[:rows*nr], zeroRow[:nr]
 	if act == Tanh {

@@ -11,11 +11,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Feed-forward networks of int8: consecutive products whose hidden values never leave a core's own
-// caches.
+// Feed-forward networks of int8: consecutive products whose hidden values never leave a core's own caches.
 
-// FeedForward is a call of kernels.FeedForward with checked arguments: no size is
-// 0.
+// FeedForward is a call of kernels.FeedForward with checked arguments: no size is 0.
 type FeedForward struct {
 	Rows           int
 	X              []float32

@@ -8,8 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products of one row of A. Reading B limits their speed: the order must be one that the hardware
-// prefetches.
+// Products of one row of A. Reading B limits their speed: the order must be one that the hardware prefetches.
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {
@@ -89,8 +88,7 @@ func (r *gemvCall) runParts(t int) {
 	calls.Put(p)
 }
 
-// cut chooses the parts: stretches of k, and with several threads some columns of
-// each.
+// cut chooses the parts: stretches of k, and with several threads some columns of each.
 func (r *gemvCall) cut(t int) {
 	const most, elements, least = 8, 1 << 17, 1 << 7
 	r.kc = order.StretchOf(r.k)
@@ -105,8 +103,7 @@ func (r *gemvCall) cut(t int) {
 	}
 }
 
-// aside returns the number of stretches of a product whose sums are in
-// partial.
+// aside returns the number of stretches of a product whose sums are in partial.
 func (r *gemvCall) aside() int {
 	if r.beta == 0 {
 		return r.cutM - 1
@@ -149,8 +146,7 @@ func (r *gemvCall) join(item, j, n int) {
 	}
 }
 
-// part computes the sums of a stretch for the columns that begin with column
-// first.
+// part computes the sums of a stretch for the columns that begin with column first.
 func (r *gemvCall) part(item, stretch, first int) {
 	p, end := stretch*r.kc, min(first+r.wide, r.n)
 	k := min(r.kc, r.k-p)

@@ -8,8 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of runs of A's rows, each with its own packed B. Threads compute them
-// concurrently.
+// Products of runs of A's rows, each with its own packed B. Threads compute them concurrently.
 
 // Group is a call of kernels.GemmGrouped. Add adds its products.
 type Group struct {

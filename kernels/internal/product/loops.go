@@ -146,8 +146,7 @@ func (l *nest) panel(q, w int) {
 // rows, then the memory that its hints name.
 type fetched struct{ rows, next, pace, turn, steps int }
 
-// next returns the prefetches of the panel that is multiplied next. It is zero if there is nothing to
-// prefetch.
+// next returns the prefetches of the panel that is multiplied next. It is zero if there is nothing to prefetch.
 func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {
@@ -169,7 +168,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	case f.next == 0:
 	case !g.way.inPlace():
 		f.pace = l.evenPace()
-	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // each row fetches as many steps as tiles do
+	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // one row of B per f.steps steps of k: as many tiles fetch the panel
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
 		f.turn = mem.Element * s.ld
 		f.rows = (tiles - f.steps) * g.mr

@@ -124,8 +124,7 @@ func worthThreads(t, work int) bool {
 	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }
 
-// nanoseconds returns the time of work on one thread, on the scale for deciding whether to wake another
-// thread.
+// nanoseconds returns the time of work on one thread, on the scale for deciding whether to wake another thread.
 func nanoseconds(work int) int { return work / max(1, tune.Used.Threads.WakeWork/20_000) }
 
 // workOf estimates the time of one product, in multiply-adds of float32 at full speed.

@@ -11,8 +11,9 @@ import (
 // One row: gemvDot replaces gemmDot if B has gemvNear elements and is beyond a core's
 // own caches. With gemvFar elements B comes from memory. Then gemvDot takes 8 rows
 // together, as gemvRows always takes 6, and fetching the next rows gains a sixth to a
-// third on Zen 4; if B is nearer, fetching costs as much. tune.Gemm.RowAhead is for
-// processors where it costs time even from memory. See doc/measurements/products.md.
+// third on Zen 4; if B is nearer, it loses as much. On processors where it loses even
+// from memory, tune.Gemm.RowAhead fetches elements of the current rows instead. See
+// doc/measurements/products.md.
 const (
 	gemvRowsGroup, gemvDotGroup = 6, 8
 	gemvNear, gemvFar           = 1 << 17, 1 << 23
@@ -46,9 +47,8 @@ func (g *call) decide(t int, a left, b right) {
 	g.partition(t)
 }
 
-// prefetches reports whether gemmPanel fetches the next panel while it multiplies m rows
-// by a panel. If few rows are multiplied by a packed B, B comes from memory fastest as one
-// stream.
+// prefetches reports whether gemmPanel fetches the next panel while it multiplies m rows by a
+// panel. If few rows are multiplied by a packed B, B comes from memory fastest as one stream.
 func (g *call) prefetches(m int) bool {
 	size := &tune.Used.Gemm
 	return g.way.inPlace() || m*size.StreamDen > g.mr*size.StreamNum

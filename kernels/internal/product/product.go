@@ -43,8 +43,7 @@ func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, l
 	g.runWay(t, w, ofA, ofB)
 }
 
-// Batched is kernels.GemmBatched with checked arguments and a C that is not empty, on up to t
-// threads.
+// Batched is kernels.GemmBatched with checked arguments and a C that is not empty, on up to t threads.
 func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	if k == 0 || alpha == 0 {
 		for i := range batch {

@@ -41,8 +41,7 @@ func (g *call) shareOfThread(i, t int) (w work) {
 	return w
 }
 
-// add adds a block of m rows from row i on. A tile of fewer rows takes less time; a tile of fewer columns
-// does not.
+// add adds a block of m rows from row i on. A tile of fewer rows takes less time; a tile of fewer columns does not.
 func (w *work) add(g *call, i, m, n int) {
 	columns := (n + g.nr - 1) / g.nr * g.nr
 	w.multiplied += m * columns * g.k

@@ -39,8 +39,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	return b.s.b, ofColumn, ofStep, g.nr
 }
 
-// width returns how many columns, beginning with column q, are multiplied
-// next.
+// width returns how many columns, beginning with column q, are multiplied next.
 func (l *nest) width(q int) int {
 	g, nr := l.b.g, l.b.g.nr
 	if g.way == near { // as much as other calls do

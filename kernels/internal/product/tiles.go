@@ -55,8 +55,7 @@ func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, fi
 	}
 }
 
-// multiplyTiles calls the kernel for n columns, beginning with column j of the
-// block.
+// multiplyTiles calls the kernel for n columns, beginning with column j of the block.
 func (b *block) multiplyTiles(s *scratch, a *weights.RowsOfA, first, j, m, n int, bias, c []float32, ldc int) {
 	if j += b.b.column; a == nil {
 		s.rounded.Multiply(b.b.packed, j, m, n, c, ldc)

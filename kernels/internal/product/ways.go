@@ -121,8 +121,7 @@ func wayOfPacked(a left, b right) way {
 	return packedBefore
 }
 
-// atOnce reports whether the whole product is a single call of a kernel, without a
-// plan.
+// atOnce reports whether the whole product is a single call of a kernel, without a plan.
 func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	switch w {
 	case rowByRows:
@@ -151,9 +150,8 @@ const (
 // inPlace reports whether panels are read from the caller's B.
 func (w way) inPlace() bool { return w == near || w == inPlace }
 
-// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld apart. With
-// at most four fields it is passed in registers, as right is: stores are a large part of the time of a small
-// product.
+// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld apart. With at
+// most four fields it is passed in registers, as right is: stores are a large part of the time of a small product.
 type left struct {
 	m, k, ld int
 	trans    bool

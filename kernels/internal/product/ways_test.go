@@ -16,8 +16,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestWays expects some product to take each way. With -v it prints the
-// table.
+// TestWays expects some product to take each way. With -v it prints the table.
 func TestWays(t *testing.T) {
 	packed := func(f weights.Format) *weights.Record { return weights.Of(f, simd.Active()) }
 	kept := tune.Used

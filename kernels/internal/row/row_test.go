@@ -58,8 +58,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAlone expects calls with one thread, one row, or less than two parts to be
-// serial.
+// TestAlone expects calls with one thread, one row, or less than two parts to be serial.
 func TestAlone(t *testing.T) {
 	two := 2 * tune.Used.Rows.PartElements
 	for _, c := range []struct {
@@ -138,8 +137,7 @@ func TestSharedVec(t *testing.T) {
 	}
 }
 
-// TestLongRowOutlier expects the correct mean of a long row whose first element, the first estimate, is far
-// off.
+// TestLongRowOutlier expects the correct mean of a long row whose first element, the first estimate, is far off.
 func TestLongRowOutlier(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const n, eps = NormElements + 77, 1e-5

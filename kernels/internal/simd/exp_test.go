@@ -31,8 +31,7 @@ func TestExpEveryFloat(t *testing.T) {
 	}
 	worst := make([]result, len(tiers))
 	var mu sync.Mutex
-	// The oracle, which takes most of the time, is computed once for all
-	// tiers.
+	// The oracle, which takes most of the time, is computed once for all tiers.
 	check := func(first uint64) {
 		x, want, got := make([]float32, 0, block), make([]float64, block), make([]float32, block)
 		step := stride

@@ -52,8 +52,8 @@ func TestQuantize(t *testing.T) {
 	}
 }
 
-// quantizeSpecials has the values that make a scale NaN, and quantizeDenormals is the number of small rows of
-// quantizeInputs.
+// quantizeSpecials has the values that make a scale NaN, and
+// quantizeDenormals is the number of small rows of quantizeInputs.
 var quantizeSpecials = [...]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
 const quantizeDenormals = 60

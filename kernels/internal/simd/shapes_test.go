@@ -57,8 +57,7 @@ func sweep(im tested) []shape {
 	if few && len(all) > 24 {
 		all = slices.Concat(all[:8], all[len(all)-16:])
 	}
-	// Every size that may be 0 is 0 in one case, even if its values do not
-	// include 0.
+	// Every size that may be 0 is 0 in one case, even if its values do not include 0.
 	for _, z := range records[im.kernel].sizes {
 		if z.least == 0 && !z.hint {
 			none := maps.Clone(all[len(all)/2])
@@ -359,8 +358,7 @@ func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
 	}
 }
 
-// int8Contents keeps integers in their range, and fills C with NaN if it must not be
-// read.
+// int8Contents keeps integers in their range, and fills C with NaN if it must not be read.
 func int8Contents(o *checkasm.Operand, s shape) {
 	switch data := o.Data.(type) {
 	case []int8:

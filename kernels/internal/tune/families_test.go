@@ -161,8 +161,7 @@ func TestFiguresWithout(t *testing.T) {
 	}
 }
 
-// TestComputed expects records that were not measured to say so, and to have caches as large as their ways
-// and sets.
+// TestComputed expects records that were not measured to say so, and to have caches as large as their ways and sets.
 func TestComputed(t *testing.T) {
 	for _, f := range families {
 		r, measured := f.tuning, f.vendor == "AuthenticAMD" || f.vendor == "GenuineIntel"

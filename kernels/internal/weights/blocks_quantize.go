@@ -52,8 +52,7 @@ func quantizeAbove(c *blockColumn, x []float32, levels float32) {
 	}
 }
 
-// quantizeQ4_K and quantizeQ5_K do the same in each group. Minima are at
-// most 0.
+// quantizeQ4_K and quantizeQ5_K do the same in each group. Minima are at most 0.
 func quantizeQ4_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 15) }
 func quantizeQ5_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 31) }
 

@@ -147,8 +147,7 @@ const (
 	wordsACycle = 64   // multiply-adds of words by vectors per cycle
 )
 
-// tilesScore reports whether tiles multiply m rows by n keys in fewer cycles than vectors
-// do.
+// tilesScore reports whether tiles multiply m rows by n keys in fewer cycles than vectors do.
 func tilesScore(m, n, dim int) bool {
 	rows, columns, depth := (m+tileSide-1)/tileSide, (n+tileSide-1)/tileSide, (dim+tileDepth-1)/tileDepth
 	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle

@@ -11,8 +11,7 @@ import (
 
 // A packed matrix, and its packing.
 
-// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the
-// formats.
+// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the formats.
 type Matrix struct {
 	Record *Record
 	K, N   int
@@ -61,8 +60,7 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 // panels returns the number of panels.
 func (b *Matrix) panels() int { return (b.N + b.Record.NR - 1) / b.Record.NR }
 
-// Panel returns the memory that begins with the panel of column j and the block
-// of step p.
+// Panel returns the memory that begins with the panel of column j and the block of step p.
 func (b *Matrix) Panel(j, p int) []byte {
 	f := b.Record
 	return b.Data[j/f.NR*b.stride+p/f.Steps*f.bytes:]
@@ -76,8 +74,7 @@ func (b *Matrix) Widen(dst []float32, j, p, k int) {
 	b.Record.Widen(dst, b.Panel(j, p)[:b.Record.panelBytes(k)])
 }
 
-// Scales returns the scales of the columns of all panels, if the format has
-// them.
+// Scales returns the scales of the columns of all panels, if the format has them.
 func (b *Matrix) Scales() []float32 {
 	if !b.Record.Kind.columnScales() {
 		return nil

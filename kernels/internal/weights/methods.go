@@ -41,8 +41,7 @@ const (
 	tileProducts = 200_000 / 16
 )
 
-// tileMethod returns the method of a kernel of tiles for rows of A of the given
-// bytes.
+// tileMethod returns the method of a kernel of tiles for rows of A of the given bytes.
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
 	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products per panel

@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Packed weights of 16 bits, in panels like those of float32 with shorter
-// elements.
+// Packed weights of 16 bits, in panels like those of float32 with shorter elements.
 
 // halfFormat completes the record of a format whose elements have 16 bits. narrow
 // rounds to them, and number and widen return their values.
@@ -80,9 +79,8 @@ var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // widePanels has panels before they are narrowed.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 
-// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that for
-// float32. It widens a row of B for every tile, and therefore pays only for few tiles; the sums are the
-// same.
+// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that for float32.
+// It widens a row of B for every tile, and therefore pays only for few tiles; the sums are the same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16, BF16Fast:
@@ -93,8 +91,7 @@ func (f *Record) HasPanel() bool {
 	return false
 }
 
-// HasGemv reports whether Matrix.Gemv multiplies the format, if the format has panels of
-// numbers.
+// HasGemv reports whether Matrix.Gemv multiplies the format, if the format has panels of numbers.
 func (f Format) HasGemv() bool { return f <= F16 || f == BF16Fast }
 
 func (f Format) isBFloat16() bool { return f == BF16 || f == BF16Fast }

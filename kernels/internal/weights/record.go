@@ -72,8 +72,7 @@ type Record struct {
 	bytes  int // bytes per block, including scales if it has any
 
 	// pack writes a panel from n <= nr of its columns, each of them k contiguous
-	// elements of columns, and the scales of its nr columns, if the format has
-	// scales.
+	// elements of columns, and the scales of its nr columns, if the format has scales.
 	pack func(panel []byte, scales, columns []float32, n, k int)
 	// packFile is pack for columns in the blocks of files. It is nil if the format's elements in
 	// files are single numbers.
@@ -111,8 +110,7 @@ const (
 	Blocks          // in blocks, multiplied by the kernel of their layout; see blocks.go
 )
 
-// columnScales reports whether columns have scales, which lie after the
-// panels.
+// columnScales reports whether columns have scales, which lie after the panels.
 func (k Kind) columnScales() bool { return k > NoInt8 && k < Blocks }
 
 // group returns the number of elements of a row of A that share a scale.
@@ -144,8 +142,7 @@ const (
 	tileDepth = 64 // bytes of a row of A in a tile
 )
 
-// int8Step divides the number of elements of k in all of these formats; the padding is
-// zeros.
+// int8Step is the unit of k: all of these formats pad its elements with zeros to a multiple of int8Step.
 const int8Step = 32
 
 // blockLayout describes a block of a column. An element is d*scale*(q-zero) - dmin*least. Only formats with

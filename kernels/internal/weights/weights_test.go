@@ -144,8 +144,7 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// TestPack packs B itself, and expects the same as from packing its columns one
-// by one.
+// TestPack packs B itself, and expects the same as from packing its columns one by one.
 func TestPack(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
@@ -211,8 +210,7 @@ func TestAfterNaN(t *testing.T) {
 	})
 }
 
-// TestKeysAfterNaN expects the same for keys: the columns after the last one, which pad a panel, have scores
-// of 0.
+// TestKeysAfterNaN expects the same for keys: the columns after the last one, which pad a panel, have scores of 0.
 func TestKeysAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))

@@ -14,8 +14,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// batch has windows that are computed together, on some threads, and afterwards their
-// outcomes.
+// batch has windows that are computed together, on some threads, and afterwards their outcomes.
 type batch struct {
 	queue   *Queue
 	replica *Replica
@@ -26,8 +25,7 @@ type batch struct {
 	outcomes []outcome
 }
 
-// outcome is the outcome of a text whose computation has ended: it has all results, or an
-// error.
+// outcome is the outcome of a text whose computation has ended: it has all results, or an error.
 type outcome struct {
 	call *Call
 	text int // its number in the call

@@ -12,8 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Call is a call of a pipeline: its texts, how they are computed, and the function that takes their
-// results.
+// Call is a call of a pipeline: its texts, how they are computed, and the function that takes their results.
 type Call struct {
 	Size     int                                           // the number of texts
 	Text     func(i int) windows.Text                      // returns a text; not called after the call has ended
@@ -63,8 +62,7 @@ type items struct {
 	done          chan struct{}
 }
 
-// Input is a text of a call with its windows: a long text has several, some of which may have no
-// tokens.
+// Input is a text of a call with its windows: a long text has several, some of which may have no tokens.
 type Input struct {
 	windows.Text
 	Number  int // in the call

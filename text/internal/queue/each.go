@@ -47,8 +47,7 @@ func (j *item) do(space func() *models.Workspace) {
 	})
 }
 
-// settle records an error, after which no item begins, and ends the call with its last
-// item.
+// settle records an error, after which no item begins, and ends the call with its last item.
 func (j *item) settle() {
 	r, c := j.replica, j.of
 	r.used -= j.threads
@@ -62,8 +61,7 @@ func (j *item) settle() {
 	}
 }
 
-// end prevents further items of the call from beginning, and tells the caller when no item is being
-// computed.
+// end prevents further items of the call from beginning, and tells the caller when no item is being computed.
 func (c *items) end(q *Queue) {
 	if i := slices.Index(q.items, c); i >= 0 {
 		q.items = slices.Delete(q.items, i, i+1)

@@ -101,8 +101,7 @@ func TestEachThreads(t *testing.T) {
 	}
 }
 
-// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later items do
-// not begin.
+// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later items do not begin.
 func TestEachFails(t *testing.T) {
 	q := &Queue{Replicas: []*Replica{{Threads: 3}}}
 	all := make(chan bool)

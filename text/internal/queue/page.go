@@ -59,12 +59,11 @@ func (q *Queue) wanting() *Call {
 	return nil
 }
 
-// shortPage is the least number of bytes of a page's texts, if there are that many: a fraction of a
-// millisecond.
+// shortPage is the least number of bytes of a page's texts, if there are that many: a fraction of a millisecond.
 const shortPage = 1 << 12
 
-// takePage takes a call's next texts. It takes few if enough tokens wait, because these belong to other
-// calls: otherwise many calls would have many tokens waiting. It takes at most each thread's share of the
+// takePage takes a call's next texts. If enough tokens wait, they belong to other calls, and it takes few
+// texts: otherwise many calls would have many tokens waiting. It takes at most each thread's share of the
 // texts, unless that is small.
 func (q *Queue) takePage(r *Replica, c *Call) *page {
 	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page; bytes of a text that count

@@ -17,8 +17,7 @@ import (
 	"sync"
 )
 
-// Queue is the queue of a pipeline. Its exported fields are set before the first
-// call.
+// Queue is the queue of a pipeline. Its exported fields are set before the first call.
 type Queue struct {
 	Replicas    []*Replica                // at least one
 	BatchTokens int                       // most tokens of a batch, except for a single longer window
@@ -105,8 +104,7 @@ func (q *Queue) finished(c *Call, texts int) {
 	}
 }
 
-// fail ends a call with an error of the text at. Of several errors, that of the first text
-// counts.
+// fail ends a call with an error of the text at. Of several errors, that of the first text counts.
 func (q *Queue) fail(c *Call, at int, err error) {
 	if c.ended {
 		return
@@ -120,8 +118,7 @@ func (q *Queue) fail(c *Call, at int, err error) {
 	}
 }
 
-// withdraw ends a call for whose results no caller waits, unless it has
-// ended.
+// withdraw ends a call for whose results no caller waits, unless it has ended.
 func (q *Queue) withdraw(c *Call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -114,8 +114,7 @@ func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served 
 	}
 }
 
-// step lets a batch end after it has begun, and returns the lengths of its
-// windows.
+// step lets a batch end after it has begun, and returns the lengths of its windows.
 func (g *gate) step(err error) []int {
 	lengths := <-g.begun
 	g.leave <- err
@@ -307,7 +306,7 @@ func TestQueueThreads(t *testing.T) {
 	}
 }
 
-// TestQueueAhead limits the tokens that wait, and the texts that are tokenised for a call that is cancelled.
+// TestQueueAhead checks the limits on waiting tokens, and on texts that are tokenised for a cancelled call.
 func TestQueueAhead(t *testing.T) {
 	g := newGate(t, 2, 100)
 	ctx, cancel := context.WithCancel(context.Background())

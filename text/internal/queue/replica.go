@@ -1,5 +1,4 @@
-// Replicas: threads on some of the CPUs, each replica with its own
-// workspaces.
+// Replicas: threads on some of the CPUs, each replica with its own workspaces.
 
 package queue
 

@@ -69,10 +69,9 @@ func spread(threads, free, parts int) int {
 	return 1
 }
 
-// shared returns how many threads compute the next batch of several calls, and the batch's most tokens. No
-// text has its result before the whole batch is computed. Therefore each thread gets its own batch if there
-// are enough tokens, and a batch takes only a part of the waiting tokens, as long as that many keep kernels
-// fast.
+// shared returns how many threads compute the next batch of several calls, and the batch's most tokens. No text
+// has its result before the whole batch is computed. Therefore each thread gets its own batch if there are
+// enough tokens, and a batch takes only a part of the waiting tokens, as long as that many keep kernels fast.
 func (w waiting) shared() (threads, room int) {
 	streams := min((w.tokens+2*rows-1)/(2*rows), w.windows, w.threads)
 	if threads = w.threads / streams; threads > 1 {

@@ -102,8 +102,7 @@ func (q *Queue) work(r *Replica, j job) {
 	}
 }
 
-// shortTexts is the number of bytes of texts being tokenised for which a batch waits:
-// milliseconds.
+// shortTexts is the number of bytes of texts being tokenised for which a batch waits: milliseconds.
 const shortTexts = 1 << 17
 
 // take returns the next job of a replica, or nil: an item, or a page if tokens are wanted, or a batch.

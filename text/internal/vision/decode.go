@@ -56,8 +56,7 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 	return f.image(data)
 }
 
-// formatOf returns the format of a file of at most maxPixels pixels, and their number according to the
-// header.
+// formatOf returns the format of a file of at most maxPixels pixels, and their number according to the header.
 func formatOf(data []byte, maxPixels int) (f *format, pixels int, err error) {
 	for i := range formats {
 		f := &formats[i]

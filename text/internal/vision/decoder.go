@@ -20,8 +20,7 @@ func NewDecoder(maxPixels int) *Decoder {
 	return d
 }
 
-// Use passes the image of a file to use, which must not keep it. It waits until there is room for the
-// image.
+// Use passes the image of a file to use, which must not keep it. It waits until there is room for the image.
 func (d *Decoder) Use(data []byte, use func(m *RGB) error) error {
 	f, pixels, err := formatOf(data, d.MaxPixels)
 	if err != nil {

@@ -50,8 +50,7 @@ func gifSize(data []byte) (w, h int, err error) {
 }
 
 // decodeGIF decodes the first image of a GIF file. As in Pillow, a transparent colour is an
-// ordinary colour, and fills the canvas around a smaller image; without one the first colour
-// does.
+// ordinary colour, and fills the canvas around a smaller image; without one the first colour does.
 func decodeGIF(data []byte) (*RGB, error) {
 	flags, around, err := gifFrame(data)
 	if err != nil {

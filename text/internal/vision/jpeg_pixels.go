@@ -20,8 +20,7 @@ const (
 )
 
 // transform is the inverse transform of 8 values that are stride apart: first
-// of columns, which keeps 2 bits after the point, then of rows, which removes
-// them.
+// of columns, which keeps 2 bits after the point, then of rows, which removes them.
 func transform(x []int32, stride int, shift uint) {
 	at := func(i int) *int32 { return &x[i*stride] }
 	// The even part.
@@ -126,8 +125,7 @@ func (j *jpegFile) coarse(c *component) (coarse, error) {
 	return p, nil
 }
 
-// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three
-// inks.
+// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three inks.
 func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 	c := j.components
 	plain := j.adobe == 0 || j.adobe < 0 && c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'

@@ -41,8 +41,7 @@ func (b *bits) code(t *huffman) (uint8, error) {
 	return 0, jpegError("a code that no table has")
 }
 
-// signed returns a number of n bits: the lower half of the codes stands for negative
-// numbers.
+// signed returns a number of n bits: the lower half of the codes stands for negative numbers.
 func (b *bits) signed(n int) int32 {
 	if n == 0 {
 		return 0
@@ -57,7 +56,7 @@ func (b *bits) signed(n int) int32 {
 // pass is the part of the coefficients that a scan codes.
 type pass struct {
 	first, last int
-	high, low   int // the lowest bit known before, and the lowest bit known after
+	high, low   int // the lowest bit known before the scan, 0 if none is, and the lowest known after it
 }
 
 func (j *jpegFile) scan(b []byte) error {

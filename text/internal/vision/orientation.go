@@ -54,9 +54,8 @@ var (
 	xmpOrientation = regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`)
 )
 
-// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is
-// none. As in Pillow, a value that is not a single short or long number is present but has no
-// meaning.
+// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is none.
+// As in Pillow, a value that is not a single short or long number is present but has no meaning.
 func exifOrientation(data []byte) int {
 	data = bytes.TrimPrefix(data, exifHeader)
 	if len(data) < 8 {

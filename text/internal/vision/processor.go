@@ -34,8 +34,7 @@ type Processor struct {
 	pool         int // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
-// config is the file. A field that is null is None there: the step is left out, or the number is
-// missing.
+// config is the file. A field that is null is None there: the step is left out, or the number is missing.
 type config struct {
 	Type      string                           `json:"image_processor_type"`
 	Extractor string                           `json:"feature_extractor_type"`
@@ -79,8 +78,7 @@ var (
 
 	// flexible keeps the shape of images; the file limits their patches.
 	flexible = "Siglip2"
-	// squares approximately keeps the shape of images, of which squares of patches become
-	// tokens.
+	// squares approximately keeps the shape of images, of which squares of patches become tokens.
 	squares = "Gemma4"
 
 	classes = map[string]defaults{
@@ -123,8 +121,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 	return p, p.configure(&c, d, name)
 }
 
-// idle has the fields of the classes that do not affect the pixels of a single RGB
-// image.
+// idle has the fields of the classes that do not affect the pixels of a single RGB image.
 var idle = []string{
 	"do_convert_rgb", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
 }
@@ -250,8 +247,7 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 	return scaled(least, w), scaled(least, h)
 }
 
-// Square returns the number of pixels on each side of the square for a token, or 0 if images do not become
-// tokens.
+// Square returns the number of pixels on each side of the square for a token, or 0 if images do not become tokens.
 func (p *Processor) Square() int { return p.patch * p.pool }
 
 // squaresSize returns the size of an image of w times h in whole squares, with about the same shape and at

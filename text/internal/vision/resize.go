@@ -52,8 +52,7 @@ func bicubic(x float64) float64 {
 
 const fraction = 22 // bits of a weight after the point
 
-// window has the pixels that contribute to a pixel, with weights in fixed point or as
-// fractions.
+// window has the pixels that contribute to a pixel, with weights in fixed point or as fractions.
 type window[T int32 | float64] struct {
 	first   int
 	weights []T
@@ -186,8 +185,7 @@ func places(in, out int) []int {
 	return all
 }
 
-// CenterCrop returns the w by h pixels in the middle of m; pixels outside m are
-// black.
+// CenterCrop returns the w by h pixels in the middle of m; pixels outside m are black.
 func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, w, h)

@@ -120,8 +120,7 @@ func OfIDs(ids []int) *tokenizer.Encoding {
 	return e
 }
 
-// Tokens returns a batch of windows in the form that models take, without
-// padding.
+// Tokens returns a batch of windows in the form that models take, without padding.
 func Tokens(batch []*tokenizer.Encoding) models.Tokens {
 	lengths := make([]int, len(batch))
 	types, hidden := false, false
