@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// attentionKernels has the parts of attention, and whole attention for short
-// heads.
+// attentionKernels has the parts of attention, and whole attention for short heads.
 var attentionKernels = []Kernel{
 	{
 		File: "attention", Source: "attention.go", Name: "attnSoftmax",

@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// blocksKernels has the micro-kernels for weights in blocks, the layout of
-// GGUF.
+// blocksKernels has the micro-kernels for weights in blocks, the layout of GGUF.
 var blocksKernels = []Kernel{
 	blocks("blocks8", kernel.BlockLayout{Elements: 32, Bits: 8, Group: 32},
 		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q."),

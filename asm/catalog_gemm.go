@@ -221,8 +221,7 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 	}
 }
 
-// rowsBetween returns the number of rows of a matrix whose columns have
-// every length.
+// rowsBetween returns the number of rows of a matrix whose columns have every length.
 func rowsBetween(name string) Size { return Size{Name: name, Values: []Expr{"1", "2", "3"}} }
 
 // partKernels process parts of matrices for products.

@@ -142,8 +142,7 @@ var int8Kernels = []Kernel{
 	},
 }
 
-// quantizeWords returns quantizeInt16 with blocks of the given number of
-// elements.
+// quantizeWords returns quantizeInt16 with blocks of the given number of elements.
 func quantizeWords(name string, block int) Kernel {
 	return Kernel{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: name,
@@ -190,8 +189,7 @@ func quantizeDoc() []string {
 	}
 }
 
-// quantizeRowParams returns the parameters of a kernel that quantizes whole
-// rows.
+// quantizeRowParams returns the parameters of a kernel that quantizes whole rows.
 func quantizeRowParams(elem Elem, starts ...Operand) []Param {
 	params := []Param{
 		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),

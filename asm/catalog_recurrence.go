@@ -11,8 +11,7 @@ var stateKernels = []Kernel{
 	stateRows("scanRows", "v[c] * beta", kernel.ScanRows),
 }
 
-// stateRows returns the kernel of a step that adds k[r]*d to the rows of the
-// state.
+// stateRows returns the kernel of a step that adds k[r]*d to the rows of the state.
 func stateRows(name, d string, body func(vec.Machine)) Kernel {
 	return Kernel{
 		File: "recurrence", Source: "recurrence.go", Name: name,

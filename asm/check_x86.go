@@ -97,9 +97,9 @@ func leaves(im implementation, before []*ir.Instruction) bool {
 	return true
 }
 
-// branchesWithin reports whether a branch goes to an instruction of its own function
-// that is neither a RET nor one of the instructions that must come before it. A branch
-// there would skip some of them.
+// branchesWithin reports whether a branch goes to an instruction of its own function that is neither
+// a RET nor, except for the first, one of the instructions that must come before it: the branch would
+// skip some of these.
 func branchesWithin(fn *ir.Function, i *ir.Instruction, leave []string) bool {
 	label := i.TargetLabel()
 	if label == nil {

@@ -53,8 +53,7 @@ func (im implementation) name() string {
 
 func (im implementation) symbol() string { return im.kernel.Name + im.name() }
 
-// features returns the features, by avo's names, that the instructions may
-// need.
+// features returns the features, by avo's names, that the instructions may need.
 func (im implementation) features() []string {
 	features := slices.Clone(im.tier.Features)
 	for _, f := range im.on.Needs {
@@ -71,8 +70,8 @@ func (im implementation) leave() (all []string) {
 	return append(all, im.tier.Leave...)
 }
 
-// mostElements is the largest number of elements of a call that takes at most 100 µs on a slow core: at 2
-// GHz, with memory that delivers 4 GB/s and 12 bytes per element, or 6 cycles per element.
+// mostElements is the largest number of elements of a call that takes at most 100 µs on a slow core: at
+// 2 GHz, with memory that delivers 4 GB/s and 12 bytes per element, or 6 cycles per element.
 const mostElements = 1 << 15
 
 func (im implementation) elements() int {
@@ -118,8 +117,7 @@ func (k Kernel) operands() (ops []Operand) {
 	return ops
 }
 
-// sizes returns all sizes; sizes that the parameters' values depend on come
-// first.
+// sizes returns all sizes; sizes that the parameters' values depend on come first.
 func (k Kernel) sizes() []Size {
 	sizes := slices.Clone(k.Sizes)
 	var hints []Size

@@ -28,8 +28,7 @@ func stubs(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// dispatch writes the functions that choose between the implementations and the pure-Go
-// twin.
+// dispatch writes the functions that choose between the implementations and the pure-Go twin.
 func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	if len(tiers) > 0 {
@@ -89,8 +88,7 @@ func raceReports(k Kernel) string {
 	return w.String()
 }
 
-// implementationTable writes the data of each implementation that drivers
-// may ask for.
+// implementationTable writes the data of each implementation that drivers may ask for.
 func implementationTable(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// implementations lists those of each kernel that this architecture has, best first.\n")
@@ -230,8 +228,7 @@ func (o Operand) forTests(sizes []string) string {
 	return strings.TrimSuffix(fields, ", ")
 }
 
-// set and text return a field of a literal, or "" if the field has its zero
-// value.
+// set and text return a field of a literal, or "" if the field has its zero value.
 
 func set(field string, value bool) string {
 	if !value {
@@ -249,8 +246,7 @@ func text(field, value string) string {
 
 var shapeName = regexp.MustCompile(`\b[a-z]\w*\b`)
 
-// inShape returns e as Go code of the tests, in which a shape s has the
-// sizes.
+// inShape returns e as Go code of the tests, in which a shape s has the sizes.
 func inShape(e Expr, known []string) string {
 	return shapeName.ReplaceAllStringFunc(string(e), func(name string) string {
 		if slices.Contains(known, name) || slices.Contains([]string{"width", "mr", "nr"}, name) {

@@ -67,8 +67,7 @@ type Param interface {
 // Elem is the type of an operand's elements.
 type Elem string
 
-// The types of elements. Uint16 elements are floats of 16 bits, given by
-// their bits.
+// The types of elements. Uint16 elements are floats of 16 bits, given by their bits.
 const (
 	Float32 Elem = "float32"
 	Uint16  Elem = "uint16"
@@ -96,14 +95,12 @@ type Operand struct {
 	Name       string
 	Elem       Elem
 	Rows, Cols Expr
-	// Stride is the parameter with the distance between rows; "" if they are
-	// adjacent.
+	// Stride is the parameter with the distance between rows; "" if they are adjacent.
 	Stride string
 	// OneRow is set if the stride may be 0: then all rows are the same row.
 	OneRow bool
 	Access Access
-	// Beta is the scalar parameter that, if it is 0, keeps the kernel from reading
-	// the operand.
+	// Beta is the scalar parameter that, if it is 0, keeps the kernel from reading the operand.
 	Beta string
 	// Same has the operands that may be the same memory.
 	Same []string
@@ -166,15 +163,13 @@ func update(name string, rows, cols Expr, stride string) Operand {
 // of returns the operand with elements of another type.
 func (o Operand) of(e Elem) Operand { o.Elem = e; return o }
 
-// or returns the operand as one that may be the same memory as the named
-// operands.
+// or returns the operand as one that may be the same memory as the named operands.
 func (o Operand) or(others ...string) Operand { o.Same = others; return o }
 
 // orEmpty returns the operand as one that may be omitted.
 func (o Operand) orEmpty() Operand { o.MayBeEmpty = true; return o }
 
-// orOneRow returns the operand as one that may have a single row, used for
-// all.
+// orOneRow returns the operand as one that may have a single row, used for all.
 func (o Operand) orOneRow() Operand { o.OneRow = true; return o }
 
 // each and turn return sizes with the values that tests take.
@@ -187,8 +182,7 @@ func turn(name string, least int, values ...Expr) Size {
 	return Size{Name: name, Least: least, Values: values}
 }
 
-// lengths returns a size with every length that vector code can get wrong, from a function of the
-// tests.
+// lengths returns a size with every length that vector code can get wrong, from a function of the tests.
 func lengths(name string, least int, from string) Size {
 	return Size{Name: name, Least: least, From: from, Each: true}
 }

@@ -50,9 +50,9 @@ func TestWidth4(t *testing.T) {
 	narrow.fails(t)
 }
 
-// TestPortableTile replaces the tiles of x86 by the tile for any machine, and runs the tests of products in a
-// copy of the module: TestCatalog without AVOFORMER_LONG, and all tests with it. It then breaks the tile and
-// expects the tests to fail.
+// TestPortableTile replaces the tiles of x86 by the tile for any machine, and runs TestCatalog in a copy of the
+// module. With AVOFORMER_LONG it also runs the tests of products, then breaks the tile and expects the tests
+// to fail.
 func TestPortableTile(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("elsewhere it is the tile that is there")

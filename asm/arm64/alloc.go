@@ -7,8 +7,7 @@ import (
 
 // Virtual registers become physical ones.
 
-// pressureError is the place where more registers of a class are live than
-// there are.
+// pressureError is the place where more registers of a class are live than there are.
 type pressureError struct {
 	class class
 	msg   string

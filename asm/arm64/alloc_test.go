@@ -189,8 +189,7 @@ func TestExhaustion(t *testing.T) {
 	}
 }
 
-// Registers with fixed uses are never allocated, even when all others are
-// taken.
+// Registers with fixed uses are never allocated, even when all others are taken.
 func TestReservedRegisters(t *testing.T) {
 	s := mustAssemble(t, func(f *Function) {
 		var rs []GP

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// Mistakes that the assembler would not report, or would report less
-// clearly.
+// Mistakes that the assembler would not report, or would report less clearly.
 func TestMistakes(t *testing.T) {
 	other := NewFile().Function("other", "func()").V()
 	for _, c := range []struct {

@@ -4,8 +4,7 @@ import "slices"
 
 // The last steps before printing: placement of constants, and allocation.
 
-// compile places the constants and allocates registers. It returns the nodes to
-// print.
+// compile places the constants and allocates registers. It returns the nodes to print.
 //
 // It first loads all constants on entry. While that takes more registers than
 // there are, it loads the constant with the fewest uses, weighted by the depth
@@ -51,8 +50,7 @@ func withoutIdleMoves(nodes []node) []node {
 	return kept
 }
 
-// constCosts weights the uses of each constant: tenfold for each loop around a
-// use.
+// constCosts weights the uses of each constant: tenfold for each loop around a use.
 func (f *Function) constCosts() map[*register]int {
 	depth := make([]int, len(f.nodes))
 	at := map[string]int{}
@@ -112,8 +110,7 @@ func (f *Function) place(again map[*register]bool) []node {
 	return append(entry, body...)
 }
 
-// substitute returns n with the vector register old, which it only reads,
-// replaced.
+// substitute returns n with the vector register old, which it only reads, replaced.
 func (n node) substitute(old, fresh *register) node {
 	vec := func(v Vec) Vec {
 		if v.r == old {

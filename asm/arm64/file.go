@@ -15,8 +15,7 @@ type File struct {
 	Header string
 	// Constraint is the go:build expression; arm64 if empty.
 	Constraint string
-	// Go127 uses the mnemonics that Go 1.27's assembler added, instead of
-	// words.
+	// Go127 uses the mnemonics that Go 1.27's assembler added, instead of words.
 	Go127 bool
 
 	functions []*Function

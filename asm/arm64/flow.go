@@ -93,8 +93,7 @@ func (fl *flow) walk(b *block, live set, visit func(n *node, live set)) {
 	}
 }
 
-// liveness computes liveOut of every block; it returns the registers that are
-// live on entry.
+// liveness computes liveOut of every block; it returns the registers that are live on entry.
 func (fl *flow) liveness(registers int) set {
 	liveIn := make([]set, len(fl.blocks))
 	for i := range fl.blocks {

@@ -2,8 +2,7 @@ package arm64
 
 import "slices"
 
-// Instructions on vectors that Go's assembler knows; words.go has those that
-// it lacks.
+// Instructions on vectors that Go's assembler knows; words.go has those that it lacks.
 
 // VDUP is every lane of d = one lane of n.
 func (f *Function) VDUP(n Element, d Arranged) {
@@ -95,12 +94,10 @@ func (f *Function) VCNT(n, d Arranged) { f.vec("VCNT", bytesOnly, []Arranged{n},
 // VBSL is d = n where the bits of d are 1, else m.
 func (f *Function) VBSL(m, n, d Arranged) { f.vec("VBSL", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIT is d = n where the bits of m are 1; the other bits of d keep their
-// values.
+// VBIT is d = n where the bits of m are 1; the other bits of d keep their values.
 func (f *Function) VBIT(m, n, d Arranged) { f.vec("VBIT", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIF is d = n where the bits of m are 0; the other bits of d keep their
-// values.
+// VBIF is d = n where the bits of m are 0; the other bits of d keep their values.
 func (f *Function) VBIF(m, n, d Arranged) { f.vec("VBIF", bytesOnly, []Arranged{m, n}, d, true) }
 
 // VEXT is 16 (or 8) bytes of n followed by m, from byte i on.
@@ -116,8 +113,7 @@ type tableOf struct{ v Vec }
 
 func (t tableOf) text() string { return "[" + t.v.B16().text() + "]" }
 
-// VTBL is d = the bytes of table at the indices in n, and 0 where an index is out
-// of range.
+// VTBL is d = the bytes of table at the indices in n, and 0 where an index is out of range.
 func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	if n.arr != B16 || d.arr != B16 {
 		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)

@@ -190,8 +190,7 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 	f.add(n)
 }
 
-// asWord returns the instruction and its GNU syntax, after register
-// allocation.
+// asWord returns the instruction and its GNU syntax, after register allocation.
 func (n *node) asWord() (code uint32, gnu string) {
 	var number []int // m, n, d; from n on if there is no m
 	for _, o := range n.args {
@@ -303,8 +302,7 @@ func (f *Function) VFMINV(n Arranged, d Vec) {
 	f.word("VFMINV", across, false, []VecOperand{n}, d.As(n.arr), 0)
 }
 
-// VFCVTL is d = the four floats of 16 bits in n, which is H4, as floats of 32
-// bits.
+// VFCVTL is d = the four floats of 16 bits in n, which is H4, as floats of 32 bits.
 func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", convert, false, []VecOperand{n}, d, 0) }
 
 // VSSHR is d = n >> i, signed.

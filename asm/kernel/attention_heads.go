@@ -141,8 +141,8 @@ func (m shortHead) biasAndTop(s, bias vec.Ptr) (top vec.V) {
 	return top
 }
 
-// wholeVectors returns the parameter rounded down to whole vectors and the number of last
-// elements, if these would fill no more than a quarter of a vector.
+// wholeVectors returns the parameter rounded down to whole vectors and the number of last elements, if
+// these would fill no more than a quarter of a vector. Otherwise it returns the parameter and 0.
 func wholeVectors(m vec.Machine, name string) (whole, last vec.Int) {
 	whole = m.IntParam(name)
 	last = m.Tail(whole).Count
@@ -223,10 +223,10 @@ func AttnFew(m vec.Machine) {
 	weightValues(m, m.IntParam("cols"), ld, 4)
 }
 
-// inverse returns the factor that makes exponentials with this sum add up to the parameter weight. It is
-// applied after the product, to the output only: the product need not wait for the division. The
-// greatest score contributes 1 to the sum, unless all scores are -Inf. In that case any finite factor
-// may multiply the zeros.
+// inverse returns the factor that makes exponentials with this sum add up to the parameter weight. Callers
+// store it after the exponentials, and weightValues multiplies only the output by it: the product need not
+// wait for the division. The greatest score contributes 1 to the sum, unless all scores are -Inf. In that
+// case any finite factor may multiply the zeros.
 func inverse(m vec.Machine, sum vec.V) vec.V {
 	return m.Div(m.FloatParam("weight"), m.Max(m.Splat(f32(0x1p-126)), sum))
 }

@@ -26,15 +26,14 @@ const (
 	Nonlinear              // numbers of 8 bits, denser near 0
 )
 
-// NumbersOf has the numbers of the codes as unsigned bytes: for E2M1 doubled, plus 16; for Nonlinear plus
-// 128.
+// NumbersOf has the numbers of the codes as unsigned bytes:
+// for E2M1 doubled, plus 16; for Nonlinear plus 128.
 var NumbersOf = [...][16]byte{
 	E2M1:      {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4},
 	Nonlinear: {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
 }
 
-// Wide returns the number of bits of an element after its expansion to a
-// byte.
+// Wide returns the number of bits of an element after its expansion to a byte.
 func (l BlockLayout) Wide() int {
 	switch l.Codes {
 	case E2M1:
@@ -56,8 +55,7 @@ func (l BlockLayout) Head() int {
 	return 2
 }
 
-// SubScales returns the number of bytes of scales per column, at the beginning of a
-// sub-block.
+// SubScales returns the number of bytes of scales per column, at the beginning of a sub-block.
 func (l BlockLayout) SubScales() int {
 	switch {
 	case l.Scales && l.Least:
@@ -74,6 +72,5 @@ func (l BlockLayout) SubBytes() int { return l.SubScales() + WeightBlock*l.Bits/
 // Bytes returns the number of bytes per column in a block.
 func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.SubBytes() }
 
-// groupBytes returns the number of bytes per column that hold a group's
-// weights.
+// groupBytes returns the number of bytes per column that hold a group's weights.
 func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }

@@ -5,8 +5,7 @@ import "github.com/avoformer/avoformer/asm/vec"
 // Functions that turn the weights of a sub-block into bytes, one vector for
 // each quad of elements.
 
-// row loads row s of the weights of group n: four bytes per column, beginning with vector v of
-// columns.
+// row loads row s of the weights of group n: four bytes per column, beginning with vector v of columns.
 func (g *blockTile) row(n, s, v int) []vec.V {
 	w := make([]vec.V, g.atOnce)
 	for i := range w {
@@ -96,8 +95,7 @@ func (g *blockTile) threeBits(n, q, v int) []vec.V {
 	return all
 }
 
-// shifted returns v with its bits shifted to the left, or to the right if left is
-// negative.
+// shifted returns v with its bits shifted to the left, or to the right if left is negative.
 func (g *blockTile) shifted(v vec.V, left int) vec.V {
 	switch {
 	case left > 0:

@@ -24,8 +24,7 @@ var (
 	one     = f32(1)
 )
 
-// pow2Bias is approx.RoundBias + 127, the bias that vec's Pow2 expects in its
-// exponent.
+// pow2Bias is approx.RoundBias + 127, the bias that vec's Pow2 expects in its exponent.
 var pow2Bias = c32(approx.RoundBias + 127)
 
 // horner evaluates the polynomial with ascending coefficients c at x. The last
@@ -38,8 +37,7 @@ func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	return p
 }
 
-// clamp limits x to [lo, hi]. It keeps NaN: Min and Max return their second
-// operand.
+// clamp limits x to [lo, hi]. It keeps NaN: Min and Max return their second operand.
 func clamp(m vec.Machine, x, lo, hi vec.V) vec.V { return m.Min(hi, m.Max(lo, x)) }
 
 // exp2Split splits t = x*scale into n + f: biased is bias + n, n is the nearest
@@ -53,7 +51,7 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
-// exp2Eighth approximates 2^f for |f| <= 1/16; the eighths are 2^(i/8).
+// exp2Eighth approximates 2^f for |f| <= 1/16, to be multiplied by one of approx.Exp2Eighths, 2^(i/8).
 var (
 	exp2Eighth = append([]float32{1}, approx.Exp2EighthM1[:]...)
 	eighthBias = c32(approx.RoundBias / 8)

@@ -7,7 +7,7 @@ import (
 // Products of float32 whose panels are as wide as the tier's tile.
 
 // GemmPanel is the GEMM micro-kernel. x86 has its own tiles, which use masks, operands in memory and
-// prefetches; so do GemmNear and AttnPanels.
+// prefetches. GemmNear and AttnPanels use these tiles too.
 var GemmPanel = Own(AnyGemmPanel, gemmX86)
 
 // GemmPanelFloat16 and GemmPanelBFloat16 are GemmPanel on x86 for whole panels of 16 bits.

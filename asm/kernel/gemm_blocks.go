@@ -35,12 +35,11 @@ type blockDot interface {
 	pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V)
 	// flush ends one or more pairs of products before their sums could overflow.
 	flush(t *intTile)
-	// halves reports whether weights of 8 bits are split into two of 4, and signed whether weights are signed
-	// bytes.
+	// halves reports whether weights of 8 bits are split into
+	// two of 4, and signed whether weights are signed bytes.
 	halves() bool
 	signed(t *intTile) bool
-	// starts reports whether sums can begin with the numbers that must be
-	// subtracted.
+	// starts reports whether sums can begin with the numbers that must be subtracted.
 	starts(t *intTile) bool
 }
 
@@ -191,8 +190,8 @@ func (g *blockTile) group(n int) {
 	g.addGroup(n)
 }
 
-// bias returns the number that makes up for the unsigned weights of row i. Unsigned weights are larger
-// by 128 if they have 8 bits, and by half as much for each bit less.
+// bias returns the number to add to the sums of row i because the weights are unsigned. Unsigned weights
+// are larger by 128 if they have 8 bits, and by half as much for each bit less.
 func (g *blockTile) bias(i int) vec.V {
 	s := g.SpreadInt(g.startAt, 4*i)
 	if shift := 8 - g.Wide(); shift > 0 {

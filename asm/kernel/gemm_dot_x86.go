@@ -138,8 +138,7 @@ func (g *gemmDotX86Gen) rowAddresses(p operand.Op, ld reg.Register, n int) (rows
 	return rows, bases
 }
 
-// dotTile is the state of a tile of h rows of A and w of B during its
-// emission.
+// dotTile is the state of a tile of h rows of A and w of B during its emission.
 type dotTile struct {
 	*gemmDotX86Gen
 	h, w  int
@@ -216,8 +215,7 @@ func (t *dotTile) step(disp, chain int) {
 	}
 }
 
-// lastStep multiplies the tails. AVX2 has too few registers to hold all of A's vectors and the
-// mask.
+// lastStep multiplies the tails. AVX2 has too few registers to hold all of A's vectors and the mask.
 func (t *dotTile) lastStep(disp, chain int) {
 	for j := range t.w {
 		bv := t.x.NewV()
@@ -251,8 +249,7 @@ func (t *dotTile) scaleAndStore() {
 	}
 }
 
-// store writes the sums of a row, beginning with element first of a
-// register.
+// store writes the sums of a row, beginning with element first of a register.
 func (t *dotTile) store(sums reg.Register, first int, to operand.Mem) {
 	switch {
 	case t.w == 4:

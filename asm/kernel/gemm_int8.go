@@ -55,8 +55,8 @@ func int8Tile(t *intTile) {
 	t.finish()
 }
 
-// besideScales returns the address of the tile's rows in a parameter that, like scale, has one element per
-// row.
+// besideScales returns the address of the tile's rows in
+// a parameter that, like scale, has one element per row.
 func (t *intTile) besideScales(param string) vec.Ptr {
 	p := t.SlicePtr(param)
 	distance := vec.Int(t.scale.Ptr())
@@ -65,8 +65,7 @@ func (t *intTile) besideScales(param string) vec.Ptr {
 	return p
 }
 
-// fetchC fetches the tile's rows of C for the stores at the end of the tile, if the tier
-// needs that.
+// fetchC fetches the tile's rows of C for the stores at the end of the tile, if the tier needs that.
 func (t *intTile) fetchC() {
 	if t.Tier().Integers.FetchC {
 		t.each(t.rowsOfC(), func(_, _ int, p vec.Ptr, off int) { t.PrefetchFar(p, off+4*t.Width()-4, vec.Int{}, 1) })

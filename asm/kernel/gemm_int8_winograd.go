@@ -13,12 +13,10 @@ import (
 //	a0*b0 + a1*b1 = (a0+b1)*(a1+b0) - a0*a1 - b0*b1
 //
 // The subtracted terms depend only on a row of A or only on a column of B. Half of the
-// products therefore need VPMADDWD, of which two start per cycle. The other half becomes
-// two additions of words, of which four start per cycle. Sums of integers are exact in any
-// order.
+// products therefore need VPMADDWD, of which two start per cycle. The other half becomes two
+// additions of words, of which four start per cycle. Sums of integers are exact in any order.
 
-// Int8WinogradRows is the height of the tiles. The two sums of words take two more
-// registers.
+// Int8WinogradRows is the height of the tiles. The two sums of words take two more registers.
 const Int8WinogradRows = 4
 
 // winogradVectors is the number of vectors of columns in a panel.
@@ -64,8 +62,7 @@ func (d *winograd) tile(t *intTile) {
 	t.finish()
 }
 
-// quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group
-// after them.
+// quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group after them.
 func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 	var bv [2][]vec.V // of both halves
 	for half := range bv {

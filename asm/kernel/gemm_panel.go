@@ -171,8 +171,7 @@ func (t *panelTile) scaleAndStore(c vec.Ptr) {
 	}.emit(t)
 }
 
-// load loads vector j of a row of the strip, and vector j+1 if the strip has
-// it.
+// load loads vector j of a row of the strip, and vector j+1 if the strip has it.
 func (t *panelTile) load(p vec.Ptr, j int) []vec.V {
 	switch {
 	case t.width < t.Width():

@@ -47,16 +47,14 @@ func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h 
 // tileEnd describes how a tile of sums becomes a tile of C.
 type tileEnd struct {
 	acc [][]vec.V
-	// unlessAlpha1 runs body where alpha is not 1, or always; unlessBeta0 runs it where beta
-	// is not 0.
+	// unlessAlpha1 runs body where alpha is not 1, or always; unlessBeta0 runs it where beta is not 0.
 	unlessAlpha1, unlessBeta0 func(body func())
 	// load loads one or more vectors of row i of C, beginning with vector j.
 	load  func(i, j int) []vec.V
 	store func(i int)
 }
 
-// emit scales the sums by alpha, adds beta*C, and stores them. It does not read C for beta =
-// 0.
+// emit scales the sums by alpha, adds beta*C, and stores them. If beta is 0, it does not read C.
 func (e tileEnd) emit(m vec.Machine) {
 	e.unlessAlpha1(func() {
 		alpha := m.FloatParam("alpha")

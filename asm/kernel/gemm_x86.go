@@ -65,8 +65,8 @@ func gemmPackX86(x *x86.Machine) {
 type halves func(x *x86.Machine, m operand.Mem, v reg.VecVirtual)
 
 // gemmHalvesX86 emits GemmPanelFloat16 and GemmPanelBFloat16: the tiles of gemmX86 that are two
-// vectors wide. They fetch nothing ahead: elements of 16 bits take half the memory traffic, in
-// one stream.
+// vectors wide. They fetch only their own stream ahead, halvesAhead bytes, and no other panel:
+// elements of 16 bits take half the memory traffic.
 func gemmHalvesX86(x *x86.Machine, load halves) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), halves: load}
@@ -80,8 +80,7 @@ func gemmHalvesX86(x *x86.Machine, load halves) {
 	g.rows("", mr, x86Columns{vectors: 2})
 }
 
-// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after
-// the other.
+// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after the other.
 func attnPanelsX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true}
@@ -213,8 +212,8 @@ func loadBFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) {
 // scale factor of an address, so at most 8.
 const prefetchRows = 8
 
-// gemmX86Gen has what all tiles share. Registers that the inner loop does
-// not need live in the frame: 14 rows take five address registers.
+// gemmX86Gen has what all tiles share. Values that the inner loop does not
+// need live in the frame: 14 rows take five address registers.
 type gemmX86Gen struct {
 	x        *x86.Machine
 	lanes    int

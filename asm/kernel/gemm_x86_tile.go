@@ -65,8 +65,7 @@ func (t *x86Tile) fetchC() {
 	}
 }
 
-// sum emits the loop over k: A's pointers advance by the unrolled steps, B by ldb
-// each step.
+// sum emits the loop over k: A's pointers advance by the unrolled steps, B by ldb each step.
 func (t *x86Tile) sum() {
 	base := t.x.GP64()
 	t.b, t.k = t.x.Load64("b_base"), t.x.Load64("k")
@@ -116,8 +115,7 @@ func (t *x86Tile) sum() {
 	}
 }
 
-// fetchesPieces reports whether the tile fetches memory that is used after the
-// product.
+// fetchesPieces reports whether the tile fetches memory that is used after the product.
 func (t *x86Tile) fetchesPieces() bool { return t.near && !t.beside }
 
 // fetchPiece fetches a part of the memory that is used after the product.
@@ -139,15 +137,15 @@ func (t *x86Tile) fetchPiece() {
 // simd gets it with the kernels.
 const FetchedPiece = 256
 
-// turn fetches a further piece after some steps; the pieces end together with the steps of k.
-// The wide tiles fetch only rows of B.
+// turn adds the parameter turn to the address that is fetched next, whenever the steps left of k are a
+// multiple of the parameter steps. The wide tiles fetch only rows of B.
 func (t *x86Tile) turn(unroll int) {
 	if t.vectors != 2 || t.packed != nil || t.halves != nil || t.near {
 		return
 	}
 	skip, left := operand.LabelRef(t.label("kturn_")), t.x.GP64()
 	t.x.MOVQ(t.x.Load64("steps"), left)
-	t.x.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps below unroll
+	t.x.SUBQ(x86.Imm(unroll), left) // the bits of multiples of unroll below steps
 	t.x.TESTQ(t.k, left)
 	t.x.JNE(skip)
 	t.x.ADDQ(t.x.ParamAddr("turn"), t.fetch)
@@ -164,8 +162,7 @@ func (t *x86Tile) advance(steps int) {
 	}
 }
 
-// wideStep emits step kk of a wide tile, which holds A's elements and loads B's vectors
-// one by one.
+// wideStep emits step kk of a wide tile, which holds A's elements and loads B's vectors one by one.
 func (t *x86Tile) wideStep(kk int) {
 	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers except the sums and one of B
 	av := make([]reg.VecVirtual, min(t.h, free))
@@ -192,8 +189,7 @@ func (t *x86Tile) wideStep(kk int) {
 	t.nextRowOfB()
 }
 
-// step emits step kk of the other tiles, which hold B's vectors and load A's elements
-// one by one.
+// step emits step kk of the other tiles, which hold B's vectors and load A's elements one by one.
 func (t *x86Tile) step(kk int) {
 	bv := t.rowOfB(kk)
 	ahead, embedded := t.broadcasts()
@@ -226,8 +222,7 @@ func (t *x86Tile) step(kk int) {
 	}
 }
 
-// rowOfB loads the row of B for step kk, packs it, fetches ahead, and moves to the
-// next row.
+// rowOfB loads the row of B for step kk, packs it, fetches ahead, and moves to the next row.
 func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	bv := make([]reg.VecVirtual, t.vectors)
 	for j := range bv {
@@ -311,9 +306,8 @@ const halvesAhead = 2048
 // fetches reports whether the tile fetches panels ahead.
 func (t *x86Tile) fetches() bool { return t.masks == nil && !t.near && t.halves == nil }
 
-// startFetch sets where a tile begins to fetch B, and the pace: see gemmPanel. A tile that
-// packs fetches the panel next to its own: nothing else would fetch its rows before they are
-// packed.
+// startFetch sets where a tile begins to fetch B, and the pace: see gemmPanel. A tile that packs
+// fetches the panel next to its own: nothing else would fetch its rows before they are packed.
 func (t *x86Tile) startFetch() {
 	b := t.x.Load64("b_base")
 	t.fetch, t.pace = t.x.GP64(), t.x.GP64()
@@ -403,7 +397,7 @@ func (t *x86Tile) maskOf(j int) reg.Register {
 	return t.masks[j]
 }
 
-// loadColumns loads the columns present of vector j of a row of the panel.
+// loadColumns loads vector j of a row of the panel, but only the columns that the panel has.
 func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 	if mask := t.maskOf(j); mask != nil {
 		t.x.LoadMasked(m, mask, v)
@@ -412,7 +406,7 @@ func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 	t.x.VMOVUPS(m, v)
 }
 
-// storeColumns stores the columns present of vector j of a row of the panel.
+// storeColumns stores vector j of a row of the panel, but only the columns that the panel has.
 func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
 	if mask := t.maskOf(j); mask != nil {
 		t.x.StoreMasked(v, mask, m)

@@ -20,6 +20,7 @@ var (
 	GemvPanelsBFloat16 = gemvPanels(inBFloat16)
 )
 
+// gemvPanels is GemvPanels for panels in a format.
 func gemvPanels(b stored) func(vec.Machine) {
 	return func(m vec.Machine) {
 		g := &gemvPanelsGen{panelSums: panelSums{Machine: m, nr: m.Tier().Gemm.NR, stored: b}}
@@ -39,8 +40,7 @@ type gemvPanelsGen struct {
 	alpha   vec.V
 }
 
-// panels emits the products with some panels side by side and moves to the next
-// ones.
+// panels emits the products with some panels side by side and moves to the next ones.
 func (g *gemvPanelsGen) panels(panels int) {
 	vectors := g.nr / g.Width()
 	var acc []vec.V
@@ -95,8 +95,8 @@ type panelSums struct {
 	scale vec.Ptr // of the panels, if they are scaled
 }
 
-// add emits the loop over the n elements of the vectors at x and the rows of the panels at the pointers in at. acc has the sums of each vector,
-// panel after panel. It moves x and at to the end.
+// add emits the loop over the n elements of the vectors at x and the n rows of the panels at the pointers in
+// at. acc has the sums of each vector, panel after panel. It moves x and at to the end.
 func (g *panelSums) add(acc [][]vec.V, x, at []vec.Ptr, n vec.Int) {
 	vectors := g.nr / g.Width()
 	for _, steps := range []int{4, 1} {
@@ -143,16 +143,15 @@ func fetchLines(m vec.Machine, p vec.Ptr, n int, ahead vec.Int) {
 
 // GemvRows adds a combination of the rows of B to C. If C fits into four vectors
 // and a tail, it takes all rows in one pass. Otherwise it takes six rows at a
-// time, which read and write C once. More than eight would evict each other from
-// the first-level cache if they lie a multiple of 4 KiB apart.
+// time, to read and write C once for all six. More than eight would evict each
+// other from the first-level cache if they lie a multiple of 4 KiB apart.
 func GemvRows(m vec.Machine) {
 	t := m.Tail(m.SliceLen("c"))
 	const vectors = 4
 	m.IfLE(m.SliceLen("c"), (vectors+1)*m.Width()-1, func() { gemvNarrow(m, t, vectors) }, func() { gemvWide(m, t) })
 }
 
-// gemvNarrow is GemvRows for columns of at most the given vectors and a tail, which stay in
-// registers.
+// gemvNarrow is GemvRows for at most that many vectors of columns and a tail, which stay in registers.
 func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
 	if vectors > 0 {
 		m.IfLE(m.SliceLen("c"), vectors*m.Width()-1, func() { gemvNarrow(m, t, vectors-1) }, func() { gemvColumns(m, t, vectors) })
@@ -161,8 +160,7 @@ func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
 	gemvColumns(m, t, 0)
 }
 
-// gemvColumns is gemvNarrow for exactly the given vectors and perhaps a
-// tail.
+// gemvColumns is gemvNarrow for exactly that many vectors, and perhaps a tail.
 func gemvColumns(m vec.Machine, t vec.Tail, vectors int) {
 	columns := func(tail bool) {
 		a, b, c, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("a")

@@ -11,9 +11,9 @@ const (
 	magnitude vec.Const = 0x7fffffff
 )
 
-// Int8Stretch is the largest number of elements of a row that share a scale. The products of as many integers, one of them
-// unsigned, add up to less than 2^31 in any order. One call quantizes that many in the time that a call of assembly may take:
-// Go cannot preempt it.
+// Int8Stretch is the largest number of elements of a row that share a scale. That many products of an unsigned
+// and a signed integer add up to less than 2^31 in any order. One call can quantize that many elements within
+// the time that a call may take: see mostElements of package asm.
 const Int8Stretch = 1 << 15
 
 // QuantizeRows quantizes rows of float32, each with one scale, to integers of that many bytes. If starts is
@@ -87,8 +87,7 @@ type quantizer struct {
 	room                 vec.Int // elements of the row of dst left to write
 }
 
-// starts reports whether the numbers that the blocks' sums start with are
-// wanted.
+// starts reports whether the numbers that the blocks' sums start with are wanted.
 func (q *quantizer) starts() bool { return q.start != (vec.Ptr{}) }
 
 // nextRow moves p from the end of a row of an operand, which has cols elements of the given bytes, to the
@@ -147,8 +146,7 @@ func (q *quantizer) row(n vec.Int) {
 	q.finish(top, sum, 0)
 }
 
-// block emits a whole block. A block of at most eight vectors stays in
-// registers.
+// block emits a whole block. A block of at most eight vectors stays in registers.
 func (q *quantizer) block() {
 	width := q.Width()
 	xs := make([]vec.V, q.size/width)

@@ -21,8 +21,7 @@ func WordDots() intDot   { return &pairs{words: true, dot: (*x86.Machine).DotWor
 func WordHalves() intDot { return &wordHalves{} }
 func FloatPairs() intDot { return &pairs{words: true, dot: (*x86.Machine).DotBFloat16} }
 
-// quads adds four products of bytes to each sum, with VPDPBUSD, whose bytes of B are unsigned, or
-// with SDOT.
+// quads adds four products of bytes to each sum, with VPDPBUSD, whose bytes of B are unsigned, or with SDOT.
 type quads struct{ sums [][]vec.V }
 
 func (d *quads) elements() (n, bytes int) { return 16, 1 }
@@ -54,8 +53,7 @@ func (d *quads) step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int)) {
 	}
 }
 
-// quad multiplies lane j of each row by bytes of columns, beginning with
-// vector v.
+// quad multiplies lane j of each row by bytes of columns, beginning with vector v.
 func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	for i := range t.h {
 		l := a.Lane(i, j)
@@ -98,8 +96,8 @@ func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	}
 }
 
-// multiply adds the products of pairs of words of a lane and of some vectors to sums. It may overwrite the
-// lane.
+// multiply adds the products of pairs of words of a lane
+// and of some vectors to sums. It may overwrite the lane.
 func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	for v := range b {
 		if d.dot != nil {
@@ -115,8 +113,8 @@ func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	}
 }
 
-// words is for NEON without SDOT. It makes words of products, two of which cannot overflow, and adds
-// pairs of them to sums. Each column therefore has two sums, and a tile half the columns.
+// words is for NEON without SDOT. It adds two products as a word, which cannot overflow, and adds pairs
+// of words to sums. Each column therefore has two sums, and a tile half the columns.
 type words struct {
 	x    *neon.Machine
 	sums [][]vec.V
@@ -171,8 +169,7 @@ func (d *wordHalves) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	}
 }
 
-// octets is for NEON. It adds eight products to the sums of two rows and two columns:
-// SMMLA.
+// octets is for NEON. It adds eight products to the sums of two rows and two columns: SMMLA.
 type octets struct {
 	x    *neon.Machine
 	sums [][]vec.V

@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Tiles of products of integers: rows of A by some vectors of columns of a panel of B. The integer sums stay
-// in registers. Products of int8 and of words sum over all of k, and convert the sums to floats once.
-// Products with weights in blocks sum over a block, and add each sum, scaled, to the tile's totals, which are
-// floats.
+// Tiles of products of integers: rows of A by some vectors of columns of a panel of
+// B. The integer sums stay in registers. Products of int8 and of words sum over all
+// of k, and convert the sums to floats once. Products with weights in blocks sum
+// over a block, and add each sum, scaled, to the tile's totals, which are floats.
 
 // intTile is a tile, with what all tiles of a kernel share.
 type intTile struct {
@@ -41,11 +41,9 @@ type intDot interface {
 	elements() (n, bytes int)
 	columns(t arch.Tier) int
 	rows(t arch.Tier) int
-	// start makes fresh sums for the tile. They begin with the result of from for the row, or with
-	// zeros.
+	// start makes fresh sums for the tile. They begin with the result of from for the row, or with zeros.
 	start(t *intTile, from func(i int) vec.V)
-	// step multiplies the next elements of the rows of A by those at b; it calls fetch before each
-	// quarter.
+	// step multiplies the next elements of the rows of A by those at b; it calls fetch before each quarter.
 	step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int))
 	// sum returns the final sum for vector v of row i, and is called once. The
 	// caller may overwrite it.
@@ -143,8 +141,7 @@ func (t *intTile) startTotals() {
 	t.Label(fromC)
 }
 
-// placeOf returns the place in C of the totals of vector v of row i. Callers ask for rows
-// in order.
+// placeOf returns the place in C of the totals of vector v of row i. Callers ask for rows in order.
 func (t *intTile) placeOf(i, v int) (p vec.Ptr, off int) {
 	return t.totalAt.Row(i), 4 * v * t.Width()
 }
@@ -220,8 +217,8 @@ func (t *intTile) startAhead() {
 	}
 }
 
-// fetchAhead fetches the memory ahead of n bytes of B, and then continues at the label: far ahead into
-// the second-level cache, and nearer into the first. It does nothing if B is not to be fetched.
+// fetchAhead fetches the memory ahead of n bytes of B: far ahead into the second-level cache, and nearer
+// into the first. If B is not to be fetched, it jumps to label, which it puts after the prefetches.
 func (t *intTile) fetchAhead(label string, b vec.Ptr, off, n int) {
 	if !t.Prefetches() {
 		return

@@ -2,8 +2,7 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// laneSums is a sum over a row in vec.RowLanes lanes: as many vectors as these
-// lanes take.
+// laneSums is a sum over a row in vec.RowLanes lanes: as many vectors as these lanes take.
 type laneSums []vec.V
 
 // zeroSums returns an empty sum.
@@ -24,8 +23,7 @@ func (s laneSums) turn(m vec.Machine) {
 	m.CopyTo(s[len(s)-1], first)
 }
 
-// joined adds up lanes until they fit into one vector: lane i is the sum of lanes that lie
-// Width apart.
+// joined adds up lanes until they fit into one vector: lane i is the sum of lanes that lie Width apart.
 func (s laneSums) joined(m vec.Machine) vec.V {
 	for half := len(s) / 2; half > 0; half /= 2 {
 		next := make(laneSums, half)

@@ -37,8 +37,7 @@ func AddLayerNormRows(m vec.Machine) {
 	})
 }
 
-// summed returns the step of a normalisation that reads x and residual, and stores their
-// sum.
+// summed returns the step of a normalisation that reads x and residual, and stores their sum.
 func summed(m vec.Machine) func(s vec.Span, i int) (vec.V, func()) {
 	return func(s vec.Span, i int) (vec.V, func()) {
 		v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
@@ -58,8 +57,7 @@ type normInput struct {
 	stores bool
 }
 
-// guessElements is the number of elements of a row that make the first guess of
-// its mean.
+// guessElements is the number of elements of a row that make the first guess of its mean.
 const guessElements = 16
 
 // guess sets mean to a value near the mean of a row: the mean of its first elements, or the

@@ -9,12 +9,10 @@ import (
 // stage is one pass over a row. The next pass needs the result of a pass,
 // such as a maximum, before it begins with the same row.
 type stage struct {
-	// ptrs has the streams that the stage reads and writes, one row after
-	// the other.
+	// ptrs has the streams that the stage reads and writes, one row after the other.
 	ptrs []vec.Ptr
 	// anew returns the streams that begin again with every row. scratch returns a stream
-	// that holds the data written to it until the next stage reads it. They come after
-	// ptrs.
+	// that holds the data written to it until the next stage reads it. They come after ptrs.
 	anew    func() []vec.Ptr
 	scratch func() vec.Ptr
 	// begin prepares for a row, step processes vector i of a span, and end concludes
@@ -28,8 +26,7 @@ type stage struct {
 	sums func() []laneSums
 }
 
-// output describes how a kernel writes its rows, and whether it fetches the rows that
-// it reads.
+// output describes how a kernel writes its rows, and whether it fetches the rows that it reads.
 type output struct {
 	store func(s vec.Span, p, i int, v vec.V)
 	ahead int // distance in bytes at which the rows read are fetched ahead, or 0
@@ -100,15 +97,15 @@ const (
 	longLeast    = 496
 )
 
-// pipeline runs two or three stages over rows of cols elements. The stages work on different rows in one
-// loop: while the second stage is at row r, the first is at row r+1 and the third at row r-1. The latencies
-// at the end of a pass (the reduction of a vector, a division) are therefore hidden behind the other passes,
-// and rows come from memory while other rows are computed. rows may be 0; cols is at least 1. rows is
-// consumed.
+// pipeline runs two or three stages over rows of cols elements. The stages work on
+// different rows in one loop: while the second stage is at row r, the first is at row r+1
+// and the third at row r-1. The latencies at the end of a pass (the reduction of a vector,
+// a division) are therefore hidden behind the other passes, and rows come from memory
+// while other rows are computed. rows may be 0; cols is at least 1. rows is consumed.
 //
-// Rows of at least least elements that do not begin at multiples of half a vector are taken in aligned
-// vectors, if the machine can. At multiples of half a vector, every other access crosses a cache line, which
-// costs less than the partial vectors at both ends.
+// Rows that have least elements or more, and do not begin at multiples of half a vector, are taken in
+// aligned vectors, if the machine can. At multiples of half a vector, every other access crosses a cache
+// line, which costs less than the partial vectors at both ends.
 func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
 	lying := func() {
 		passes(m, rows, stages, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
@@ -146,8 +143,7 @@ func turnSums(m vec.Machine, stages []stage) {
 	}
 }
 
-// passes emits the passes of a pipeline; walk walks over the rows of one
-// pass.
+// passes emits the passes of a pipeline; walk walks over the rows of one pass.
 func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
 	pass := func(from, to int) {
 		var groups []vec.Group
@@ -187,8 +183,7 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 				}
 			})
 		}
-		// Later stages end first: they may pass on what they received from an
-		// earlier one.
+		// Later stages end first: they may pass on what they received from an earlier one.
 		for _, st := range slices.Backward(stages[from:to]) {
 			if st.end != nil {
 				st.end()

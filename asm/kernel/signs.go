@@ -2,18 +2,16 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Dot products of vectors of 1 and -1, computed from the bits in which their
-// signs differ.
+// Dot products of vectors of 1 and -1, computed from the bits in which their signs differ.
 
-// SignPanel is the number of vectors in a panel: their words lie side by
-// side.
+// SignPanel is the number of vectors in a panel: their words lie side by side.
 const SignPanel = 16
 
-// signCount counts the set bits of lanes: in lanes of 32 bits, or in bytes, which can add up the counts of at
-// most most words.
+// signCount counts the set bits of lanes: in lanes of 32 bits, or in bytes, where only the counts of a few
+// words can be added up.
 type signCount struct {
 	rows  int // of a tile
-	most  int // words; 0: any number
+	most  int // words whose counts can be added up; 0: any number
 	count func(v vec.V) vec.V
 }
 

@@ -33,13 +33,11 @@ func (b Base) Prefetches() bool { return b.tier.Prefetches }
 // Masking implements Machine for machines without it.
 func (b Base) Masking() (Masking, bool) { return nil, false }
 
-// Prefetch and PrefetchFar implement Machine for machines that do not
-// prefetch.
+// Prefetch and PrefetchFar implement Machine for machines that do not prefetch.
 func (b Base) Prefetch(p Ptr, off int)                     {}
 func (b Base) PrefetchFar(p Ptr, off int, n Int, size int) {}
 
-// IfStream and StoreStream implement Machine for machines without such
-// stores.
+// IfStream and StoreStream implement Machine for machines without such stores.
 func (b Base) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
 func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) }
 
@@ -80,12 +78,10 @@ func (b Base) MaxMagnitudeTo(acc V, with Operand) { b.m.MaxTo(acc, with) }
 // Pow2 implements Machine.
 func (b Base) Pow2(biased V) V { return b.m.ShiftLeft(biased, 23) }
 
-// RoundedFrom implements Machine for machines that scale by the integer in
-// the bits.
+// RoundedFrom implements Machine for machines that scale by the integer in the bits.
 func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }
 
-// Scalars, FoldMaxMagnitude and Spread implement Machine for machines whose vectors have one
-// length.
+// Scalars, FoldMaxMagnitude and Spread implement Machine for machines whose vectors have one length.
 func (b Base) Scalars() Machine       { return b.m }
 func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
 func (b Base) Spread(v V) V           { return v }
@@ -94,8 +90,7 @@ func (b Base) Spread(v V) V           { return v }
 // adds to an exponent, and its eighths to a mantissa.
 const StepShift = 20
 
-// StepWords returns the table of powers of two, minus what the shift by StepShift adds to
-// each.
+// StepWords returns the table of powers of two, minus what the shift by StepShift adds to each.
 func StepWords(steps [8]float32) (words [8]uint32) {
 	for i, s := range steps {
 		words[i] = math.Float32bits(s) - uint32(i)<<StepShift
@@ -103,8 +98,8 @@ func StepWords(steps [8]float32) (words [8]uint32) {
 	return words
 }
 
-// ButterflySign returns 1 or -1, as bits: Butterfly multiplies lane i by it before it adds the lane's
-// partner.
+// ButterflySign returns 1 or -1, as bits: Butterfly
+// multiplies lane i by it before it adds the lane's partner.
 func ButterflySign(i, distance int) uint32 {
 	if i&distance != 0 {
 		return uint32(One) | 1<<31

@@ -21,8 +21,7 @@ type Tiler interface {
 	Lanes(rows Kept, ld func() Int, size, n int) Lanes
 	// Column returns the n lanes at p, one for each of n rows.
 	Column(p Ptr, n int) Lanes
-	// Beside returns the address n bytes after p. It does not follow later
-	// changes of p.
+	// Beside returns the address n bytes after p. Use it before p changes: on some machines it follows p.
 	Beside(p Ptr, n Int) Ptr
 
 	// MultiplyTo is n *= k, in place, for a power of two.
@@ -31,8 +30,7 @@ type Tiler interface {
 	Number(k int) Int
 	// TakeAtMost returns the lesser of k and most, and subtracts it from k.
 	TakeAtMost(k, most Int) Int
-	// CountDown subtracts k from n, and branches if the result compares with 0
-	// as c says.
+	// CountDown subtracts k from n, and branches if the result compares with 0 as c says.
 	CountDown(n Int, k int, c Cond, label string)
 	// BranchIfZero and BranchUnlessZero test an integer, and BranchIfParam a parameter: it branches
 	// if the parameter is 0, or unless it is.
@@ -40,8 +38,7 @@ type Tiler interface {
 	BranchUnlessZero(n Int, label string)
 	BranchIfParam(param string, zero bool, label string)
 
-	// After returns the address off bytes after p, and CopyPtrTo overwrites dst with
-	// src.
+	// After returns the address off bytes after p, and CopyPtrTo overwrites dst with src.
 	After(p Ptr, off int) Ptr
 	CopyPtrTo(dst, src Ptr)
 
@@ -66,15 +63,13 @@ type Tiler interface {
 	IntToFloat(v V)
 	// LoadUint8 is LoadInt8 for unsigned bytes.
 	LoadUint8(p Ptr, off int) V
-	// ShiftRight shifts zeros in. ShiftRightTo works in place and shifts the
-	// sign in.
+	// ShiftRight shifts zeros in. ShiftRightTo works in place and shifts the sign in.
 	ShiftRight(v V, bits int) V
 	ShiftRightTo(v V, bits int)
 	// AndInt and OrIntTo are bitwise.
 	AndInt(a, b V) V
 	OrIntTo(acc, b V)
-	// LoadPowers loads a vector of bytes at p + off and returns 2 to the power of each byte minus
-	// 128, as floats.
+	// LoadPowers loads a vector of bytes at p + off and returns 2^(b-128) for each byte b, as floats.
 	LoadPowers(p Ptr, off int) V
 	// Table returns a table of 16 bytes. LookUp replaces each byte of v, which must be below
 	// 16, by that entry of the table.
@@ -83,8 +78,7 @@ type Tiler interface {
 	// CountBytes prepares a function that counts the set bits of every byte. The
 	// function consumes v.
 	CountBytes() func(v V) V
-	// UpperHalves returns the upper 4 bits of every byte; ones has the lower 4 bits set. It
-	// consumes v.
+	// UpperHalves returns the upper 4 bits of every byte; ones has the lower 4 bits set. It consumes v.
 	UpperHalves(v, ones V) V
 	// DotQuads adds four products of a signed byte of l and a byte of b to each lane of acc. QuadsSigned
 	// reports whether the bytes of b are signed.
@@ -104,8 +98,7 @@ type Kept interface {
 
 // Rows is a number of rows of a matrix, which may exceed the number of registers.
 type Rows interface {
-	// Begin starts with the first row again. Row returns the address of a row; callers ask for
-	// rows in order.
+	// Begin starts with the first row again. Row returns the address of a row; callers ask for rows in order.
 	Begin()
 	Row(i int) Ptr
 }
@@ -113,7 +106,7 @@ type Rows interface {
 // Lanes is a number of rows whose lanes are used one after the other.
 type Lanes interface {
 	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes of a
-	// vector; first is the number of lanes between Next and them.
+	// vector; first is the index of the first of them, counted from Next.
 	Load(first, n int)
 	// Lane returns lane j, counted from Next, of row i. Ask for it just before its use: other machines load
 	// it at that point, into every lane of a vector.
@@ -128,8 +121,7 @@ type Lane struct {
 	N   int // index of the lane, if Reg is a vector
 }
 
-// InTurn returns rows from p on for a machine with too few registers: one address moves from row
-// to row.
+// InTurn returns rows from p on for a machine with too few registers: one address moves from row to row.
 func InTurn(m Machine, p Ptr, ld Int, size int) Rows { return &inTurn{m: m, p: p, ld: ld, size: size} }
 
 type inTurn struct {

@@ -1,7 +1,6 @@
 package vec
 
-// The vocabulary of tiles: registers of rows, which are multiplied as
-// matrices.
+// The vocabulary of tiles: registers of rows, which are multiplied as matrices.
 
 // Tile is the number of a tile register; the kernel chooses it. A tile is not a vector: a configuration gives
 // it its shape, and its data reaches vectors only through memory.
@@ -11,17 +10,16 @@ type Tile uint8
 // Generated functions release the tiles before they return.
 type Tiles interface {
 	Tiler
-	// TileShapes returns a configuration in the frame in which no tile has a
-	// shape.
+	// TileShapes returns a configuration in the frame in which no tile has a shape.
 	TileShapes() TileShapes
 	// ZeroTile clears a tile, LoadTile loads its rows, which begin at p and are apart bytes apart, and
 	// StoreTile stores them.
 	ZeroTile(t Tile)
 	LoadTile(t Tile, p Ptr, apart Int)
 	StoreTile(p Ptr, apart Int, t Tile)
-	// DotTile adds the products of signed bytes of a and unsigned bytes of b: element j of row i of the sums,
-	// 32 bits, takes four bytes of row i of a and the four bytes of element j of a row of b, for all rows of
-	// b.
+	// DotTile adds the products of signed bytes of a and unsigned bytes of
+	// b: element j of row i of the sums, 32 bits, takes four bytes of row i
+	// of a and the four bytes of element j of a row of b, for all rows of b.
 	DotTile(sums, a, b Tile)
 	// DotUnsignedTile is DotTile for unsigned bytes of a and signed bytes of b.
 	DotUnsignedTile(sums, a, b Tile)
@@ -35,8 +33,7 @@ type Tiles interface {
 
 // TileShapes is a configuration: the shapes of tiles.
 type TileShapes interface {
-	// Set sets the rows of a tile, at most 16, and the bytes of a row, at most
-	// 64.
+	// Set sets the rows of a tile, at most 16, and the bytes of a row, at most 64.
 	Set(t Tile, rows, bytes Int)
 	// Configure makes the machine use these shapes from here on.
 	Configure()

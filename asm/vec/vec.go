@@ -35,8 +35,7 @@ type Tail struct {
 	Reg   any
 }
 
-// Rounded is an integer in each lane, in the form that the machine needs to
-// scale by it.
+// Rounded is an integer in each lane, in the form that the machine needs to scale by it.
 type Rounded struct {
 	N      V // the integer as a float, or not set
 	Biased V // 1.5*2^23 + N, whose low bits are the integer, or not set
@@ -51,8 +50,7 @@ type Place interface {
 // Operand is a second operand: a V, or a Const in every lane.
 type Operand interface{ operand() }
 
-// Const is a float32 constant, given by its bits. It is present in every
-// lane.
+// Const is a float32 constant, given by its bits. It is present in every lane.
 type Const uint32
 
 func (V) operand()     {}
@@ -63,8 +61,7 @@ type Machine interface {
 	// Tier is the machine's record, and Width the number of lanes per vector.
 	Tier() arch.Tier
 	Width() int
-	// Masking returns the machine itself, if it loads and stores any lanes of a vector at no
-	// cost.
+	// Masking returns the machine itself, if it loads and stores any lanes of a vector at no cost.
 	Masking() (Masking, bool)
 
 	// SlicePtr loads the address of the first element of a slice parameter.
@@ -90,7 +87,7 @@ type Machine interface {
 	Raise(n Int, k int)
 	// Bump advances p by bytes.
 	Bump(p Ptr, bytes int)
-	// BumpBy advances p by n float32 elements, and BumpBytes by n times size bytes, 1 to 8.
+	// BumpBy advances p by n float32 elements, and BumpBytes by n*size bytes, for a size of 1 to 8.
 	BumpBy(p Ptr, n Int)
 	BumpBytes(p Ptr, n Int, size int)
 
@@ -103,8 +100,7 @@ type Machine interface {
 	// memory if registers are few.
 	Park() Place
 
-	// Loop runs body while n >= step, and subtracts step from n after each
-	// run.
+	// Loop runs body while n >= step, and subtracts step from n after each run.
 	Loop(n Int, step int, body func())
 	// Magnitude returns an integer that is 0 if the float32 parameter is 0.
 	Magnitude(param string) Int
@@ -139,9 +135,9 @@ type Machine interface {
 	// those stores come before everything that follows then.
 	IfStream(p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
-	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the line n
-	// times size bytes (1 to 8) after that into the second-level cache, if there is an n. Both are
-	// hints, and do nothing on a machine whose Prefetches is false.
+	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the line
+	// n*size bytes after that, for a size of 1 to 8, into the second-level cache, if there is an n. Both
+	// are hints, and do nothing on a machine whose Prefetches is false.
 	Prefetch(p Ptr, off int)
 	PrefetchFar(p Ptr, off int, n Int, size int)
 	Prefetches() bool
@@ -188,8 +184,7 @@ type Machine interface {
 	// Max and Min return b if either is NaN on x86; see MaxNaN.
 	Max(a V, b Operand) V
 	Min(a V, b Operand) V
-	// Least returns x, or least where x is smaller. It keeps NaN, and a zero that equals
-	// least.
+	// Least returns x, or least where x is smaller. It keeps NaN, and a zero that equals least.
 	Least(least, x V) V
 	// AddTo, MulTo and MaxTo update acc in place: acc = acc op b.
 	AddTo(acc V, b Operand)
@@ -218,24 +213,21 @@ type Machine interface {
 	AddInt32To(acc V, b Operand)
 	SubInt32(a V, b Operand) V
 	ShiftLeft(a V, bits int) V
-	// MaxMagnitudeTo is acc = max(acc, b) for numbers without a sign; NaN if either is
-	// NaN.
+	// MaxMagnitudeTo is acc = max(acc, b) for numbers without a sign; NaN if either is NaN.
 	MaxMagnitudeTo(acc V, b Operand)
 
 	// Butterfly prepares a function for distance 1, 2, 4 up to half of Width. For each lane i without the bit
-	// of distance, it puts the sum of lanes i and i+distance into lane i, and their difference into lane
-	// i+distance. It consumes v.
+	// of distance, it puts the sum of lanes i and i+distance into lane i, and lane i minus lane i+distance
+	// into lane i+distance. It consumes v.
 	Butterfly(distance int) func(v V) V
 
-	// Pow2 returns 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where
-	// -127 gives 0 and 128 gives +Inf. It shifts n + 127 into the bits of the
-	// exponent.
+	// Pow2 returns 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
+	// gives 0 and 128 gives +Inf. It shifts n + 127 into the bits of the exponent.
 	Pow2(biased V) V
 	// Pow2Steps prepares 2^e for multiples e of 1/8, -127 <= e < 128, given as
 	// biased = 1.5*2^20 + e; -127 gives 0. steps[i] is 2^(i/8).
 	Pow2Steps(steps [8]float32) func(biased V) V
-	// RoundedFrom returns the integer N for biased = bias + N, bias =
-	// 1.5*2^23.
+	// RoundedFrom returns the integer N for biased = bias + N, where bias is 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full returns p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129.
 	// It rounds denormal results once, and overflows to infinity.
@@ -254,8 +246,7 @@ type Machine interface {
 	// for r and c below TransposeBlock; the strides count elements.
 	Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int)
 
-	// ReduceAdd and ReduceMax return the sum or maximum of all lanes in every
-	// lane.
+	// ReduceAdd and ReduceMax return the sum or maximum of all lanes in every lane.
 	ReduceAdd(v V) V
 	ReduceMax(v V) V
 	// Scalars returns a machine for single numbers, whose vectors may be narrower. FoldAddInt32 and
@@ -286,7 +277,7 @@ type Jumper interface {
 	// Compare compares n with k for the branches that follow.
 	Compare(n Int, k int)
 	BranchIf(c Cond, label string)
-	// Halve divides n, which is at least 0, by two, times times.
+	// Halve divides n, which is at least 0, by 2^times.
 	Halve(n Int, times int)
 }
 
@@ -304,11 +295,9 @@ type Masking interface {
 	BumpBack(p Ptr, n Int)
 	// LanesFrom selects the lanes from n on.
 	LanesFrom(n Int) Tail
-	// Expand moves the first lanes of v to the lanes of t, in order; the other
-	// lanes are 0.
+	// Expand moves the first lanes of v to the lanes of t, in order; the other lanes are 0.
 	Expand(v V, t Tail) V
-	// FinishStream makes all writes past the caches come before everything that
-	// follows.
+	// FinishStream makes all writes past the caches come before everything that follows.
 	FinishStream()
 	// IfTwo runs body if any of ns is more than one vector.
 	IfTwo(ns []Int, body func())

@@ -11,8 +11,7 @@ type Span struct {
 	ptrs  []Ptr // of the group
 	tail  *Tail
 	chain int
-	// aligned is set in WalkAligned, and first in the first step of
-	// WalkAligned.
+	// aligned is set in WalkAligned, and first in the first step of WalkAligned.
 	aligned, first bool
 	// Vectors is the number of vectors that the step covers.
 	Vectors int
@@ -30,8 +29,7 @@ const DotLanes = 16
 // Chains returns the number of vectors that hold RowLanes lanes.
 func Chains(m Machine) int { return RowLanes / m.Width() }
 
-// Chain returns the index of the vector of sums to which vector i of the
-// step is added.
+// Chain returns the index of the vector of sums to which vector i of the step is added.
 func (s Span) Chain(i int) int { return (s.chain + i) % Chains(s.m) }
 
 // IsTail reports whether the step is the partial vector at the end.
@@ -73,8 +71,7 @@ func (s Span) Store(p, i int, v V) {
 	s.m.StoreTail(s.ptrs[p], *s.tail, v)
 }
 
-// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored as
-// usual.
+// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored as usual.
 func (s Span) StoreStream(p, i int, v V) {
 	if s.whole(p) {
 		s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v)
@@ -127,11 +124,9 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	}
 }
 
-// Group is a number of streams that Walk reads and writes side by side, in the order of the
-// fields.
+// Group is a number of streams that Walk takes side by side. They are numbered in the order of the fields.
 type Group struct {
-	// Rows lie one after the other. The first stream defines where they
-	// begin.
+	// Rows lie one after the other. The first stream defines where they begin.
 	Rows []Ptr
 	// Anew are streams that are read and begin again with each row. A whole vector can be loaded at
 	// their beginning.
@@ -204,8 +199,7 @@ func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
 	w.step(1, 0, first)
 	w.first = false
 	for g, group := range groups {
-		// The memory before these may never have been used; masked loads of such memory are
-		// slow.
+		// The memory before these may never have been used; masked loads of such memory are slow.
 		for _, p := range group.Anew {
 			m.BumpBack(p, before[g])
 		}

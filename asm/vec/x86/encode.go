@@ -14,15 +14,13 @@ import (
 // Instructions that Go's assembler lacks are replaced by bytes, after register allocation and the check of
 // their features.
 
-// encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a
-// test.
+// encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a test.
 type encoded interface {
 	code() []byte
 	text() string
 }
 
-// Encode replaces the instructions of a function that Go's assembler lacks by
-// their bytes.
+// Encode replaces the instructions of a function that Go's assembler lacks by their bytes.
 func Encode(fn *ir.Function) {
 	for _, i := range fn.Instructions() {
 		var e encoded

@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// VDPBF16PS, which Go's assembler and avo lack, is emitted as bytes in EVEX
-// encoding.
+// VDPBF16PS, which Go's assembler and avo lack, is emitted as bytes in EVEX encoding.
 
 // avx512BF16 is the feature that VDPBF16PS needs.
 const avx512BF16 = "AVX512BF16"

@@ -11,8 +11,7 @@ import (
 // form has all that depends on the width of vectors.
 type form struct {
 	newV func(*build.Context) reg.VecVirtual
-	// extract extracts four lanes, the group of that number, from a longer
-	// vector.
+	// extract extracts four lanes, the group of that number, from a longer vector.
 	extract func(x *Machine, group uint8, v reg.Register, to operand.Op)
 	// upper moves the upper half of a vector that is longer than a YMM register.
 	upper func(x *Machine, v reg.Register, to reg.Register)

@@ -158,8 +158,7 @@ func (x *Machine) CountBytes() func(v vec.V) vec.V {
 	}
 }
 
-// CountWords counts the set bits of every lane, with AVX512-VPOPCNTDQ. It
-// consumes v.
+// CountWords counts the set bits of every lane, with AVX512-VPOPCNTDQ. It consumes v.
 func (x *Machine) CountWords(v vec.V) vec.V {
 	x.VPOPCNTD(vector(v), vector(v))
 	return v
@@ -189,15 +188,14 @@ func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {
 	return vec.V{Reg: v}
 }
 
-// MulWords sets to to the sums, of 32 bits, of pairs of products of words of a, which may be a lane, and
-// b.
+// MulWords multiplies words of a, which may be a lane, by those of b, and writes the sums of pairs of
+// products, of 32 bits, into to.
 func (x *Machine) MulWords(a, b, to vec.V) { x.VPMADDWD(vector(a), vector(b), vector(to)) }
 
 // DotWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits: VPDPWSSD.
 func (x *Machine) DotWords(acc, a, b vec.V) { x.VPDPWSSD(vector(b), vector(a), vector(acc)) }
 
-// MulBytes returns the sums, as words, of pairs of products of an unsigned byte of b and a signed
-// byte of l.
+// MulBytes returns the sums, as words, of pairs of products of an unsigned byte of b and a signed byte of l.
 func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
 	v := x.NewV()
 	x.VPMADDUBSW(lane(l), vector(b), v)

@@ -115,8 +115,8 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 	}
 }
 
-// TransposeWhole writes the transpose of Width x Width elements: row c of the result is
-// bytes*c after dst. Two ports can run its loads, and only one its shuffles.
+// TransposeWhole writes the transpose of Width x Width elements: row c of the result is bytes*c after
+// dst. Its loads take either of two arithmetic ports, its shuffles only one.
 func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int) {
 	from := x.rowsFrom(src, ldSrc, x.Width())
 	for part := range x.Width() / 4 {
@@ -152,8 +152,7 @@ func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 	return v
 }
 
-// transposeQuarters writes the rows of a transpose that come from four registers of
-// quarters.
+// transposeQuarters writes the rows of a transpose that come from four registers of quarters.
 func (x *Machine) transposeQuarters(in [4]reg.VecVirtual, to []operand.Mem) {
 	fresh := func() reg.VecVirtual { return x.ofWidth(int(in[0].Size()) / 4) }
 	var mid [4]reg.VecVirtual

@@ -13,8 +13,8 @@ import (
 // masks is how a form of vectors selects some of its lanes: with an opmask,
 // or with a vector of all-ones lanes.
 type masks interface {
-	// source returns the source of the mask of the first count lanes, 0 <= count <=
-	// width: the mask itself, or its address if the mask takes a vector register.
+	// source returns the source of the mask of the first count lanes,
+	// 0 <= count <= width: the mask itself, or its address if the mask takes a vector register.
 	source(x *Machine, count reg.Register) reg.Register
 	// register returns the mask of a source.
 	register(x *Machine, source reg.Register) reg.Register
@@ -128,8 +128,8 @@ func (vectorMasks) choose(x *Machine, mask reg.Register, a, b vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// LaneMaskSource returns the source of the mask of the first count lanes, 0
-// <= count <= width: the opmask itself, or its address if a mask takes a
+// LaneMaskSource returns the source of the mask of the first count lanes,
+// 0 <= count <= width: the opmask itself, or its address if a mask takes a
 // vector register. See LoadMasked and StoreMasked.
 func (x *Machine) LaneMaskSource(count reg.Register) reg.Register {
 	return x.masks.source(x, count)

@@ -9,8 +9,7 @@ import (
 
 // Loads and stores of whole vectors, single lanes and other types, and prefetching.
 
-// at returns the memory off bytes after p, which is one register, or several for
-// rows.
+// at returns the memory off bytes after p, which is one register, or several for rows.
 func at(p vec.Ptr, off int) operand.Mem {
 	if m, ok := p.Reg.(operand.Mem); ok {
 		return m.Offset(off)

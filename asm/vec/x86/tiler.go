@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in
-// the frame.
+// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in the frame.
 
 // kept is a parameter in the frame.
 type kept struct {

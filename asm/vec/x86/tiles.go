@@ -15,8 +15,7 @@ import (
 // The tiles of AMX. Go's assembler and avo know none of their instructions. The kernel allocates tile
 // registers, and their numbers are constants for avo.
 
-// The features that the instructions need, and the instruction before a
-// return.
+// The features that the instructions need, and the instruction before a return.
 const (
 	amxTile, amxInt8, amxBF16 = "AMXTILE", "AMXINT8", "AMXBF16"
 	tileRelease               = "TILERELEASE"
@@ -123,8 +122,7 @@ type tileInstruction struct {
 	first  bool // memory comes first
 }
 
-// tileAddress is an address with the numbers of its registers; index is -1 for no
-// index.
+// tileAddress is an address with the numbers of its registers; index is -1 for no index.
 type tileAddress struct{ base, index int }
 
 // tileOf returns the instruction, after register allocation.
@@ -172,9 +170,9 @@ func (t tileInstruction) code() []byte {
 	return c
 }
 
-// encode completes an instruction on memory and a tile. As a base, the stack pointer and R12 have the code
-// that announces an index, and BP and R13 the code that announces a displacement: they get a displacement of
-// 0.
+// encode completes an instruction on memory and a tile. As a base, the
+// stack pointer and R12 have the code that announces an index, and BP and
+// R13 the code that announces a displacement: they get a displacement of 0.
 func (m *tileAddress) encode(c []byte, register int) []byte {
 	const withIndex, noIndex, byteFollows = 4, 4, 0x40
 	c[1] ^= byte(m.base >> 3 << 5)

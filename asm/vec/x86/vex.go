@@ -13,8 +13,7 @@ import (
 // avxVNNI is the feature that the VEX encoding needs.
 const avxVNNI = "AVXVNNI"
 
-// DotBytes adds four products of an unsigned byte of b and a signed byte of a to each lane of 32
-// bits of acc.
+// DotBytes adds four products of an unsigned byte of b and a signed byte of a to each lane of 32 bits of acc.
 func (x *Machine) DotBytes(a, b, acc reg.Register) {
 	i, err := x86.VPDPBUSD(a, b, acc)
 	if err != nil {

@@ -119,8 +119,9 @@ func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// storedScores multiplies m queries with keys of less than 32 bits where they lie in their page, and returns the number of keys: 0 if the
-// keys are prepared otherwise, or if key j is not the first of a panel. n keys are left, and then is where what is used after them begins.
+// storedScores multiplies m queries by keys of less than 32 bits where their page has them, beginning with key
+// j of the n that are left. It returns the number of keys: 0 if they are prepared otherwise, or if key j is not
+// the first of a panel. Address then is fetched after the last of the n keys.
 func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then uintptr) int {
 	c, w, k := u.c, u.w, &u.k
 	if !u.inPanels() || u.keys.data != nil || k.pages.Format == weights.F32 || j%c.nr != 0 {

@@ -119,7 +119,8 @@ func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	}
 }
 
-// addValues adds the first of n values from value j on, times the weights s, to the sums of some rows, and returns the number of values.
+// addValues adds the first of n values, beginning with value j, times the weights s to the sums of some rows.
+// It returns the number of values.
 func (u *unit) addValues(sums []float32, ld int, s []float32, lds, rows, j, n int) int {
 	c, v, dim := u.c, &u.v, u.c.P.ValueDim
 	most := perCall(rows, dim)

@@ -5,10 +5,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of a few queries with keys and values of less than 32 bits where they lie. What is used next is fetched on the way: address
-// next, unless it is 0, and as many bytes behind it as the keys or values take.
+// Products of a few queries with keys and values that have less than 32 bits, which are read where they are
+// stored. On the way the kernels fetch as many bytes from address next on, unless it is 0.
 
-// lanes is what rows of values are a multiple of for AddValues.
+// lanes divides the length of rows that AddValues takes.
 const lanes = 16
 
 // Scores sets s[i*lds+j] to alpha times the product of query i, at q[i*ldq], and key j, for m queries and the keys of some panels. The first is

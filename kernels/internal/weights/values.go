@@ -7,10 +7,10 @@ import (
 
 // Values of a head as words, for products with weights of attention as words. Each column has one scale.
 
-// wordStep is the multiple to which the keys of a product of words are filled up.
+// wordStep divides the number of keys in a product of words, after padding with zeros.
 const wordStep = 16
 
-// Values are values of a head as panels of columns, two keys side by side.
+// Values has values of a head as panels of columns, two keys side by side.
 type Values struct {
 	keys, dim int
 	words     []int16
@@ -23,7 +23,8 @@ type Values struct {
 	sums   []int32
 }
 
-// Pack makes words of n values, whose scales are divided by that of weights.
+// Pack converts n values, rows ldx apart of dim elements, to words. It divides their scales by the scale of
+// weights.
 func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
 	v.keys, v.dim, v.split = fillWords(n), dim, false
 	v.words, v.scale = mem.Grow(v.words, v.keys*dim), mem.Grow(v.scale, dim)
@@ -35,8 +36,8 @@ func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
 
 func fillWords(n int) int { return (n + wordStep - 1) / wordStep * wordStep }
 
-// Multiply sets o, rows ldo apart, to o*beta + the products of m rows of weights, lds apart, with the first n values of those packed.
-// beta is 0 or 1.
+// Multiply sets o, [m, dim] with rows ldo apart, to o*beta plus the product of the weights s, [m, n] with rows
+// lds apart, and the first n packed values. beta is 0 or 1.
 func (v *Values) Multiply(f *Record, s []float32, lds, m, n int, beta float32, o []float32, ldo int) {
 	filled := fillWords(n)
 	v.weights = mem.Grow(v.weights, m*filled)
@@ -65,8 +66,8 @@ func (v *Values) byTiles(f *Record, m, filled int, beta float32, o []float32, ld
 	simd.WordTiles(f.ISA, m, filled, f.NR, v.dim/f.NR, v.weights, filled, v.digits, v.keys*f.NR, v.scale, v.sums, int(beta), o, ldo)
 }
 
-// tilesMultiplyWords reports whether tiles multiply m rows of n weights with dim columns in fewer cycles than vectors. A tile has 32 words
-// of a row, and three products of tiles are one of words.
+// tilesMultiplyWords reports whether tiles multiply m rows of n weights by dim columns in fewer cycles than
+// vectors. A tile has 32 words of a row, and a product of words takes three products of tiles.
 func tilesMultiplyWords(m, n, dim int) bool {
 	rows, columns, depth := (m+tileSide-1)/tileSide, (dim+tileSide-1)/tileSide, (2*n+tileDepth-1)/tileDepth
 	return tileCall+3*rows*columns*depth*tileProduct < m*n*dim/wordsACycle
