@@ -21,8 +21,10 @@ import (
 // end before it stops the world, and every goroutine waits with it
 // (golang/go#64417).
 
-// TestPauses keeps all Ps in the kernels, collects garbage repeatedly, and
-// allows 99 of 100 stops of the world to take at most a millisecond.
+// TestPauses keeps all Ps in the kernels and collects garbage repeatedly. On a quiet machine
+// 99 of 100 stops of the world take at most a millisecond. It fails if a quarter of them take
+// longer in each of several quiet moments: a call that is too long lengthens most of them, what
+// else runs on the host a few.
 func TestPauses(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
@@ -118,8 +120,8 @@ func TestPauses(t *testing.T) {
 		}
 		for _, l := range loads {
 			t.Run(l.name, func(t *testing.T) {
-				if p99 := shortestPauses(t, l.call); p99 > pauseLimit {
-					t.Errorf("99th percentile of the pauses is %v, want at most %v", p99, pauseLimit)
+				if p75 := shortestPauses(t, l.call); p75 > pauseLimit {
+					t.Errorf("a quarter of the pauses take over %v, want at most %v", p75, pauseLimit)
 				}
 			})
 		}
@@ -129,23 +131,25 @@ func TestPauses(t *testing.T) {
 // pauseLimit is a millisecond, rounded to the end of a bucket of the runtime's histogram.
 const pauseLimit = 1 << 20 * time.Nanosecond
 
-// shortestPauses returns the result of pauses without other influences: at most pauseLimit if
-// it is that short once, otherwise the least of several quiet moments. It skips the test if
-// there are too few. If other programs use the processors, a thread sometimes waits for one,
-// and the kernels do not cause the pause.
+// shortestPauses returns pauseLimit if 99 of 100 pauses are that short once, otherwise the least
+// 75th percentile of several quiet moments. It skips the test if there are too few. If other
+// programs or other virtual machines use the processors, a thread sometimes waits for one, and
+// the kernels do not cause the pause.
 func shortestPauses(t *testing.T, load func() func()) time.Duration {
 	quiet, shortest := 0, time.Duration(math.MaxInt64)
 	for range 8 {
 		ran, waited, known := threadTimes()
-		p99 := pauses(load)
-		if p99 <= pauseLimit {
-			return p99
+		stolen := stolenTime()
+		seen := pauses(load)
+		if percentile(seen, 99) <= pauseLimit {
+			return pauseLimit
 		}
 		ranNow, waitedNow, _ := threadTimes()
 		served := !known || (waitedNow-waited)*10 <= ranNow-ran // waits a twentieth of the time by itself, and half if other programs compute
-		if served && pauses(spinning) <= pauseLimit {           // the second condition also detects other virtual machines
+		served = served && stolenTime()-stolen <= 1
+		if served && percentile(pauses(spinning), 99) <= pauseLimit { // virtual machines whose host does not report what it takes
 			quiet++
-			shortest = min(shortest, p99)
+			shortest = min(shortest, percentile(seen, 75))
 		}
 		if quiet == 3 {
 			return shortest
@@ -153,6 +157,20 @@ func shortestPauses(t *testing.T, load func() func()) time.Duration {
 	}
 	t.Skip("the machine is too busy to measure")
 	return 0
+}
+
+// stolenTime returns how long other virtual machines have had this one's processors, in the
+// hundredths of a second that Linux counts, or 0 where no system reports it.
+func stolenTime() int64 {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	var user, nice, system, idle, wait, irq, softIRQ, steal int64
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softIRQ, &steal); err != nil {
+		return 0
+	}
+	return steal
 }
 
 // threadTimes returns how long the program's threads have run, and waited for a
@@ -186,19 +204,20 @@ func TestPausesAreSeen(t *testing.T) {
 		t.Skip("measures time, of assembly")
 	}
 	x := make([]float32, 1<<24)
-	var p99 time.Duration
-	for range 4 { // on a busy machine the calls may run while nothing waits for them
-		if p99 = pauses(func() func() { return func() { simd.ExpVec(simd.Active(), x, x) } }); p99 > pauseLimit {
+	var p75 time.Duration
+	for range 8 { // on a busy machine the calls may run while nothing waits for them
+		p75 = percentile(pauses(func() func() { return func() { simd.ExpVec(simd.Active(), x, x) } }), 75)
+		if p75 > pauseLimit {
 			return
 		}
 	}
-	t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
+	t.Errorf("three of four pauses are at most %v with calls of several milliseconds", p75)
 }
 
 // pauses runs a call made by load on each P, repeatedly, with a collection every
 // 2 ms for 0.3 s after the first ones, whose memory is not yet mapped, and
-// returns the 99th percentile of the pauses.
-func pauses(load func() func()) time.Duration {
+// returns the pauses.
+func pauses(load func() func()) metrics.Float64Histogram {
 	var stop atomic.Bool
 	var warm, wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -221,14 +240,21 @@ func pauses(load func() func()) time.Duration {
 	stop.Store(true)
 	wg.Wait()
 
-	total := uint64(0)
 	for i := range after.Counts {
 		after.Counts[i] -= before.Counts[i]
-		total += after.Counts[i]
 	}
-	for i, seen := len(after.Counts)-1, uint64(0); i >= 0; i-- {
-		if seen += after.Counts[i]; seen > total/100 {
-			if upper := after.Buckets[i+1]; !math.IsInf(upper, 1) {
+	return after
+}
+
+// percentile returns a duration that so many percent of the pauses do not exceed.
+func percentile(pauses metrics.Float64Histogram, percent uint64) time.Duration {
+	total := uint64(0)
+	for _, n := range pauses.Counts {
+		total += n
+	}
+	for i, seen := len(pauses.Counts)-1, uint64(0); i >= 0; i-- {
+		if seen += pauses.Counts[i]; seen > total*(100-percent)/100 {
+			if upper := pauses.Buckets[i+1]; !math.IsInf(upper, 1) {
 				return time.Duration(upper * float64(time.Second))
 			}
 			return time.Duration(math.MaxInt64)
