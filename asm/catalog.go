@@ -13,7 +13,7 @@ import (
 )
 
 // Catalog has every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels, stateKernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels, stateKernels, quantizeKernels)
 
 // vectorKernels work on vectors, elementwise.
 var vectorKernels = []Kernel{
@@ -27,6 +27,7 @@ var vectorKernels = []Kernel{
 	unary("elementwise", "reluVec", "max(x[i], 0), or x[i] where that is NaN,", kernel.ReLU),
 	binary("addVec", "a[i] + b[i]", kernel.Add),
 	binary("mulVec", "a[i] * b[i]", kernel.Mul),
+	binary("biasVec", "a[i] + b[i], or -Inf where b[i] is,", kernel.Bias),
 	elementwise("scaleVec", "computes dst[i] = alpha*x[i] for every i of x.", kernel.ScaleVec,
 		out("dst", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("alpha", 1.25)),
 	elementwise("subSubVec", "computes dst[i] = (x[i]-a)-b for every i of x.", kernel.SubSubVec,

@@ -71,7 +71,7 @@ var attentionKernels = []Kernel{
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnScaleRows",
-		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
+		Doc: []string{"computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols."},
 		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			in("factor", "1", "rows", "")},
 		Body: kernel.AttnScaleRows,

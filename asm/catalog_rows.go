@@ -53,48 +53,61 @@ var softmaxKernels = []Kernel{
 // eps is the number that norms add to the variance.
 var eps = scalar("eps", 1e-5)
 
+// farRows says in the contract of norms where they stop.
+var farRows = [2]string{
+	"It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number",
+	"of rows that are left, that one included.",
+}
+
 // normKernels normalise rows.
 var normKernels = []Kernel{
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRows",
-		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]."},
+		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].", farRows[0], farRows[1]},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Close: Closeness{Exact: true},
-		Body:  kernel.LayerNormRows,
+		Result: "int",
+		Close:  Closeness{Exact: true},
+		Body:   kernel.LayerNormRows,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRowsStream",
 		Doc: []string{"is layerNormRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Close: Closeness{Exact: true},
-		Body:  kernel.LayerNormRowsStream,
+		Result: "int",
+		Close:  Closeness{Exact: true},
+		Body:   kernel.LayerNormRowsStream,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",
-		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst."},
+		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.",
+			"Of the rows that are left, the first one has its sum."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Close: Closeness{Exact: true},
-		Body:  kernel.AddLayerNormRows,
+		Result: "int",
+		Close:  Closeness{Exact: true},
+		Body:   kernel.AddLayerNormRows,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "rmsNormRows",
-		Doc: []string{"computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c]."},
+		Doc: []string{"computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].", farRows[0], farRows[1]},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
-		Close: Closeness{Exact: true},
-		Body:  kernel.RMSNormRows,
+		Result: "int",
+		Close:  Closeness{Exact: true},
+		Body:   kernel.RMSNormRows,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addRMSNormRows",
-		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst."},
+		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.",
+			"Of the rows that are left, the first one has its sum."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
-		Close: Closeness{Exact: true},
-		Body:  kernel.AddRMSNormRows,
+		Result: "int",
+		Close:  Closeness{Exact: true},
+		Body:   kernel.AddRMSNormRows,
 	},
 }

@@ -22,7 +22,9 @@ func header(source string) string {
 // A backend turns the implementations of one file into assembly for one tier.
 type backend func(source string, implementations []implementation) ([]byte, error)
 
-var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
+// backends are by the tiers' names for files: another tier of an architecture has registers and instructions that only its own backend
+// knows.
+var backends = map[string]backend{"avx2": generateX86, "avx512": generateX86, "neon": generateNEON}
 
 // genericTile is the register tile of the pure-Go path.
 var genericTile = arch.Tile{MR: 4, NR: 8}
@@ -42,11 +44,15 @@ func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 		if err := t.Check(); err != nil {
 			return nil, err
 		}
+		generate := backends[t.File]
+		if generate == nil {
+			return nil, fmt.Errorf("tier %s: no backend for %s", t.Name, t.File)
+		}
 		for _, group := range byFile(catalog, t) {
 			makers.Go(func() error {
 				k := group[0].kernel
 				name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.GOARCH)
-				b, err := backends[t.GOARCH]("kernel/"+k.Source, group)
+				b, err := generate("kernel/"+k.Source, group)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}

@@ -192,6 +192,37 @@ func brief(v any) string {
 	return fmt.Sprint(v)
 }
 
+// TestArgumentsOfImportance makes each argument of QuantizeBy wrong.
+func TestArgumentsOfImportance(t *testing.T) {
+	const n, bytes = 256, 144 // a block of Q4_K
+	ones := func(n int) []float32 { return slices.Repeat([]float32{1}, n) }
+	not := func(v float32) []float32 { return append(ones(n-1), v) }
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		f             Format
+		dst           int
+		x, importance []float32
+		want          string
+	}{
+		{FormatQ4_K, bytes, ones(n), ones(n), ""},
+		{FormatQ4_K, bytes - 1, ones(n), ones(n), "len(dst) = 143, want 144"},
+		{FormatQ4_K, bytes, ones(n), ones(n - 1), "len(importance) = 255, want 256"},
+		{FormatQ4_K, bytes, ones(n + 1), ones(n + 1), "len(x) = 257, want a multiple of 256"},
+		{FormatQ4_K, bytes, ones(n), not(-1), "importance[255] = -1, want a finite number of at least 0"},
+		{FormatQ4_K, bytes, ones(n), not(nan), "importance[255] = NaN, want a finite number of at least 0"},
+		{FormatInt8, bytes, ones(n), ones(n), "want a Format that files have"},
+	} {
+		dst := make([]byte, c.dst)
+		text := panicOf(func() { c.f.QuantizeBy(dst, c.x, c.importance) })
+		if c.want == "" && text != "" || !strings.Contains(text, c.want) || text != "" && !strings.HasPrefix(text, "kernels.Format.QuantizeBy: ") {
+			t.Errorf("%d bytes, %d numbers, %d of importance: panic %q, want %q", c.dst, len(c.x), len(c.importance), text, c.want)
+		}
+		if text != "" && slices.ContainsFunc(dst, func(b byte) bool { return b != 0 }) {
+			t.Errorf("%q after dst was written", text)
+		}
+	}
+}
+
 // takesAnything has the functions that accept all arguments, or that report
 // wrong ones in another way.
 var takesAnything = map[string]string{
@@ -206,6 +237,8 @@ var takesAnything = map[string]string{
 	"BlockMask":       "keeps what Attention checks",
 	"BiasMask":        "keeps what Attention checks",
 	"ALiBiMask":       "keeps what Attention checks",
+
+	"Format.QuantizeBy": "importance must be numbers, and the table has none: TestArgumentsOfImportance",
 }
 
 // TestArgumentsCoverAPI fails for an exported function or method with

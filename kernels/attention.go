@@ -100,9 +100,9 @@ type AttentionParams struct {
 // (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022, "FlashAttention"). The memory that
 // it needs in addition to its arguments does not depend on the lengths. It skips tiles that the mask hides completely.
 //
-// K and V are not copied as a whole. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Values of hidden
-// keys must be finite if a nearby query sees keys close to them: such values are multiplied by zero. See doc/numerics.md for the
-// error.
+// K and V are not copied as a whole. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Hidden keys
+// may hold anything. Their values must be finite, also in the format of their pages, if a nearby query sees keys close to them: such values
+// are multiplied by zero. See doc/numerics.md for the error.
 //
 // For decoding with a cache, keep keys and values in Pages, and pass Sequences. Appending a token sets one row. Or keep K and V as [batch,
 // KVHeads, capacity, dim], each head's rows one after the other, and pass LenK = the number of rows filled, with Strides{Batch:

@@ -174,9 +174,7 @@ func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []floa
 		all.Sum = order.WithSink(all.Sum, p.Sinks[head], all.Max)
 	}
 	factor := all.Factor(p.HeadMask[head])
-	for d := range all.Out {
-		all.Out[d] *= factor
-	}
+	order.ScaleOutput(all.Out, factor)
 	return all.Out
 }
 

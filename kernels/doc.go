@@ -39,4 +39,6 @@
 //
 // The comment of each kernel and doc/numerics.md state its error bound and its results for NaN, infinities and denormals. Tests assert
 // both.
+//
+// This package is stable: see doc/stability.md.
 package kernels

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -58,8 +59,23 @@ func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block()
 // Quantize converts x to the format as files store it: blocks or numbers, little-endian. Packing dst with [PackBBlocks] gives the
 // same matrix as packing x with [PackBRows]. len(x) must be a multiple of the number of elements of a block, and len(dst) the
 // number of bytes of these blocks; see [Format.Block].
-func (f Format) Quantize(dst []byte, x []float32) {
-	const fn = "Format.Quantize"
+func (f Format) Quantize(dst []byte, x []float32) { f.quantize("Format.Quantize", dst, x, nil) }
+
+// QuantizeBy is Quantize with scales that make the sum of importance times the square of the error small. x and importance have the same length;
+// the importance of elements is a finite number of at least 0, and only its ratio to that of other elements of a block counts. [FormatQ8_0],
+// [FormatMXFP4] and formats without blocks do not use it. Matrices that are packed with importance first become blocks of a file this way.
+func (f Format) QuantizeBy(dst []byte, x, importance []float32) {
+	const fn = "Format.QuantizeBy"
+	mem.CheckLen(fn, "importance", len(importance), len(x), "len(x)")
+	for i, v := range importance {
+		if !(v >= 0 && v <= math.MaxFloat32) {
+			panic(fmt.Sprintf("kernels.%s: importance[%d] = %v, want a finite number of at least 0", fn, i, v))
+		}
+	}
+	f.quantize(fn, dst, x, importance)
+}
+
+func (f Format) quantize(fn string, dst []byte, x, importance []float32) {
 	elements, bytes := f.Block()
 	if elements == 0 {
 		mem.PanicSize(fn, "f", int(f), "want a Format that files have")
@@ -68,5 +84,5 @@ func (f Format) Quantize(dst []byte, x []float32) {
 		mem.PanicSize(fn, "len(x)", len(x), fmt.Sprintf("want a multiple of %d", elements))
 	}
 	mem.CheckLen(fn, "dst", len(dst), len(x)/elements*bytes, "the bytes of all blocks")
-	weights.Format(f).Encode(dst, x)
+	weights.Format(f).Encode(dst, x, importance)
 }

@@ -200,3 +200,36 @@ func TestBF16Fast(t *testing.T) {
 		}
 	})
 }
+
+// TestBF16FastBound compares the sums of tiles and of pairs with the bound, for numbers of which some, or their sums, are
+// denormal and count as zeros.
+func TestBF16FastBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 7))
+	flushed := 0
+	for range 300 {
+		x := &fastProduct{fastCase: fastCase{1, 1, 1 + r.IntN(100), 1, 0, ""}}
+		x.a, x.b = make([]float32, x.k), make([]float32, x.k)
+		sizes := [2]int{r.IntN(140) - 130, r.IntN(140) - 130}
+		sum, magnitude, lost := 0.0, 0.0, 0.0
+		for p := range x.k {
+			x.a[p] = float32(math.Ldexp(r.NormFloat64(), sizes[0]+r.IntN(6)))
+			x.b[p] = float32(math.Ldexp(r.NormFloat64(), sizes[1]+r.IntN(6)))
+			a, b := half.BFloat16(half.ToBFloat16(x.a[p])), half.BFloat16(half.ToBFloat16(x.b[p]))
+			v := float64(a) * float64(b)
+			sum, magnitude = sum+v, magnitude+math.Abs(v)
+			if normal(a) != a || normal(b) != b {
+				lost += math.Abs(v)
+				flushed++
+			}
+		}
+		bound := float64(x.k+3)*0x1p-24*magnitude + float64(x.k+3)*0x1p-126 + lost
+		for _, got := range []float32{x.sumOfTiles(0, 0), x.sumOfPairs(0, 0)} {
+			if !(math.Abs(float64(got)-sum) <= bound) {
+				t.Fatalf("%d products of numbers near 2^%d and 2^%d: %g, want %g within %g", x.k, sizes[0], sizes[1], got, sum, bound)
+			}
+		}
+	}
+	if flushed == 0 {
+		t.Error("no element was denormal")
+	}
+}

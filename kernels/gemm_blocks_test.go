@@ -110,9 +110,9 @@ func TestQuantize(t *testing.T) {
 func TestQuantizedBits(t *testing.T) {
 	want := map[Format]uint64{
 		FormatQ8_0: 0x5032e2a98d5666a3, FormatQ4_0: 0x7d97fffdbfd54114, FormatQ4_1: 0x8b625e52e1e12f05,
-		FormatQ5_0: 0x72a6fec3e2db184e, FormatQ5_1: 0x758998729418657, FormatQ4_K: 0xc9c38fdb53792be,
-		FormatQ5_K: 0x1f9d4806ee67982f, FormatQ6_K: 0x7a0d2be3551905bf, FormatMXFP4: 0x2eb086f023034f6f,
-		FormatIQ4_NL: 0xb0c2f1fc710f423a, FormatIQ4_XS: 0xc46aaa4dc934e4c, FormatQ3_K: 0xbb26b68f56280b68,
+		FormatQ5_0: 0x72a6fec3e2db184e, FormatQ5_1: 0x758998729418657, FormatQ4_K: 0xe52f6bd44d2fadac,
+		FormatQ5_K: 0x2e79c626a366de6a, FormatQ6_K: 0x12c5825661e6d35, FormatMXFP4: 0x2eb086f023034f6f,
+		FormatIQ4_NL: 0xa59b1c17c422c4db, FormatIQ4_XS: 0xf8afbad44da3896c, FormatQ3_K: 0x39fe119b1201972a,
 	}
 	r := rand.New(rand.NewPCG(15, 16))
 	x := make([]float32, 256*256)

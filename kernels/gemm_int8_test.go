@@ -452,3 +452,59 @@ func BenchmarkGemmInt8(b *testing.B) {
 		}
 	}
 }
+
+// TestInt8Range multiplies A, or B, by powers of two. In the range that doc/numerics.md states, a product with integers is then multiplied
+// by the same power, exactly. Far below, it is 0.
+func TestInt8Range(t *testing.T) {
+	const m, n, k = 3, 5, 512
+	r := rand.New(rand.NewPCG(17, 18))
+	draw := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(1-2*r.IntN(2)) * (0.5 + r.Float32()/2)
+		}
+		return x
+	}
+	a, b := draw(m*k), draw(n*k)
+	times := func(x []float32, e int) []float32 {
+		y := make([]float32, len(x))
+		for i, v := range x {
+			y[i] = float32(math.Ldexp(float64(v), e))
+		}
+		return y
+	}
+	eachISA(t, func(t *testing.T) {
+		product := func(f Format, a, b []float32) []float32 {
+			c := make([]float32, m*n)
+			packed := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, b[j*k:][:k]) })
+			GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{})
+			return c
+		}
+		for _, f := range []Format{FormatInt8, FormatQ8_0, FormatQ4_K, FormatQ6_K, FormatIQ4_NL, FormatMXFP4} {
+			plain := product(f, a, b)
+			least, none, most := -99, -109, 115
+			if f == FormatInt8 {
+				least, none, most = -96, -113, 96
+			}
+			for _, e := range []int{least, most, none} {
+				got, exact := product(f, times(a, e), b), times(plain, e)
+				for i, v := range got {
+					if e == none && v != 0 || e != none && v != exact[i] {
+						t.Errorf("%v, A times 2^%d: element %d is %g, and exactly %g", f, e, i, v, exact[i])
+					}
+				}
+			}
+			if f != FormatInt8 {
+				continue
+			}
+			for _, e := range []int{-96, 120, none} {
+				got, exact := product(f, a, times(b, e)), times(plain, e)
+				for i, v := range got {
+					if e == none && v != 0 || e != none && v != exact[i] {
+						t.Errorf("B times 2^%d: element %d is %g, and exactly %g", e, i, v, exact[i])
+					}
+				}
+			}
+		}
+	})
+}

@@ -37,8 +37,3 @@ func Supported() []ISA {
 	}
 	return tiers
 }
-
-// Features returns in used the extensions of the processor beyond the tier that kernels use now, with the names that turn them off in the
-// environment variable AVOFORMER_CPU. Some extensions need the permission of the operating system: Features asks for it, for the whole
-// process, and returns in refused the extensions that did not get it.
-func Features() (used, refused []string) { return simd.FeaturesOn(simd.Active()) }

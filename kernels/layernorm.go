@@ -14,12 +14,13 @@ import (
 //
 // x and dst are contiguous rows x cols matrices; dst may be x, but may not
 // overlap it otherwise. weight and bias have cols elements, or are nil for 1
-// and 0. A row with NaN or an infinity becomes NaN.
+// and 0. A row with NaN or an infinity becomes NaN. A row of equal elements becomes bias, also if eps is 0. Elements may be as large or as
+// small as a float32: in rows of up to 65536 elements, a deviation below 2^-128, with eps, counts as 2^-128.
 //
 // The variance is computed from the differences to a number within a standard deviation of the mean: a mean much larger than the deviation
 // costs no accuracy. With z the normalised element, the error is at most
 //
-//	2^-22 * (|dst| + |weight|*((1+cols/16)*(1+2*|z|) + 2^-16*|mean|/sqrt(var+eps)))
+//	2^-22 * (|dst| + |weight|*((1+cols/16)*(1+2*|z|) + 2^-16*|mean|/sqrt(var+eps))) + 2^-149
 //
 // Unless most elements are equal, the roundings of the row's sums average out, and the error stays below this bound without the term
 // cols/16.
@@ -57,8 +58,11 @@ func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, w
 //
 //	dst[r,c] = x[r,c] / sqrt(mean_c(x[r,c]^2)+eps) * weight[c]
 //
-// Shapes and aliasing are those of LayerNorm. The relative error is at most
-// (cols/8 + 8) * 2^-24.
+// Shapes, aliasing and special values are those of LayerNorm; a row of zeros becomes zeros. The error is at most
+//
+//	(cols/8 + 8) * 2^-24 * |dst| + 2^-149 * (1 + |weight|)
+//
+// where cols is 8192 for rows of more than 65536 elements.
 func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	Threads(1).RMSNorm(dst, x, rows, cols, weight, eps)
 }

@@ -234,3 +234,28 @@ func TestLayerNormHard(t *testing.T) {
 		}
 	})
 }
+
+// TestLayerNormUnderflow has weights and biases so small that results are denormal.
+func TestLayerNormUnderflow(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(71, 72))
+		for range 200 {
+			n := 1 + r.IntN(100)
+			x, w, b := randomSlice(r, n), randomSlice(r, n), randomSlice(r, n)
+			size := float32(math.Ldexp(1, -126-r.IntN(22)))
+			for i := range w {
+				w[i] *= size
+				b[i] *= size
+			}
+			dst, want := make([]float32, n), make([]float64, n)
+			LayerNorm(dst, x, 1, n, w, b, 1)
+			ref.LayerNorm(want, ref.Widen(x), 1, n, ref.Widen(w), ref.Widen(b), 1)
+			for i, y := range dst {
+				bound := 0x1p-22*(math.Abs(want[i])+math.Abs(float64(w[i]))) + 0x1p-149
+				if off := math.Abs(float64(y) - want[i]); !(off <= bound) {
+					t.Fatalf("%d elements, weights of %g: element %d is %g, want %g within %g", n, size, i, y, want[i], bound)
+				}
+			}
+		}
+	})
+}

@@ -58,7 +58,8 @@ func BlockMask(blocked []bool, batch, heads, queries, keys int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.Blocked, Keep: blocked, Shape: [4]int{batch, heads, queries, keys}}}
 }
 
-// BiasMask adds bias to the scaled scores. A bias of -Inf hides a key.
+// BiasMask adds bias to the scaled scores. A bias of -Inf hides a key: in [Attention] whatever its score is; in [MaskedSoftmax] unless it is
+// NaN or +Inf.
 func BiasMask(bias []float32, batch, heads, queries, keys int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.Bias, Bias: bias, Shape: [4]int{batch, heads, queries, keys}}}
 }

@@ -40,7 +40,8 @@ type RecurrenceParams struct {
 //	Dst = Q·S
 //
 // where sums go through KeyDim in order and are rounded once for each product, on every machine and for any number of rows and threads. If
-// all operands are finite, the error of a sum of KeyDim products is within KeyDim*2^-24 times the sum of their magnitudes.
+// all operands are finite, the error of a sum of KeyDim products is within KeyDim*2^-24 times the sum of their magnitudes, plus
+// KeyDim*2^-149.
 func Recurrence(p RecurrenceParams) { Threads(1).Recurrence(p) }
 
 // Recurrence is the function [Recurrence] on up to t threads.

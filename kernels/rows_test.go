@@ -25,6 +25,9 @@ var (
 // ulp32 returns the distance between float32 numbers around x, or between denormal
 // numbers if x is below the normal numbers.
 func ulp32(x float64) float64 {
+	if x == 0 {
+		return 0x1p-149
+	}
 	_, e := math.Frexp(x)
 	return math.Ldexp(1, max(e-24, -149))
 }

@@ -48,8 +48,8 @@ type SoftmaxParams struct {
 }
 
 // MaskedSoftmax sets each row of Dst, the LenK weights of a query, to the softmax of Scale*X plus the biases over the keys that every term
-// of the mask admits, and to 0 elsewhere. A row that sees no key, or only -Inf, is 0. A bias of -Inf gives a weight of 0, unless the row
-// has a visible NaN or +Inf. Otherwise special values and the bound are as for [Softmax], with one additional rounding for the scale and
+// of the mask admits, and to 0 elsewhere. A row that sees no key, or only -Inf, is 0. A bias of -Inf gives a weight of 0, unless a visible
+// Scale*X is NaN or +Inf. Otherwise special values and the bound are as for [Softmax], with one additional rounding for the scale and
 // one for each bias, each relative to the term. Dst may be X, but may not overlap X or a bias otherwise.
 func MaskedSoftmax(p SoftmaxParams) { Threads(1).MaskedSoftmax(p) }
 

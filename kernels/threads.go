@@ -15,12 +15,10 @@ import "github.com/avoformer/avoformer/kernels/internal/par"
 // A panic on any thread of a call reaches the caller. When it does, no worker uses the memory of that call any longer.
 type Threads int
 
-// A Task is work in parts that may run in any order and at the same time. Do does the parts [from, to).
-type Task interface{ Do(from, to int) }
-
-// Run has task do n parts on up to t threads and returns when all are done. nanoseconds is roughly the time that one thread takes for all
-// parts: a small task runs on fewer threads, because passing work to a thread takes time too. Neighbouring parts mostly go to one thread,
-// the same one in each call with the same number of threads. A task that is a pointer costs no allocation.
-func (t Threads) Run(n, nanoseconds int, task Task) {
+// Run calls task.Do on up to t threads until n parts of the task are done, in any order and at the same time; Do does the parts
+// [from, to). nanoseconds is roughly the time that one thread takes for all parts: a small task runs on fewer threads, because passing
+// work to a thread takes time too. Neighbouring parts mostly go to one thread, the same one in each call with the same number of threads. A
+// task that is a pointer costs no allocation.
+func (t Threads) Run(n, nanoseconds int, task interface{ Do(from, to int) }) {
 	par.Run(par.Worth(int(t), nanoseconds), n, task)
 }

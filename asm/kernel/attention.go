@@ -96,15 +96,15 @@ func loadFirst(m vec.Machine, p vec.Ptr, n int) vec.V {
 	return m.LoadTail(p, m.Tail(count), 0)
 }
 
-// AttnScaleRows multiplies each row by its factor.
+// AttnScaleRows multiplies each row by its factor, and adds 0.
 func AttnScaleRows(m vec.Machine) {
 	x, rows, cols, ld, factor := m.SlicePtr("x"), m.IntParam("rows"), m.IntParam("cols"), m.IntParam("ld"), m.SlicePtr("factor")
-	tail := m.Tail(cols)
+	tail, zero := m.Tail(cols), m.Zero()
 	m.Loop(rows, 1, func() {
 		f := m.LoadScalar(factor, 0)
 		vec.Each(m, cols, tail, 4, []vec.Ptr{x}, func(s vec.Span) {
 			for i := range s.Vectors {
-				s.Store(0, i, m.Mul(s.Load(0, i, 0), f))
+				s.Store(0, i, m.Horner(s.Load(0, i, 0), f, zero))
 			}
 		})
 		m.BumpBy(x, ld)

@@ -83,7 +83,7 @@ func (m shortHead) softmax() {
 				m.FMATo(sum, m.Load(row, 0), m.LoadScalar(v, 0))
 				m.BumpBy(v, ldv)
 			})
-			m.Store(lanes, 0, m.Mul(sum, inv))
+			m.Store(lanes, 0, plusZero(m, sum, inv))
 		})
 		m.Bump(s, 4*m.Width())
 		m.Bump(bias, 4*m.Width())
@@ -158,6 +158,9 @@ func biased(m vec.Machine, s, b vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(lowest), b), m.Splat(negInf), m.Add(b, s))
 }
 
+// Bias is a + b, elementwise, or -Inf where b is.
+var Bias = binary(biased)
+
 // FewKeys is the largest number of keys that AttnFew takes. Its scores are rows of FewRow elements.
 const FewKeys, FewRow = 256, 256 + 16
 
@@ -226,9 +229,9 @@ func AttnFew(m vec.Machine) {
 // inverse returns the factor that makes exponentials with this sum add up to the parameter weight. Callers
 // store it after the exponentials, and weightValues multiplies only the output by it: the product need not
 // wait for the division. The greatest score contributes 1 to the sum, unless all scores are -Inf. In that
-// case any finite factor may multiply the zeros.
+// case the factor is 0, whatever the weight.
 func inverse(m vec.Machine, sum vec.V) vec.V {
-	return m.Div(m.FloatParam("weight"), m.Max(m.Splat(f32(0x1p-126)), sum))
+	return m.Select(m.Greater(m.Splat(f32(0x1p-126)), sum), m.Zero(), m.Div(m.FloatParam("weight"), sum))
 }
 
 // weightValues adds the values times their weights, and multiplies the sums by the factor that follows the
@@ -249,7 +252,7 @@ func weightValues(m vec.Machine, cols vec.Int, query, key int) {
 					}
 				}
 				weight, row, n, ldv := m.CopyPtr(p), m.CopyPtr(v), m.IntParam("n"), m.IntParam("ldv")
-				m.Loop(n, 1, func() {
+				m.InnerLoop(n, 1, func() {
 					x := make([]vec.V, vectors)
 					for i := range x {
 						x[i] = load(row, i)
@@ -263,10 +266,11 @@ func weightValues(m vec.Machine, cols vec.Int, query, key int) {
 					m.Bump(weight, key)
 					m.BumpBy(row, ldv)
 				})
+				zero := m.Zero()
 				for r := range acc {
 					f := m.LoadScalar(weight, r*query)
 					for i, x := range acc[r] {
-						store(to, i, m.Mul(x, f))
+						store(to, i, m.Horner(x, f, zero))
 					}
 					m.BumpBy(to, m.IntParam("ldo"))
 				}

@@ -45,7 +45,7 @@ func gemmDot(m vec.Machine) {
 		})
 		row := m.CopyPtr(to)
 		for i := range acc {
-			m.StoreLanes(row, m.Mul(m.DotSums(acc[i]), alpha), 0, cols)
+			m.StoreLanes(row, plusZero(m, m.DotSums(acc[i]), alpha), 0, cols)
 			m.BumpBy(row, m.IntParam("ldc"))
 		}
 	}
@@ -68,6 +68,10 @@ func gemmDot(m vec.Machine) {
 		})
 	}
 }
+
+// plusZero is x*factor + 0, rounded once. It consumes x. Lanes that add nothing are zeros of either sign, and their number depends on the
+// width of a vector: of their sum, and of its product, no sign may remain.
+func plusZero(m vec.Machine, x, factor vec.V) vec.V { return m.Horner(x, factor, m.Zero()) }
 
 // zeroLanes returns the lanes of a dot product, all zero.
 func zeroLanes(m vec.Machine) (lanes []vec.V) {

@@ -237,8 +237,9 @@ func (t *dotTile) scaleAndStore() {
 	ldc := t.x.Stride("ldc")
 	for left := t.acc; len(left) > 0; {
 		rows := min(len(left), 4/t.w)
-		sum := t.x.XMM()
-		t.x.VMULPS(alpha, t.x.DotSums(slices.Concat(left[:rows]...)).Reg.(reg.VecVirtual).AsX(), sum)
+		sum, zero := t.x.DotSums(slices.Concat(left[:rows]...)).Reg.(reg.VecVirtual).AsX(), t.x.XMM()
+		t.x.VXORPS(zero, zero, zero)
+		t.x.VFMADD213PS(zero, alpha, sum) // as plusZero
 		for i := range rows {
 			if i > 0 || len(left) < t.h {
 				t.x.ADDQ(ldc, out)

@@ -270,7 +270,7 @@ func GemvDot(m vec.Machine) {
 		})
 		for ; len(sums) > 0; sums = sums[min(4, len(sums)):] {
 			some := sums[:min(4, len(sums))]
-			m.StoreLanes(c, m.Mul(m.DotSums(some), alpha), 0, len(some))
+			m.StoreLanes(c, plusZero(m, m.DotSums(some), alpha), 0, len(some))
 			m.Bump(c, 4*len(some))
 		}
 	}

@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
 
 // LayerNormRows normalises each row of cols elements to mean 0 and variance 1
 // and applies weight and bias.
@@ -79,6 +83,17 @@ func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 		})
 }
 
+// The variance, with eps, of rows that the kernels normalise. Of other rows, squares were lost or too large, or they have a NaN or
+// an infinity: a kernel stops before the first of them, and returns the number of rows left.
+const usualMost = vec.Const(0x7f7fffff) // the greatest number
+
+var usualLeast = c32(math.Nextafter32(0x1p-100, 1))
+
+// checkUsual is the check of a stage: it leaves a row whose variance is not usual.
+func checkUsual(m vec.Machine, variance *vec.V) func(leave func()) {
+	return func(leave func()) { m.IfOutside(*variance, usualLeast, usualMost, leave) }
+}
+
 // layerNorm normalises the rows at x, which are those of in, to dst.
 //
 // One pass sums the differences from a guess of the mean, and their squares. With off the mean of the
@@ -102,17 +117,9 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	mean, restSum, squareSum := m.Zero(), m.Zero(), m.Zero()
 	nextMean, nextRstd, nextShift := m.Park(), m.Park(), m.Park()
 	previous, rstd, shift := m.Zero(), m.Zero(), vec.InRegister(m)
-	if in.stores { // keeps the values to store in a register meanwhile
+	var usual vec.V // the variance, with eps
+	if in.stores {  // keeps the values to store in a register meanwhile
 		shift = m.Park()
-	}
-	// conclude returns, from the sums of the differences and of their squares, the mean of the differences
-	// and the variance.
-	conclude := func(rest, square vec.V) (off, variance vec.V) {
-		n := m.FloatFromInt(cols)
-		off = m.Div(m.ReduceAdd(rest), n)
-		variance = m.Div(m.ReduceAdd(square), n)
-		m.FNMATo(variance, off, off)
-		return off, variance
 	}
 	pipeline(m, rows, cols, tail, out, longLeast,
 		stage{
@@ -135,7 +142,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 		},
 		stage{
 			begin: func() {
-				off, variance := conclude(restSum, squareSum)
+				off, variance := deviation(m, restSum, squareSum, cols)
 				m.IfGreater(m.Mul(off, off), variance, func() {
 					m.AddTo(mean, off)
 					rest, square := zeroSums(m), zeroSums(m)
@@ -144,15 +151,17 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 						square.turn(m)
 					}
 					walkSums(m, again, cols, tail, turn, func(s vec.Span, i int) { add(s, i, s.Load(0, i, 0), mean, rest, square) })
-					o, v := conclude(rest.joined(m), square.joined(m))
+					o, v := deviation(m, rest.joined(m), square.joined(m), cols)
 					m.CopyTo(off, o)
 					m.CopyTo(variance, v)
 				})
-				inverse := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps"))))
+				usual = m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps"))
+				inverse := m.Div(m.Splat(one), m.Sqrt(usual))
 				nextMean.Put(mean)
 				nextRstd.Put(inverse)
 				nextShift.Put(m.Mul(m.Sub(m.Zero(), off), inverse))
 			},
+			check: checkUsual(m, &usual),
 			end: func() {
 				m.BumpBy(again, cols)
 				m.CopyTo(previous, nextMean.Get())
@@ -170,6 +179,16 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 				return func() { out.store(s, 0, i, y) }
 			},
 		})
+	m.ReturnInt(rows)
+}
+
+// deviation returns, from the sums of the differences from a mean and of their squares, the mean of the differences and the variance.
+func deviation(m vec.Machine, rest, square vec.V, cols vec.Int) (off, variance vec.V) {
+	n := m.FloatFromInt(cols)
+	off = m.Div(m.ReduceAdd(rest), n)
+	variance = m.Div(m.ReduceAdd(square), n)
+	m.FNMATo(variance, off, off)
+	return off, variance
 }
 
 // RMSNormRows divides each row by its root mean square and applies weight.
@@ -191,6 +210,7 @@ func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square laneSums
+	var variance vec.V
 	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  in(),
@@ -205,10 +225,11 @@ func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec
 		},
 		stage{
 			begin: func() {
-				m.CopyTo(mean, m.Div(m.ReduceAdd(mean), n))
-				m.CopyTo(mean, m.Div(m.Splat(one), m.Sqrt(m.Add(mean, eps))))
+				variance = m.Add(m.Div(m.ReduceAdd(mean), n), eps)
+				m.CopyTo(mean, m.Div(m.Splat(one), m.Sqrt(variance)))
 			},
-			end: func() { m.CopyTo(rstd, mean) },
+			check: checkUsual(m, &variance),
+			end:   func() { m.CopyTo(rstd, mean) },
 		},
 		stage{
 			ptrs: []vec.Ptr{dst, x},
@@ -218,4 +239,5 @@ func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec
 				return func() { s.Store(0, i, y) }
 			},
 		})
+	m.ReturnInt(rows)
 }

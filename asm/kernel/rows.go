@@ -22,6 +22,8 @@ type stage struct {
 	begin func()
 	step  func(s vec.Span, i int) func()
 	end   func()
+	// check, of the second of three stages, runs after begin. It calls leave for a row that the kernel does not finish.
+	check func(leave func())
 	// sums returns the sums that step adds to.
 	sums func() []laneSums
 }
@@ -101,7 +103,9 @@ const (
 // different rows in one loop: while the second stage is at row r, the first is at row r+1
 // and the third at row r-1. The latencies at the end of a pass (the reduction of a vector,
 // a division) are therefore hidden behind the other passes, and rows come from memory
-// while other rows are computed. rows may be 0; cols is at least 1. rows is consumed.
+// while other rows are computed. rows may be 0; cols is at least 1. Afterwards rows is 0, or the number of rows left if
+// a check left the pipeline: rows before that one are finished then, the first stage has ended with it, and no stage has begun
+// with a row after it.
 //
 // Rows that have least elements or more, and do not begin at multiples of half a vector, are taken in
 // aligned vectors, if the machine can. At multiples of half a vector, every other access crosses a cache
@@ -145,7 +149,7 @@ func turnSums(m vec.Machine, stages []stage) {
 
 // passes emits the passes of a pipeline; walk walks over the rows of one pass.
 func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
-	pass := func(from, to int) {
+	pass := func(from, to int, leave func()) {
 		var groups []vec.Group
 		var steps []func(s vec.Span, i int) func()
 		for _, st := range stages[from:to] {
@@ -164,6 +168,12 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 		for _, st := range slices.Backward(stages[from:to]) {
 			if st.begin != nil {
 				st.begin()
+			}
+			if st.check != nil {
+				st.check(func() {
+					m.Raise(rows, 1)
+					leave()
+				})
 			}
 		}
 		if len(groups) > 0 {
@@ -191,23 +201,27 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 		}
 	}
 	m.If(rows, func() {
+		m.Subtract(rows, 1)
 		switch len(stages) {
 		case 2:
-			pass(0, 1)
-			m.Subtract(rows, 1)
-			m.Loop(rows, 1, func() { pass(0, 2) })
-			pass(1, 2)
+			pass(0, 1, nil)
+			m.Loop(rows, 1, func() { pass(0, 2, nil) })
+			pass(1, 2, nil)
 		case 3:
-			pass(0, 1)
-			m.IfLE(rows, 1,
-				func() { pass(1, 2) },
-				func() {
-					pass(0, 2)
-					m.Subtract(rows, 2)
-					m.Loop(rows, 1, func() { pass(0, 3) })
-					pass(1, 3)
+			m.Leavable(func(leave func()) {
+				pass(0, 1, nil)
+				m.Leavable(func(finish func()) {
+					m.IfLE(rows, 0,
+						func() { pass(1, 2, leave) },
+						func() {
+							pass(0, 2, leave)
+							m.Subtract(rows, 1)
+							m.Loop(rows, 1, func() { pass(0, 3, finish) })
+							pass(1, 3, finish)
+						})
 				})
-			pass(2, 3)
+				pass(2, 3, nil)
+			})
 		default:
 			panic("pipeline: want two or three stages")
 		}

@@ -48,6 +48,9 @@ func (b Base) Together(n int, part func(i int)) {
 	}
 }
 
+// InnerLoop implements Machine for machines that fetch loops as fast from any address.
+func (b Base) InnerLoop(n Int, step int, body func()) { b.m.Loop(n, step, body) }
+
 // Park implements Machine for machines with enough registers.
 func (b Base) Park() Place { return InRegister(b.m) }
 

@@ -74,8 +74,9 @@ type Machine interface {
 	FloatFromInt(n Int) V
 	// FloatParam loads a float32 parameter into every lane.
 	FloatParam(name string) V
-	// Return stores lane 0 of v as the function's only result.
+	// Return stores lane 0 of v as the function's only result, and ReturnInt an integer.
 	Return(v V)
+	ReturnInt(n Int)
 
 	// CopyInt and CopyPtr copy into a fresh register.
 	CopyInt(n Int) Int
@@ -102,6 +103,8 @@ type Machine interface {
 
 	// Loop runs body while n >= step, and subtracts step from n after each run.
 	Loop(n Int, step int, body func())
+	// InnerLoop is Loop for a short body that runs many times. It begins at a cache line where that matters.
+	InnerLoop(n Int, step int, body func())
 	// Magnitude returns an integer that is 0 if the float32 parameter is 0.
 	Magnitude(param string) Int
 	// If runs body when n is not zero.
@@ -111,6 +114,10 @@ type Machine interface {
 
 	// IfGreater runs body if a > b in lane 0; it does not if either is NaN.
 	IfGreater(a, b V, body func())
+	// IfOutside runs body unless least <= v <= most in lane 0, for positive constants: also if v is NaN.
+	IfOutside(v V, least, most Const, body func())
+	// Leavable runs body, which may call leave any number of times: it jumps to the end of body.
+	Leavable(body func(leave func()))
 
 	// Comment annotates the next instruction.
 	Comment(text string)

@@ -1,5 +1,7 @@
 // Package machine sets how the kernels use the machine: the tier that they run on, their workers, and the CPUs of these. Tests and
 // benchmarks need it, but few programs do. It changes no promise of a kernel.
+//
+// This package is settling: see doc/stability.md.
 package machine
 
 import (
@@ -12,6 +14,11 @@ import (
 // meant for tests and benchmarks, and must not be called while kernels run.
 // It panics if the machine lacks the tier.
 func Use(isa kernels.ISA) (restore func()) { return simd.Use(simd.ISA(isa)) }
+
+// Features returns in used the extensions of the processor beyond the tier that kernels use now, with the names that turn them off in the
+// environment variable AVOFORMER_CPU. Some extensions need the permission of the operating system: Features asks for it, for the whole
+// process, and returns in refused the extensions that did not get it.
+func Features() (used, refused []string) { return simd.FeaturesOn(simd.Active()) }
 
 // StopWorkers ends the workers of the kernels and returns when they are gone. Calls that run meanwhile finish, on fewer threads. The next
 // call that wants workers starts them again. A program needs it only where a remaining goroutine would disturb, such as in a test that

@@ -8,7 +8,7 @@ import "math"
 
 // QuantizeInt8 is x as q*scale for integers of at most 127: scale is the largest
 // magnitude times 1/127, and q is x times the rounded quotient of 127 and that magnitude,
-// rounded once, ties to even. Where the magnitude is below 2^-100 all of q is 0. Where x
+// rounded once, ties to even. A magnitude below 2^-100 counts as 2^-100 in the quotient: q is smaller then, down to 0. Where x
 // has a NaN or an infinity, scale is NaN, and q anything, here 0.
 func QuantizeInt8(x []float32) (q []int, scale float32) {
 	q = make([]int, len(x))

@@ -8,6 +8,8 @@
 //
 // It is there for tests of programs that compute with these kernels, and changes as little as
 // package kernels does.
+//
+// This package is stable: see doc/stability.md.
 package ref
 
 // Widen converts to float64, which is exact.

@@ -87,6 +87,9 @@ func (x *Machine) FloatParam(name string) vec.V {
 // Return implements Machine.
 func (x *Machine) Return(v vec.V) { x.Function.Store(vector(v), x.ReturnIndex(0)) }
 
+// ReturnInt implements Machine.
+func (x *Machine) ReturnInt(n vec.Int) { x.Function.Store(general(n), x.ReturnIndex(0)) }
+
 // CopyInt implements Machine.
 func (x *Machine) CopyInt(n vec.Int) vec.Int {
 	r := x.GP()
@@ -179,6 +182,26 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.FMOVSToGP(mask(x.Greater(a, b)), greater)
 	x.CBZ(greater, end)
 	body()
+	x.Label(end)
+}
+
+// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the positive numbers.
+func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
+	bits, low, span, end := x.GP(), x.GP(), x.GP(), x.NewLabel("end")
+	x.FMOVSToGP(vector(v), bits)
+	x.MOVI(int64(least), low)
+	x.SUB(low, bits, bits)
+	x.MOVI(int64(most-least), span)
+	x.CMP(span, bits)
+	x.BCond(arm64.LS, end)
+	body()
+	x.Label(end)
+}
+
+// Leavable implements Machine.
+func (x *Machine) Leavable(body func(leave func())) {
+	end := x.NewLabel("end")
+	body(func() { x.B(end) })
 	x.Label(end)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -211,6 +212,15 @@ func (x *Machine) Return(v vec.V) {
 	x.VMOVSS(vector(v).AsX(), c.Addr)
 }
 
+// ReturnInt implements Machine.
+func (x *Machine) ReturnInt(n vec.Int) {
+	c, err := x.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	x.MOVQ(general(n), c.Addr)
+}
+
 // CopyInt implements Machine.
 func (x *Machine) CopyInt(n vec.Int) vec.Int {
 	r := x.GP64()
@@ -238,10 +248,18 @@ func (x *Machine) Raise(n vec.Int, k int) { x.ADDQ(Imm(k), general(n)) }
 func (x *Machine) Bump(p vec.Ptr, bytes int) { x.ADDQ(Imm(bytes), general(p)) }
 
 // Loop implements Machine.
-func (x *Machine) Loop(n vec.Int, step int, body func()) {
+func (x *Machine) Loop(n vec.Int, step int, body func()) { x.loop(n, step, body, false) }
+
+// InnerLoop implements Machine. On Zen 3 a loop over keys took up to a sixth longer where it did not begin at a cache line.
+func (x *Machine) InnerLoop(n vec.Int, step int, body func()) { x.loop(n, step, body, true) }
+
+func (x *Machine) loop(n vec.Int, step int, body func(), aligned bool) {
 	top, end := x.newLabel("loop"), x.newLabel("end")
 	x.CMPQ(general(n), Imm(step))
 	x.JLT(operand.LabelRef(end))
+	if aligned {
+		x.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
+	}
 	x.Label(top)
 	body()
 	x.SUBQ(Imm(step), general(n))
@@ -281,6 +299,24 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.VUCOMISS(vector(b).AsX(), vector(a).AsX())
 	x.JLS(operand.LabelRef(end)) // also if they are unordered
 	body()
+	x.Label(end)
+}
+
+// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the positive numbers.
+func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
+	bits, end := x.GP32(), x.newLabel("end")
+	x.VMOVD(vector(v).AsX(), bits)
+	x.SUBL(operand.Imm(uint64(least)), bits)
+	x.CMPL(bits, operand.Imm(uint64(most-least)))
+	x.JLS(operand.LabelRef(end))
+	body()
+	x.Label(end)
+}
+
+// Leavable implements Machine.
+func (x *Machine) Leavable(body func(leave func())) {
+	end := x.newLabel("end")
+	body(func() { x.JMP(operand.LabelRef(end)) })
 	x.Label(end)
 }
 

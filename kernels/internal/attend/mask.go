@@ -8,18 +8,26 @@ import (
 
 // This file applies the mask to a tile of scores: hidden keys, and biases.
 
-// mask applies the mask to a tile of scores.
+// mask applies the mask to a tile of scores: the biases, and then what hides keys, so that no bias shows a hidden key again.
 func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	p, w := &u.c.P, u.w
 	for i := range p.Mask {
 		switch t := &p.Mask[i]; t.Kind {
 		case mask.Bias:
-			for r := ra; r < rb; r++ {
-				t.AddBias(u.c.isa, s[(r-ra)*lds:][:n], u.seq, u.headOf(r), u.queryOf(r), j)
+			head, query := u.headOf(ra), u.queryOf(ra) // of a row; a division for each row would take as long as its biases
+			for r := range rb - ra {
+				t.AddBias(u.c.isa, s[r*lds:][:n], u.seq, head, query, j, true)
+				if head++; head == u.head+u.g.fold {
+					head, query = u.head, query+1
+				}
 			}
 		case mask.ALiBi:
 			u.addALiBi(t, s, lds, ra, rb, j, n)
-		case mask.Keep, mask.Blocked:
+		}
+	}
+	several := u.c.biases() > 1 // a single one has hidden its keys
+	for i := range p.Mask {
+		if t := &p.Mask[i]; t.Kind == mask.Keep || t.Kind == mask.Blocked || several && t.Kind == mask.Bias {
 			for r := ra; r < rb; r++ {
 				t.Hide(s[(r-ra)*lds:][:n], mem.NegInf, u.seq, u.headOf(r), u.queryOf(r), j)
 			}
@@ -29,9 +37,25 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 		return
 	}
 	for r := ra; r < rb; r++ {
-		row := s[(r-ra)*lds:][:n]
-		mem.Fill(row[:min(max(w.lo[r]-j, 0), n)], mem.NegInf)
-		mem.Fill(row[min(max(w.hi[r]-j, 0), n):], mem.NegInf)
+		u.hideBeyond(s[(r-ra)*lds:][:n], mem.NegInf, r, j)
+	}
+}
+
+// hideBeyond sets the scores of row r to v for those of the keys j, j+1, … that are outside its interval.
+func (u *unit) hideBeyond(s []float32, v float32, r, j int) {
+	lo, hi := u.w.lo[r], u.w.hi[r]
+	mem.Fill(s[:min(max(lo-j, 0), len(s))], v)
+	mem.Fill(s[min(max(hi-j, 0), len(s)):], v)
+}
+
+// clearHidden sets the weights of row r to 0 for those of the keys j, j+1, … that it does not see.
+func (u *unit) clearHidden(s []float32, r, j int) {
+	u.hideBeyond(s, 0, r, j)
+	for i := range u.c.P.Mask {
+		switch t := &u.c.P.Mask[i]; t.Kind {
+		case mask.Keep, mask.Blocked, mask.Bias:
+			t.Hide(s, 0, u.seq, u.headOf(r), u.queryOf(r), j)
+		}
 	}
 }
 
@@ -52,6 +76,6 @@ func (u *unit) addALiBi(t *mask.Term, s []float32, lds, ra, rb, j, n int) {
 			}
 		}
 		row := s[(r-ra)*lds:][:n]
-		simd.AddVec(u.c.isa, row, row, w.ramp[shift:][:n])
+		simd.BiasVec(u.c.isa, row, row, w.ramp[shift:][:n])
 	}
 }

@@ -47,7 +47,7 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 	w := u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = mem.Grow(w.scores, min(u.rows, u.g.strip+lastRows)*u.g.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, u.g.strip+lastRows)*u.g.tile+order.DotLanes)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}
@@ -96,16 +96,16 @@ func (u *unit) strip(ra, rb, j, n int, first bool) {
 	c, w, lds := u.c, u.w, u.g.tile
 	hidden := j % u.g.tile % order.DotLanes
 	s := w.scores[hidden:]
-	if hidden > 0 {
-		for r := range rb - ra {
-			mem.Fill(w.scores[r*lds:][:hidden], mem.NegInf)
-		}
-	}
 	if u.g.ints {
 		u.integerScores(s, lds, ra, rb, j, n)
 	} else {
 		u.fetchAhead(ra, rb, j, false)
 		u.scores(s, lds, ra, rb, j, n)
+	}
+	if hidden > 0 { // after the scores, whose panels may reach into the next row
+		for r := range rb - ra {
+			mem.Fill(w.scores[r*lds:][:hidden], mem.NegInf)
+		}
 	}
 	simd.AttnSoftmax(c.isa, w.scores, rb-ra, hidden+n, lds, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)

@@ -36,12 +36,12 @@ func (u *unit) withWeights() {
 	if u.hi <= u.lo {
 		u.clearOutput(0, u.rows)
 	}
-	if p.HeadMask != nil {
-		for r := range u.rows {
+	for r := range u.rows {
+		if w.factor[r] = 1; p.HeadMask != nil {
 			w.factor[r] = p.HeadMask[u.headOf(r)]
 		}
-		scaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
 	}
+	scaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows]) // without a head mask too, for the zeros
 	u.emptyRows()
 }
 
@@ -65,6 +65,9 @@ func (u *unit) softmaxWeights() {
 		scaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
 		for r := from; r < to; r++ {
 			clear(u.weights[r*ld:][lo:u.lo])
+			if f := w.factor[r]; f != f { // hidden keys have become NaN too
+				u.clearHidden(u.weights[r*ld:][u.lo:u.hi], r, u.lo)
+			}
 		}
 	}
 }

@@ -3,6 +3,8 @@
 package mask
 
 import (
+	"math"
+
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -38,13 +40,16 @@ const Unlimited = 1 << 29
 
 // Row returns where the data for a query starts, and the step from key to key.
 func (t *Term) Row(b, h, q int) (start, step int) {
-	for i, at := range [4]int{b, h, q, 0} {
-		if t.Shape[i] == 1 {
-			at = 0
-		}
-		start = start*t.Shape[i] + at
+	if t.Shape[0] > 1 {
+		start = b
 	}
-	if t.Shape[3] > 1 {
+	if start *= t.Shape[1]; t.Shape[1] > 1 {
+		start += h
+	}
+	if start *= t.Shape[2]; t.Shape[2] > 1 {
+		start += q
+	}
+	if start *= t.Shape[3]; t.Shape[3] > 1 {
 		step = 1
 	}
 	return start, step
@@ -85,11 +90,18 @@ func (t *Term) Hides(b, h, q, from, to int) bool {
 	return true
 }
 
-// Hide sets the scores to v for those of the keys from, from+1, … that a
-// boolean term hides.
+// Hide sets the scores to v for those of the keys from, from+1, … that a boolean term hides, or a bias of -Inf.
 func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)
+	if t.Kind == Bias {
+		for j := range scores {
+			if t.Bias[at+step*(from+j)] < -math.MaxFloat32 {
+				scores[j] = v
+			}
+		}
+		return
+	}
 	if step == 0 {
 		if t.Keep[at] == blocked {
 			mem.Fill(scores, v)
@@ -103,15 +115,20 @@ func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	}
 }
 
-// AddBias adds the biases of the keys from, from+1, … to the scores of a query.
-func (t *Term) AddBias(isa simd.ISA, scores []float32, b, h, q, from int) {
+// AddBias adds the biases of the keys from, from+1, … to the scores of a query. If hides is true, a bias of -Inf hides its key: the score
+// becomes -Inf even where it is not finite.
+func (t *Term) AddBias(isa simd.ISA, scores []float32, b, h, q, from int, hides bool) {
 	at, step := t.Row(b, h, q)
-	if step == 1 {
+	switch bias := t.Bias[at]; {
+	case step == 1 && hides:
+		simd.BiasVec(isa, scores, scores, t.Bias[at+from:][:len(scores)])
+	case step == 1:
 		simd.AddVec(isa, scores, scores, t.Bias[at+from:][:len(scores)])
-		return
-	}
-	bias := t.Bias[at]
-	for i := range scores {
-		scores[i] += bias
+	case hides && bias < -math.MaxFloat32:
+		mem.Fill(scores, bias)
+	default:
+		for i := range scores {
+			scores[i] += bias
+		}
 	}
 }

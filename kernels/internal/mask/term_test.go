@@ -120,11 +120,11 @@ func TestAddBias(t *testing.T) {
 	bias := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 	term := Term{Kind: Bias, Bias: bias, Shape: [4]int{1, 1, 2, 4}}
 	scores := []float32{10, 20, 30}
-	if term.AddBias(simd.Active(), scores, 1, 1, 1, 1); !slices.Equal(scores, []float32{16, 27, 38}) {
+	if term.AddBias(simd.Active(), scores, 1, 1, 1, 1, false); !slices.Equal(scores, []float32{16, 27, 38}) {
 		t.Errorf("%v", scores)
 	}
 	term.Shape = [4]int{1, 2, 1, 1}
-	if term.AddBias(simd.Active(), scores, 1, 1, 1, 2); !slices.Equal(scores, []float32{18, 29, 40}) {
+	if term.AddBias(simd.Active(), scores, 1, 1, 1, 2, false); !slices.Equal(scores, []float32{18, 29, 40}) {
 		t.Errorf("one bias for a head: %v", scores)
 	}
 }

@@ -141,5 +141,15 @@ func AttentionFactor(weight, sum float32) float32 {
 	return weight / sum
 }
 
+// ScaleOutput multiplies the sums of values by a factor and adds 0, rounded once. Keys that a query does not see may add zeros of either sign
+// to the sums, and how many do depends on the machine: of a sum that is zero, no sign remains.
+func ScaleOutput(out []float32, factor float32) {
+	for i, x := range out {
+		if out[i] = float32(x * factor); out[i] == 0 && (x == 0 || factor == 0) { // not a product that is too small
+			out[i] = 0
+		}
+	}
+}
+
 // WithSink returns a sum plus the term of a sink; max is the greatest score.
 func WithSink(sum, sink, max float32) float32 { return sum + Exp(sink-max) }

@@ -106,13 +106,13 @@ func fourLanes(x, y []float32, first int) (s0, s1, s2, s3 float32) {
 }
 
 // Dots returns an element of alpha*A*B + beta*C as dot products: x is a row of A, y a row of B^T, and c the
-// element of C. The sum of each stretch is multiplied by alpha, and added to beta*c or to the sums before it.
-// Each of these steps is rounded.
+// element of C. The sum of each stretch times alpha plus 0, rounded once, is added to beta*c or to the sums before it. Each of these steps
+// is rounded. Adding 0 makes +0 of a sum that is zero: the lanes' signs differ where some of them add zeros at the end.
 func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	length := Evenly(len(x), DotStretch, 8)
 	for p := 0; p < len(x); p += length {
 		end := min(p+length, len(x))
-		sum := float32(alpha * DotOf(x[p:end], y[p:end]))
+		sum := FMA(alpha, DotOf(x[p:end], y[p:end]), 0)
 		if beta != 0 {
 			sum += float32(beta * c)
 		}

@@ -66,7 +66,7 @@ func (p *pool) run(helpers, n int, task Task) (failed *failure) {
 // Ready reports whether a call that is not worth waking a worker should still
 // ask for one: because a worker is awake, or because such calls follow one
 // another so closely that a worker, once awake, stays awake.
-func Ready() bool { return current().ready() }
+func Ready() bool { return meetings.Observed() || current().ready() }
 
 // Stop ends the workers and returns when they have ended. Calls in progress
 // finish, on fewer threads. The next call that needs workers starts them again.

@@ -2,7 +2,12 @@ package product
 
 // The epilogue: the operations on a part of C of a product with a packed B, after its sums are finished.
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // Activation is the activation function of an epilogue.
 type Activation uint8
@@ -43,14 +48,17 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 	return e
 }
 
-// zeroRow replaces a missing bias or a missing row of a residual.
-var zeroRow [64]float32
+// nothing replaces a missing bias or a missing row of a residual: adding -0 changes no number, not even a zero.
+var nothing = slices.Repeat([]float32{float32(math.Copysign(0, -1))}, mostColumns)
+
+// mostColumns is at least the NR of any format.
+const mostColumns = 64
 
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
 // writes them to c, which begins at row i and column j of the block. It may overwrite the sums.
 func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	g, nr, act := b.g, b.g.nr, b.ep.Activation
-	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
+	bias, residual, ldr := nothing[:nr], nothing[:nr], 0
 	if b.ep.Bias != nil {
 		bias = b.ep.Bias[j : j+n]
 	}
@@ -63,9 +71,9 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	}
 	// A partial panel is finished in place, where the other columns hold
 	// anything, with a row of the bias as wide as the panel.
-	var wide [len(zeroRow)]float32
+	var wide [mostColumns]float32
 	copy(wide[:], bias[:n])
-	finishPanel(g.isa, act, sums, sums, wide[:nr], zeroRow[:nr], m, nr, nr, 0)
+	finishPanel(g.isa, act, sums, sums, wide[:nr], nothing[:nr], m, nr, nr, 0)
 	if b.ep.Residual != nil {
 		simd.AddRows(g.isa, sums, residual, m, n, nr, ldr)
 	}
@@ -113,7 +121,7 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 
 // finishRare is finishPanel for activations that few models have. It takes several passes over x, which it overwrites.
 func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
-	all, none := x[:rows*nr], zeroRow[:nr]
+	all, none := x[:rows*nr], nothing[:nr]
 	if act == Tanh {
 		simd.FinishIdentity(isa, x, x, bias, none, rows, nr, nr, 0)
 		simd.TanhVec(isa, all, all)

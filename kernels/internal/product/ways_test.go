@@ -1,13 +1,6 @@
 package product
 
 import (
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -47,80 +40,6 @@ func TestWays(t *testing.T) {
 		if got := wayOf(s.a, s.b); got != way(w) {
 			t.Errorf("%+v goes by %s, want %s", s, ways[got].name, r.name)
 		}
-	}
-}
-
-// TestWaysNameTheirFigures expects the figures of package tune in the source of a way's condition,
-// including functions of this file that it calls, to be the ones in the table, and the conditions to be in
-// the table's order.
-func TestWaysNameTheirFigures(t *testing.T) {
-	figures := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(tune.Gemm{})) {
-		figures[f.Name] = true
-	}
-	text, err := os.ReadFile("ways.go")
-	if err != nil {
-		t.Skip(err)
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "ways.go", text, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	functions := map[string]*ast.FuncDecl{}
-	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			functions[f.Name.Name] = f
-		}
-	}
-	figuresOf := func(of ast.Node) (names []string) {
-		names = []string{}
-		seen := map[string]bool{}
-		var visit func(n ast.Node) bool
-		visit = func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && !seen[id.Name] {
-				seen[id.Name] = true
-				if figures[id.Name] {
-					names = append(names, id.Name)
-				}
-				if f := functions[id.Name]; f != nil {
-					ast.Inspect(f.Body, visit)
-				}
-			}
-			return true
-		}
-		ast.Inspect(of, visit)
-		slices.Sort(names)
-		return names
-	}
-	names := map[string]way{"rowByRows": rowByRows, "dots": dots, "near": near, "inPlace": inPlace, "packedHere": packedHere,
-		"integers": integers, "pairsOf16": pairsOf16, "rowByPanels": rowByPanels, "halves": halves, "widened": widened, "packedBefore": packedBefore}
-	var order []way
-	check := func(name ast.Expr, condition ast.Expr) {
-		w := names[fmt.Sprint(name)]
-		order = append(order, w)
-		want, read := strings.Fields(ways[w].reads), []string{}
-		if condition != nil {
-			read = figuresOf(condition)
-		}
-		if slices.Sort(want); !slices.Equal(want, read) {
-			t.Errorf("%s names %v, and reads %v", ways[w].name, want, read)
-		}
-	}
-	for _, f := range []string{"wayOf", "wayOfPacked"} {
-		for _, s := range functions[f].Body.List {
-			switch s := s.(type) {
-			case *ast.SwitchStmt:
-				for _, c := range s.Body.List {
-					c := c.(*ast.CaseClause)
-					check(c.Body[0].(*ast.ReturnStmt).Results[0], c.List[0])
-				}
-			case *ast.ReturnStmt:
-				check(s.Results[0], nil)
-			}
-		}
-	}
-	if len(order) != len(ways) || !slices.IsSorted(order) {
-		t.Errorf("ways are tried in the order %v, want that of the table", order)
 	}
 }
 

@@ -49,11 +49,23 @@ func layerNormRows(a *norm, from, to int) {
 		}
 	case a.stream:
 		for i, j := range BudgetOf(simd.KernelLayerNormRowsStream, isa).Rows(from, to, cols) {
-			simd.LayerNormRowsStream(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+			for i < j {
+				left := simd.LayerNormRowsStream(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+				if i = j - left; left > 0 {
+					a.farLayerNorm(a.x, i)
+					i++
+				}
+			}
 		}
 	default:
 		for i, j := range BudgetOf(simd.KernelLayerNormRows, isa).Rows(from, to, cols) {
-			simd.LayerNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+			for i < j {
+				left := simd.LayerNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+				if i = j - left; left > 0 {
+					a.farLayerNorm(a.x, i)
+					i++
+				}
+			}
 		}
 	}
 }
@@ -82,7 +94,13 @@ func addLayerNormRows(a *norm, from, to int) {
 		}
 	default:
 		for i, j := range BudgetOf(simd.KernelAddLayerNormRows, isa).Rows(from, to, cols) {
-			simd.AddLayerNormRows(isa, span(a.dst, i, j, cols), span(a.sum, i, j, cols), span(a.x, i, j, cols), span(a.residual, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+			for i < j {
+				left := simd.AddLayerNormRows(isa, span(a.dst, i, j, cols), span(a.sum, i, j, cols), span(a.x, i, j, cols), span(a.residual, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+				if i = j - left; left > 0 {
+					a.farLayerNorm(a.sum, i)
+					i++
+				}
+			}
 		}
 	}
 }
@@ -109,7 +127,13 @@ func rmsNormRows(a *norm, from, to int) {
 		}
 	default:
 		for i, j := range BudgetOf(simd.KernelRMSNormRows, isa).Rows(from, to, cols) {
-			simd.RMSNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, j-i, cols, a.eps)
+			for i < j {
+				left := simd.RMSNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, j-i, cols, a.eps)
+				if i = j - left; left > 0 {
+					a.farRMSNorm(a.x, i)
+					i++
+				}
+			}
 		}
 	}
 }
@@ -138,7 +162,13 @@ func addRMSNormRows(a *norm, from, to int) {
 		}
 	default:
 		for i, j := range BudgetOf(simd.KernelAddRMSNormRows, isa).Rows(from, to, cols) {
-			simd.AddRMSNormRows(isa, span(a.dst, i, j, cols), span(a.sum, i, j, cols), span(a.x, i, j, cols), span(a.residual, i, j, cols), a.weight, j-i, cols, a.eps)
+			for i < j {
+				left := simd.AddRMSNormRows(isa, span(a.dst, i, j, cols), span(a.sum, i, j, cols), span(a.x, i, j, cols), span(a.residual, i, j, cols), a.weight, j-i, cols, a.eps)
+				if i = j - left; left > 0 {
+					a.farRMSNorm(a.sum, i)
+					i++
+				}
+			}
 		}
 	}
 }
@@ -148,4 +178,14 @@ func addRows(isa simd.ISA, sum, x, residual []float32) {
 	for i, j := range BudgetOf(simd.KernelAddVec, isa).pieces(len(x)) {
 		simd.AddVec(isa, sum[i:j], x[i:j], residual[i:j])
 	}
+}
+
+// farLayerNorm normalises row i of x, where a kernel stopped.
+func (a *norm) farLayerNorm(x []float32, i int) {
+	simd.FarLayerNorm(span(a.dst, i, i+1, a.cols), span(x, i, i+1, a.cols), a.weight, a.bias, a.eps)
+}
+
+// farRMSNorm is farLayerNorm for RMSNorm.
+func (a *norm) farRMSNorm(x []float32, i int) {
+	simd.FarRMSNorm(span(a.dst, i, i+1, a.cols), span(x, i, i+1, a.cols), a.weight, a.eps)
 }

@@ -3,6 +3,7 @@ package row
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -14,29 +15,68 @@ import (
 // exact if all elements are equal, and accurate if the first one is an outlier. Improving it again gains nothing.
 func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*rowBuffer)
+	d := differences{isa: isa, buffer: buffer, x: x, down: 1, more: 1}
+	variance := d.variance()
+	sum := variance + float64(eps)
+	if order.IsFar(float32(sum)) {
+		d.down, d.more = order.FarFactors(float32(sum))
+		f := float64(d.down) * float64(d.more)
+		sum = d.variance() + float64(float64(eps)*f*f)
+	}
+	scale := float32(1 / math.Sqrt(max(sum, 0x1p-126)))
+	for i, end := range budget(SumElements).pieces(len(x)) {
+		y := d.piece(i, end, d.rest)
+		simd.ScaleVec(isa, y, y, scale)
+		simd.MulVec(isa, y, y, SharedOnes.piece(weight, i, end))
+		simd.AddVec(isa, dst[i:end], y, SharedZeros.piece(bias, i, end))
+	}
+	rowBuffers.Put(buffer)
+}
+
+// differences are those of a long row from its mean: (x*down - mean)*more, from which their own mean, rest, is subtracted at last.
+type differences struct {
+	isa        simd.ISA
+	buffer     *rowBuffer
+	x          []float32
+	down, more float32 // powers of two
+	mean, rest float32
+}
+
+// piece returns elements [i, end) in the buffer.
+func (d *differences) piece(i, end int, rest float32) []float32 {
+	y, x := d.buffer[:end-i], d.x[i:end]
+	if d.down != 1 {
+		simd.ScaleVec(d.isa, y, x, d.down)
+		x = y
+	}
+	if d.more != 1 {
+		simd.SubSubVec(d.isa, y, x, d.mean, 0)
+		simd.ScaleVec(d.isa, y, y, d.more)
+		simd.SubSubVec(d.isa, y, y, rest, 0)
+		return y
+	}
+	simd.SubSubVec(d.isa, y, x, d.mean, rest)
+	return y
+}
+
+// variance sets the mean and the rest, and returns the variance.
+func (d *differences) variance() float64 {
 	ones := SharedOnes.of(SumElements)
-	n := float64(len(x))
-	mean, rest, square := x[0], 0.0, 0.0 // of the differences from mean, and of their squares
+	n := float64(len(d.x))
+	rest, square := 0.0, 0.0 // of the differences from the mean, and of their squares
+	d.mean = d.x[0] * d.down
 	for range 2 {
-		mean += float32(rest / n)
+		d.mean += float32(rest / n / float64(d.more))
 		rest, square = 0, 0
-		for i, end := range budget(SumElements).pieces(len(x)) {
-			d := buffer[:end-i]
-			simd.SubSubVec(isa, d, x[i:end], mean, 0)
-			rest += float64(dotVec(isa, d, ones[:end-i]))
-			square += float64(dotVec(isa, d, d))
+		for i, end := range budget(SumElements).pieces(len(d.x)) {
+			y := d.piece(i, end, 0)
+			rest += float64(dotVec(d.isa, y, ones[:end-i]))
+			square += float64(dotVec(d.isa, y, y))
 		}
 	}
 	rest /= n
-	scale := float32(1 / math.Sqrt(max(square/n-float64(rest*rest), 0)+float64(eps)))
-	for i, end := range budget(SumElements).pieces(len(x)) {
-		d := buffer[:end-i]
-		simd.SubSubVec(isa, d, x[i:end], mean, float32(rest))
-		simd.ScaleVec(isa, d, d, scale)
-		simd.MulVec(isa, d, d, SharedOnes.piece(weight, i, end))
-		simd.AddVec(isa, dst[i:end], d, SharedZeros.piece(bias, i, end))
-	}
-	rowBuffers.Put(buffer)
+	d.rest = float32(rest)
+	return max(square/n-float64(rest*rest), 0)
 }
 
 // rmsNormLongRow is RMSNorm of a row that is too long for one call of the assembly.
@@ -45,7 +85,21 @@ func rmsNormLongRow(isa simd.ISA, dst, x, weight []float32, eps float32) {
 	for i, end := range budget(SumElements).pieces(len(x)) {
 		square += float64(dotVec(isa, x[i:end], x[i:end]))
 	}
-	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
+	sum := square/float64(len(x)) + float64(eps)
+	if order.IsFar(float32(sum)) {
+		down, more := order.FarFactors(float32(sum))
+		f := down * more
+		for i, end := range budget(SumElements).pieces(len(x)) {
+			simd.ScaleVec(isa, dst[i:end], x[i:end], f)
+		}
+		x, square = dst, 0
+		for i, end := range budget(SumElements).pieces(len(x)) {
+			square += float64(dotVec(isa, x[i:end], x[i:end]))
+		}
+		sum = square/float64(len(x)) + float64(float64(eps)*float64(f)*float64(f))
+		sum = max(sum, 0x1p-126) + (sum - sum) // NaN for a row with an infinity
+	}
+	scale := float32(1 / math.Sqrt(sum))
 	for i, end := range budget(SumElements).pieces(len(x)) {
 		simd.ScaleVec(isa, dst[i:end], x[i:end], scale)
 		simd.MulVec(isa, dst[i:end], dst[i:end], SharedOnes.piece(weight, i, end))

@@ -112,17 +112,19 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 		simd.ScaleVec(isa, d[i:end], x[i:end], m.Scale)
 		for j := range m.Mask {
 			if t := &m.Mask[j]; t.Kind == mask.Bias {
-				t.AddBias(isa, d[i:end], b, h, q, lo+i)
+				t.AddBias(isa, d[i:end], b, h, q, lo+i, false)
 			}
 		}
 	}
 	for j := range m.Mask {
-		switch t := &m.Mask[j]; t.Kind {
-		case mask.ALiBi:
+		if t := &m.Mask[j]; t.Kind == mask.ALiBi {
 			for i := range d {
 				d[i] -= float32(t.Bias[h] * float32(max(q+m.Past-lo-i, lo+i-q-m.Past)))
 			}
-		case mask.Keep, mask.Blocked:
+		}
+	}
+	for j := range m.Mask {
+		if t := &m.Mask[j]; t.Kind == mask.Keep || t.Kind == mask.Blocked {
 			t.Hide(d, mem.NegInf, b, h, q, lo)
 		}
 	}

@@ -739,7 +739,7 @@ DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
 GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
 // func attnScaleRowsAVX2(x []float32, rows int, cols int, ld int, factor []float32)
-// Requires: AVX
+// Requires: AVX, FMA3
 TEXT ·attnScaleRowsAVX2(SB), NOSPLIT, $0-72
 	MOVQ    x_base+0(FP), AX
 	MOVQ    rows+24(FP), CX
@@ -753,69 +753,70 @@ TEXT ·attnScaleRowsAVX2(SB), NOSPLIT, $0-72
 	SUBQ    DI, R9
 	LEAQ    (R8)(R9*4), R8
 	VMOVUPS (R8), Y0
+	VXORPS  Y1, Y1, Y1
 	CMPQ    CX, $+1
 	JLT     end2
 
 loop1:
-	VBROADCASTSS (SI), Y1
+	VBROADCASTSS (SI), Y2
 	MOVQ         AX, R8
 	MOVQ         DX, R9
 	CMPQ         R9, $+32
 	JLT          end4
 
 loop3:
-	VMOVUPS (R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (R8)
-	VMOVUPS 32(R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, 32(R8)
-	VMOVUPS 64(R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS 96(R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, 96(R8)
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop3
+	VMOVUPS     (R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	VMOVUPS     64(R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, 64(R8)
+	VMOVUPS     96(R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, 96(R8)
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop3
 
 end4:
 	CMPQ R9, $+16
 	JLT  end6
 
 loop5:
-	VMOVUPS (R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (R8)
-	VMOVUPS 32(R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, 32(R8)
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop5
+	VMOVUPS     (R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop5
 
 end6:
 	CMPQ R9, $+8
 	JLT  end8
 
 loop7:
-	VMOVUPS (R8), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (R8)
-	ADDQ    $+32, R8
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop7
+	VMOVUPS     (R8), Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop7
 
 end8:
-	TESTQ      DI, DI
-	JZ         end9
-	VMASKMOVPS (R8), Y0, Y2
-	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (R8)
+	TESTQ       DI, DI
+	JZ          end9
+	VMASKMOVPS  (R8), Y0, Y3
+	VFMADD213PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (R8)
 
 end9:
 	LEAQ (AX)(BX*4), AX
@@ -1061,10 +1062,12 @@ end23:
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y6, Y5, Y4
 	VADDPS       Y4, Y3, Y3
-	VBROADCASTSS weight+72(FP), Y4
-	VBROADCASTSS f32_00800000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VDIVPS       Y3, Y4, Y3
+	VBROADCASTSS f32_00800000<>+0(SB), Y4
+	VCMPPS       $0x1e, Y3, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS weight+72(FP), Y6
+	VDIVPS       Y3, Y6, Y3
+	VBLENDVPS    Y4, Y5, Y3, Y3
 	VMOVUPS      Y3, (BX)
 	MOVQ         v_base+88(FP), BX
 	MOVQ         AX, SI
@@ -1113,13 +1116,14 @@ loop29:
 	JGE          loop29
 
 end30:
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, (SI)
-	ADDQ    $+4, BX
-	ADDQ    $+256, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop27
+	VXORPS      Y5, Y5, Y5
+	VFMADD213PS Y5, Y3, Y4
+	VMOVUPS     Y4, (SI)
+	ADDQ        $+4, BX
+	ADDQ        $+256, SI
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
+	JGE         loop27
 
 end28:
 end26:
@@ -1167,20 +1171,21 @@ loop33:
 	JLT  end36
 
 loop35:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end38
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end38
+	PCALIGN $0x40
 
 loop37:
 	VMOVUPS      (R10), Y9
@@ -1204,26 +1209,27 @@ loop37:
 	JGE          loop37
 
 end38:
-	VBROADCASTSS (R9), Y9
-	VMULPS       Y9, Y1, Y1
+	VXORPS       Y9, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD213PS  Y9, Y10, Y1
 	VMOVUPS      Y1, (DI)
-	VMULPS       Y9, Y2, Y1
-	VMOVUPS      Y1, 32(DI)
-	VMULPS       Y9, Y3, Y1
-	VMOVUPS      Y1, 64(DI)
-	VMULPS       Y9, Y4, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y9, Y10, Y2
+	VMOVUPS      Y2, 32(DI)
+	VFMADD213PS  Y9, Y10, Y3
+	VMOVUPS      Y3, 64(DI)
+	VFMADD213PS  Y9, Y10, Y4
+	VMOVUPS      Y4, 96(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Y1
-	VMULPS       Y1, Y5, Y2
-	VMOVUPS      Y2, (DI)
-	VMULPS       Y1, Y6, Y2
-	VMOVUPS      Y2, 32(DI)
-	VMULPS       Y1, Y7, Y2
-	VMOVUPS      Y2, 64(DI)
-	VMULPS       Y1, Y8, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y9, Y1, Y5
+	VMOVUPS      Y5, (DI)
+	VFMADD213PS  Y9, Y1, Y6
+	VMOVUPS      Y6, 32(DI)
+	VFMADD213PS  Y9, Y1, Y7
+	VMOVUPS      Y7, 64(DI)
+	VFMADD213PS  Y9, Y1, Y8
+	VMOVUPS      Y8, 96(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+8, SI
@@ -1236,16 +1242,17 @@ end36:
 	JLT  end40
 
 loop39:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end42
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end42
+	PCALIGN $0x40
 
 loop41:
 	VMOVUPS      (R10), Y5
@@ -1264,15 +1271,16 @@ loop41:
 	JGE          loop41
 
 end42:
-	VBROADCASTSS (R9), Y5
-	VMULPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (R9), Y6
+	VFMADD213PS  Y5, Y6, Y1
 	VMOVUPS      Y1, (DI)
-	VMULPS       Y5, Y2, Y1
-	VMOVUPS      Y1, 32(DI)
-	VMULPS       Y5, Y3, Y1
-	VMOVUPS      Y1, 64(DI)
-	VMULPS       Y5, Y4, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y5, Y6, Y2
+	VMOVUPS      Y2, 32(DI)
+	VFMADD213PS  Y5, Y6, Y3
+	VMOVUPS      Y3, 64(DI)
+	VFMADD213PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 96(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+4, SI
@@ -1299,14 +1307,15 @@ loop43:
 	JLT  end46
 
 loop45:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end48
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end48
+	PCALIGN $0x40
 
 loop47:
 	VMOVUPS      (R10), Y3
@@ -1321,14 +1330,15 @@ loop47:
 	JGE          loop47
 
 end48:
-	VBROADCASTSS (R9), Y3
-	VMULPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (R9), Y4
+	VFMADD213PS  Y3, Y4, Y1
 	VMOVUPS      Y1, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Y1
-	VMULPS       Y1, Y2, Y1
-	VMOVUPS      Y1, (DI)
+	VFMADD213PS  Y3, Y1, Y2
+	VMOVUPS      Y2, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+8, SI
@@ -1341,13 +1351,14 @@ end46:
 	JLT  end50
 
 loop49:
-	VXORPS Y1, Y1, Y1
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end52
+	VXORPS  Y1, Y1, Y1
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end52
+	PCALIGN $0x40
 
 loop51:
 	VMOVUPS      (R10), Y2
@@ -1360,8 +1371,9 @@ loop51:
 	JGE          loop51
 
 end52:
-	VBROADCASTSS (R9), Y2
-	VMULPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (R9), Y3
+	VFMADD213PS  Y2, Y3, Y1
 	VMOVUPS      Y1, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
@@ -1386,14 +1398,15 @@ end44:
 	JLT   end55
 
 loop54:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end57
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end57
+	PCALIGN $0x40
 
 loop56:
 	VMASKMOVPS   (DI), Y0, Y3
@@ -1408,14 +1421,15 @@ loop56:
 	JGE          loop56
 
 end57:
-	VBROADCASTSS (SI), Y3
-	VMULPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD213PS  Y3, Y4, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 4(SI), Y1
-	VMULPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (CX)
+	VFMADD213PS  Y3, Y1, Y2
+	VMASKMOVPS   Y2, Y0, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+8, AX
@@ -1428,13 +1442,14 @@ end55:
 	JLT  end59
 
 loop58:
-	VXORPS Y1, Y1, Y1
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end61
+	VXORPS  Y1, Y1, Y1
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end61
+	PCALIGN $0x40
 
 loop60:
 	VMASKMOVPS   (DI), Y0, Y2
@@ -1447,8 +1462,9 @@ loop60:
 	JGE          loop60
 
 end61:
-	VBROADCASTSS (SI), Y2
-	VMULPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (SI), Y3
+	VFMADD213PS  Y2, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
@@ -1600,10 +1616,12 @@ loop1:
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X7
-	VBROADCASTSS weight+72(FP), Y3
-	VBROADCASTSS f32_00800000<>+0(SB), Y4
-	VMAXPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
+	VBROADCASTSS f32_00800000<>+0(SB), Y3
+	VCMPPS       $0x1e, Y7, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS weight+72(FP), Y5
+	VDIVPS       Y7, Y5, Y5
+	VBLENDVPS    Y3, Y4, Y5, Y3
 	VMOVSS       X3, (SI)
 	JMP          end4
 
@@ -1702,10 +1720,12 @@ end8:
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X7
-	VBROADCASTSS weight+72(FP), Y3
-	VBROADCASTSS f32_00800000<>+0(SB), Y4
-	VMAXPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
+	VBROADCASTSS f32_00800000<>+0(SB), Y3
+	VCMPPS       $0x1e, Y7, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS weight+72(FP), Y5
+	VDIVPS       Y7, Y5, Y5
+	VBLENDVPS    Y3, Y4, Y5, Y3
 	VMOVSS       X3, (SI)
 
 end4:
@@ -1738,20 +1758,21 @@ loop9:
 	JLT  end12
 
 loop11:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end14
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end14
+	PCALIGN $0x40
 
 loop13:
 	VMOVUPS      (R10), Y9
@@ -1775,26 +1796,27 @@ loop13:
 	JGE          loop13
 
 end14:
-	VBROADCASTSS (R9), Y9
-	VMULPS       Y9, Y1, Y1
+	VXORPS       Y9, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD213PS  Y9, Y10, Y1
 	VMOVUPS      Y1, (DI)
-	VMULPS       Y9, Y2, Y1
-	VMOVUPS      Y1, 32(DI)
-	VMULPS       Y9, Y3, Y1
-	VMOVUPS      Y1, 64(DI)
-	VMULPS       Y9, Y4, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y9, Y10, Y2
+	VMOVUPS      Y2, 32(DI)
+	VFMADD213PS  Y9, Y10, Y3
+	VMOVUPS      Y3, 64(DI)
+	VFMADD213PS  Y9, Y10, Y4
+	VMOVUPS      Y4, 96(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Y1
-	VMULPS       Y1, Y5, Y2
-	VMOVUPS      Y2, (DI)
-	VMULPS       Y1, Y6, Y2
-	VMOVUPS      Y2, 32(DI)
-	VMULPS       Y1, Y7, Y2
-	VMOVUPS      Y2, 64(DI)
-	VMULPS       Y1, Y8, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y9, Y1, Y5
+	VMOVUPS      Y5, (DI)
+	VFMADD213PS  Y9, Y1, Y6
+	VMOVUPS      Y6, 32(DI)
+	VFMADD213PS  Y9, Y1, Y7
+	VMOVUPS      Y7, 64(DI)
+	VFMADD213PS  Y9, Y1, Y8
+	VMOVUPS      Y8, 96(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+2176, SI
@@ -1807,16 +1829,17 @@ end12:
 	JLT  end16
 
 loop15:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end18
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end18
+	PCALIGN $0x40
 
 loop17:
 	VMOVUPS      (R10), Y5
@@ -1835,15 +1858,16 @@ loop17:
 	JGE          loop17
 
 end18:
-	VBROADCASTSS (R9), Y5
-	VMULPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (R9), Y6
+	VFMADD213PS  Y5, Y6, Y1
 	VMOVUPS      Y1, (DI)
-	VMULPS       Y5, Y2, Y1
-	VMOVUPS      Y1, 32(DI)
-	VMULPS       Y5, Y3, Y1
-	VMOVUPS      Y1, 64(DI)
-	VMULPS       Y5, Y4, Y1
-	VMOVUPS      Y1, 96(DI)
+	VFMADD213PS  Y5, Y6, Y2
+	VMOVUPS      Y2, 32(DI)
+	VFMADD213PS  Y5, Y6, Y3
+	VMOVUPS      Y3, 64(DI)
+	VFMADD213PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 96(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+1088, SI
@@ -1870,14 +1894,15 @@ loop19:
 	JLT  end22
 
 loop21:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end24
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end24
+	PCALIGN $0x40
 
 loop23:
 	VMOVUPS      (R10), Y3
@@ -1892,14 +1917,15 @@ loop23:
 	JGE          loop23
 
 end24:
-	VBROADCASTSS (R9), Y3
-	VMULPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (R9), Y4
+	VFMADD213PS  Y3, Y4, Y1
 	VMOVUPS      Y1, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Y1
-	VMULPS       Y1, Y2, Y1
-	VMOVUPS      Y1, (DI)
+	VFMADD213PS  Y3, Y1, Y2
+	VMOVUPS      Y2, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+2176, SI
@@ -1912,13 +1938,14 @@ end22:
 	JLT  end26
 
 loop25:
-	VXORPS Y1, Y1, Y1
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end28
+	VXORPS  Y1, Y1, Y1
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end28
+	PCALIGN $0x40
 
 loop27:
 	VMOVUPS      (R10), Y2
@@ -1931,8 +1958,9 @@ loop27:
 	JGE          loop27
 
 end28:
-	VBROADCASTSS (R9), Y2
-	VMULPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (R9), Y3
+	VFMADD213PS  Y2, Y3, Y1
 	VMOVUPS      Y1, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
@@ -1957,14 +1985,15 @@ end20:
 	JLT   end31
 
 loop30:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end33
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end33
+	PCALIGN $0x40
 
 loop32:
 	VMASKMOVPS   (DI), Y0, Y3
@@ -1979,14 +2008,15 @@ loop32:
 	JGE          loop32
 
 end33:
-	VBROADCASTSS (SI), Y3
-	VMULPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD213PS  Y3, Y4, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 1088(SI), Y1
-	VMULPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (CX)
+	VFMADD213PS  Y3, Y1, Y2
+	VMASKMOVPS   Y2, Y0, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+2176, AX
@@ -1999,13 +2029,14 @@ end31:
 	JLT  end35
 
 loop34:
-	VXORPS Y1, Y1, Y1
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end37
+	VXORPS  Y1, Y1, Y1
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end37
+	PCALIGN $0x40
 
 loop36:
 	VMASKMOVPS   (DI), Y0, Y2
@@ -2018,8 +2049,9 @@ loop36:
 	JGE          loop36
 
 end37:
-	VBROADCASTSS (SI), Y2
-	VMULPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (SI), Y3
+	VFMADD213PS  Y2, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX

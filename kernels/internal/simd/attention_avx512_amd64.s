@@ -1002,81 +1002,82 @@ end2:
 	RET
 
 // func attnScaleRowsAVX512(x []float32, rows int, cols int, ld int, factor []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·attnScaleRowsAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x_base+0(FP), AX
-	MOVQ  rows+24(FP), CX
-	MOVQ  cols+32(FP), DX
-	MOVQ  ld+40(FP), BX
-	MOVQ  factor_base+48(FP), SI
-	MOVQ  DX, DI
-	ANDQ  $+15, DI
-	MOVQ  $-1, R8
-	BZHIQ DI, R8, R8
-	KMOVW R8, K1
-	CMPQ  CX, $+1
-	JLT   end2
+	MOVQ   x_base+0(FP), AX
+	MOVQ   rows+24(FP), CX
+	MOVQ   cols+32(FP), DX
+	MOVQ   ld+40(FP), BX
+	MOVQ   factor_base+48(FP), SI
+	MOVQ   DX, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VXORPS Z0, Z0, Z0
+	CMPQ   CX, $+1
+	JLT    end2
 
 loop1:
-	VBROADCASTSS (SI), Z0
+	VBROADCASTSS (SI), Z1
 	MOVQ         AX, R8
 	MOVQ         DX, R9
 	CMPQ         R9, $+64
 	JLT          end4
 
 loop3:
-	VMOVUPS (R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (R8)
-	VMOVUPS 64(R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS 128(R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(R8)
-	VMOVUPS 192(R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(R8)
-	ADDQ    $+256, R8
-	SUBQ    $+64, R9
-	CMPQ    R9, $+64
-	JGE     loop3
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	VMOVUPS     64(R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, 64(R8)
+	VMOVUPS     128(R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, 128(R8)
+	VMOVUPS     192(R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, 192(R8)
+	ADDQ        $+256, R8
+	SUBQ        $+64, R9
+	CMPQ        R9, $+64
+	JGE         loop3
 
 end4:
 	CMPQ R9, $+32
 	JLT  end6
 
 loop5:
-	VMOVUPS (R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (R8)
-	VMOVUPS 64(R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(R8)
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop5
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	VMOVUPS     64(R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, 64(R8)
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop5
 
 end6:
 	CMPQ R9, $+16
 	JLT  end8
 
 loop7:
-	VMOVUPS (R8), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (R8)
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop7
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop7
 
 end8:
-	TESTQ     DI, DI
-	JZ        end9
-	VMOVUPS.Z (R8), K1, Z1
-	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (R8)
+	TESTQ       DI, DI
+	JZ          end9
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD213PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (R8)
 
 end9:
 	LEAQ (AX)(BX*4), AX
@@ -1134,12 +1135,12 @@ else3:
 
 loop7:
 	VMOVUPS      (DI), Z5
-	VMOVUPS      (BX), Z7
-	VBROADCASTSS f32_ff7fffff<>+0(SB), Z8
-	VCMPPS       $0x1e, Z7, Z8, K1
-	VBROADCASTSS f32_ff800000<>+0(SB), Z8
-	VADDPS       Z5, Z7, Z5
-	VBLENDMPS    Z8, Z5, K1, Z6
+	VMOVUPS      (BX), Z8
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z9
+	VCMPPS       $0x1e, Z8, Z9, K1
+	VBROADCASTSS f32_ff800000<>+0(SB), Z9
+	VADDPS       Z5, Z8, Z5
+	VBLENDMPS    Z9, Z5, K1, Z6
 	VMAXPS       Z6, Z4, Z4
 	VMOVUPS      Z6, (DI)
 	LEAQ         (BX)(SI*4), BX
@@ -1159,18 +1160,18 @@ loop9:
 	VMOVUPS          (BX), Z5
 	VSUBPS           Z4, Z5, Z5
 	VMAXPS           Z5, Z3, Z5
-	VMOVAPS          Z1, Z7
-	VFMADD231PS      Z2, Z5, Z7
-	VSUBPS           Z7, Z1, Z8
+	VMOVAPS          Z1, Z8
 	VFMADD231PS      Z2, Z5, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z5, Z9
 	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z5
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z8, Z5
-	VPERMPS          Z0, Z7, Z8
-	VPSLLD           $0x14, Z7, Z7
-	VPADDD           Z7, Z8, Z8
-	VMULPS           Z8, Z5, Z5
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z5
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z5
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z5
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z5, Z5
 	VMOVUPS          Z5, (BX)
 	ADDQ             $+256, BX
 	SUBQ             $+1, SI
@@ -1210,8 +1211,8 @@ end15:
 end13:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
 	MOVQ   AX, SI
 	MOVQ   n+8(FP), DI
 	ADDQ   $+15, DI
@@ -1219,14 +1220,14 @@ end13:
 	JLT    end17
 
 loop16:
-	VMOVUPS (SI), Z9
-	VADDPS  Z9, Z4, Z4
-	VMOVUPS 2048(SI), Z9
-	VADDPS  Z9, Z5, Z5
-	VMOVUPS 256(SI), Z9
-	VADDPS  Z9, Z7, Z7
-	VMOVUPS 2304(SI), Z9
-	VADDPS  Z9, Z8, Z8
+	VMOVUPS (SI), Z10
+	VADDPS  Z10, Z4, Z4
+	VMOVUPS 2048(SI), Z10
+	VADDPS  Z10, Z5, Z5
+	VMOVUPS 256(SI), Z10
+	VADDPS  Z10, Z8, Z8
+	VMOVUPS 2304(SI), Z10
+	VADDPS  Z10, Z9, Z9
 	ADDQ    $+4096, SI
 	SUBQ    $+16, DI
 	CMPQ    DI, $+16
@@ -1234,37 +1235,9 @@ loop16:
 
 end17:
 	VADDPS Z5, Z4, Z4
-	VADDPS Z8, Z7, Z5
+	VADDPS Z9, Z8, Z5
 	VADDPS Z5, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   AX, SI
-	MOVQ   n+8(FP), DI
-	ADDQ   $+15, DI
-	CMPQ   DI, $+16
-	JLT    end19
-
-loop18:
-	VMOVUPS 512(SI), Z10
-	VADDPS  Z10, Z5, Z5
-	VMOVUPS 2560(SI), Z10
-	VADDPS  Z10, Z7, Z7
-	VMOVUPS 768(SI), Z10
-	VADDPS  Z10, Z8, Z8
-	VMOVUPS 2816(SI), Z10
-	VADDPS  Z10, Z9, Z9
-	ADDQ    $+4096, SI
-	SUBQ    $+16, DI
-	CMPQ    DI, $+16
-	JGE     loop18
-
-end19:
-	VADDPS Z7, Z5, Z5
-	VADDPS Z9, Z8, Z7
-	VADDPS Z7, Z5, Z5
-	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -1272,26 +1245,26 @@ end19:
 	MOVQ   n+8(FP), DI
 	ADDQ   $+15, DI
 	CMPQ   DI, $+16
-	JLT    end21
+	JLT    end19
 
-loop20:
-	VMOVUPS 1024(SI), Z11
-	VADDPS  Z11, Z7, Z7
-	VMOVUPS 3072(SI), Z11
+loop18:
+	VMOVUPS 512(SI), Z11
+	VADDPS  Z11, Z5, Z5
+	VMOVUPS 2560(SI), Z11
 	VADDPS  Z11, Z8, Z8
-	VMOVUPS 1280(SI), Z11
+	VMOVUPS 768(SI), Z11
 	VADDPS  Z11, Z9, Z9
-	VMOVUPS 3328(SI), Z11
+	VMOVUPS 2816(SI), Z11
 	VADDPS  Z11, Z10, Z10
 	ADDQ    $+4096, SI
 	SUBQ    $+16, DI
 	CMPQ    DI, $+16
-	JGE     loop20
+	JGE     loop18
 
-end21:
-	VADDPS Z8, Z7, Z7
+end19:
+	VADDPS Z8, Z5, Z5
 	VADDPS Z10, Z9, Z8
-	VADDPS Z8, Z7, Z7
+	VADDPS Z8, Z5, Z5
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -1300,34 +1273,64 @@ end21:
 	MOVQ   n+8(FP), DI
 	ADDQ   $+15, DI
 	CMPQ   DI, $+16
+	JLT    end21
+
+loop20:
+	VMOVUPS 1024(SI), Z12
+	VADDPS  Z12, Z8, Z8
+	VMOVUPS 3072(SI), Z12
+	VADDPS  Z12, Z9, Z9
+	VMOVUPS 1280(SI), Z12
+	VADDPS  Z12, Z10, Z10
+	VMOVUPS 3328(SI), Z12
+	VADDPS  Z12, Z11, Z11
+	ADDQ    $+4096, SI
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop20
+
+end21:
+	VADDPS Z9, Z8, Z8
+	VADDPS Z11, Z10, Z9
+	VADDPS Z9, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	MOVQ   AX, SI
+	MOVQ   n+8(FP), DI
+	ADDQ   $+15, DI
+	CMPQ   DI, $+16
 	JLT    end23
 
 loop22:
-	VMOVUPS 1536(SI), Z12
-	VADDPS  Z12, Z8, Z8
-	VMOVUPS 3584(SI), Z12
-	VADDPS  Z12, Z9, Z9
-	VMOVUPS 1792(SI), Z12
-	VADDPS  Z12, Z10, Z10
-	VMOVUPS 3840(SI), Z12
-	VADDPS  Z12, Z11, Z11
+	VMOVUPS 1536(SI), Z13
+	VADDPS  Z13, Z9, Z9
+	VMOVUPS 3584(SI), Z13
+	VADDPS  Z13, Z10, Z10
+	VMOVUPS 1792(SI), Z13
+	VADDPS  Z13, Z11, Z11
+	VMOVUPS 3840(SI), Z13
+	VADDPS  Z13, Z12, Z12
 	ADDQ    $+4096, SI
 	SUBQ    $+16, DI
 	CMPQ    DI, $+16
 	JGE     loop22
 
 end23:
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z11, Z10, Z9
-	VADDPS       Z9, Z8, Z8
+	VADDPS       Z10, Z9, Z9
+	VADDPS       Z12, Z11, Z10
+	VADDPS       Z10, Z9, Z9
 	VADDPS       Z5, Z4, Z4
-	VADDPS       Z8, Z7, Z5
+	VADDPS       Z9, Z8, Z5
 	VADDPS       Z5, Z4, Z4
-	VBROADCASTSS weight+72(FP), Z5
-	VBROADCASTSS f32_00800000<>+0(SB), Z7
-	VMAXPS       Z4, Z7, Z4
-	VDIVPS       Z4, Z5, Z4
-	VMOVUPS      Z4, (BX)
+	VBROADCASTSS f32_00800000<>+0(SB), Z5
+	VCMPPS       $0x1e, Z4, Z5, K1
+	VXORPS       Z5, Z5, Z5
+	VBROADCASTSS weight+72(FP), Z8
+	VDIVPS       Z4, Z8, Z4
+	VBLENDMPS    Z5, Z4, K1, Z7
+	VMOVUPS      Z7, (BX)
 	MOVQ         v_base+88(FP), BX
 	MOVQ         AX, SI
 	MOVQ         cols+80(FP), DI
@@ -1354,7 +1357,7 @@ end25:
 	JLT   end28
 
 loop27:
-	VXORPS Z5, Z5, Z5
+	VXORPS Z4, Z4, Z4
 	MOVQ   BX, DI
 	MOVQ   ldv+112(FP), R9
 	MOVQ   AX, R10
@@ -1363,9 +1366,9 @@ loop27:
 	JLT    end30
 
 loop29:
-	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10), Z5
 	VBROADCASTSS (DI), Z8
-	VFMADD231PS  Z8, Z7, Z5
+	VFMADD231PS  Z8, Z5, Z4
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+256, R10
 	SUBQ         $+1, R11
@@ -1373,13 +1376,14 @@ loop29:
 	JGE          loop29
 
 end30:
-	VMULPS  Z4, Z5, Z5
-	VMOVUPS Z5, (SI)
-	ADDQ    $+4, BX
-	ADDQ    $+256, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop27
+	VXORPS      Z5, Z5, Z5
+	VFMADD213PS Z5, Z7, Z4
+	VMOVUPS     Z4, (SI)
+	ADDQ        $+4, BX
+	ADDQ        $+256, SI
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
+	JGE         loop27
 
 end28:
 end26:
@@ -1423,28 +1427,29 @@ loop33:
 	JLT  end36
 
 loop35:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end38
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end38
+	PCALIGN $0x40
 
 loop37:
 	VMOVUPS      (R10), Z16
@@ -1478,48 +1483,49 @@ loop37:
 	JGE          loop37
 
 end38:
-	VBROADCASTSS (R9), Z16
-	VMULPS       Z16, Z0, Z0
+	VXORPS       Z16, Z16, Z16
+	VBROADCASTSS (R9), Z17
+	VFMADD213PS  Z16, Z17, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z16, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z16, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z16, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z17, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z16, Z17, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z16, Z17, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Z0
-	VMULPS       Z0, Z4, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z5, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z6, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z7, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z4
+	VMOVUPS      Z4, (DI)
+	VFMADD213PS  Z16, Z0, Z5
+	VMOVUPS      Z5, 64(DI)
+	VFMADD213PS  Z16, Z0, Z6
+	VMOVUPS      Z6, 128(DI)
+	VFMADD213PS  Z16, Z0, Z7
+	VMOVUPS      Z7, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 8(R9), Z0
-	VMULPS       Z0, Z8, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z9, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z10, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z11, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z8
+	VMOVUPS      Z8, (DI)
+	VFMADD213PS  Z16, Z0, Z9
+	VMOVUPS      Z9, 64(DI)
+	VFMADD213PS  Z16, Z0, Z10
+	VMOVUPS      Z10, 128(DI)
+	VFMADD213PS  Z16, Z0, Z11
+	VMOVUPS      Z11, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 12(R9), Z0
-	VMULPS       Z0, Z12, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z13, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z14, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z15, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z12
+	VMOVUPS      Z12, (DI)
+	VFMADD213PS  Z16, Z0, Z13
+	VMOVUPS      Z13, 64(DI)
+	VFMADD213PS  Z16, Z0, Z14
+	VMOVUPS      Z14, 128(DI)
+	VFMADD213PS  Z16, Z0, Z15
+	VMOVUPS      Z15, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+16, SI
@@ -1532,20 +1538,21 @@ end36:
 	JLT  end40
 
 loop39:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end42
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end42
+	PCALIGN $0x40
 
 loop41:
 	VMOVUPS      (R10), Z8
@@ -1569,26 +1576,27 @@ loop41:
 	JGE          loop41
 
 end42:
-	VBROADCASTSS (R9), Z8
-	VMULPS       Z8, Z0, Z0
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS (R9), Z9
+	VFMADD213PS  Z8, Z9, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z8, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z8, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z8, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z8, Z9, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z8, Z9, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z8, Z9, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Z0
-	VMULPS       Z0, Z4, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z5, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z6, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z7, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z8, Z0, Z4
+	VMOVUPS      Z4, (DI)
+	VFMADD213PS  Z8, Z0, Z5
+	VMOVUPS      Z5, 64(DI)
+	VFMADD213PS  Z8, Z0, Z6
+	VMOVUPS      Z6, 128(DI)
+	VFMADD213PS  Z8, Z0, Z7
+	VMOVUPS      Z7, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+8, SI
@@ -1601,16 +1609,17 @@ end40:
 	JLT  end44
 
 loop43:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end46
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end46
+	PCALIGN $0x40
 
 loop45:
 	VMOVUPS      (R10), Z4
@@ -1629,15 +1638,16 @@ loop45:
 	JGE          loop45
 
 end46:
-	VBROADCASTSS (R9), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z4, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z4, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z4, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z4, Z5, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z4, Z5, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z4, Z5, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+4, SI
@@ -1664,16 +1674,17 @@ loop47:
 	JLT  end50
 
 loop49:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end52
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end52
+	PCALIGN $0x40
 
 loop51:
 	VMOVUPS      (R10), Z4
@@ -1692,24 +1703,25 @@ loop51:
 	JGE          loop51
 
 end52:
-	VBROADCASTSS (R9), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z1
+	VMOVUPS      Z1, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 8(R9), Z0
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z2
+	VMOVUPS      Z2, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 12(R9), Z0
-	VMULPS       Z0, Z3, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z3
+	VMOVUPS      Z3, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+16, SI
@@ -1722,14 +1734,15 @@ end50:
 	JLT  end54
 
 loop53:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end56
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end56
+	PCALIGN $0x40
 
 loop55:
 	VMOVUPS      (R10), Z2
@@ -1744,14 +1757,15 @@ loop55:
 	JGE          loop55
 
 end56:
-	VBROADCASTSS (R9), Z2
-	VMULPS       Z2, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (R9), Z3
+	VFMADD213PS  Z2, Z3, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 4(R9), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z2, Z0, Z1
+	VMOVUPS      Z1, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+8, SI
@@ -1764,13 +1778,14 @@ end54:
 	JLT  end58
 
 loop57:
-	VXORPS Z0, Z0, Z0
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end60
+	VXORPS  Z0, Z0, Z0
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end60
+	PCALIGN $0x40
 
 loop59:
 	VMOVUPS      (R10), Z1
@@ -1783,8 +1798,9 @@ loop59:
 	JGE          loop59
 
 end60:
-	VBROADCASTSS (R9), Z1
-	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VBROADCASTSS (R9), Z2
+	VFMADD213PS  Z1, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
@@ -1809,16 +1825,17 @@ end48:
 	JLT   end63
 
 loop62:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end65
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end65
+	PCALIGN $0x40
 
 loop64:
 	VMOVUPS.Z    (DI), K1, Z4
@@ -1837,24 +1854,25 @@ loop64:
 	JGE          loop64
 
 end65:
-	VBROADCASTSS (SI), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (SI), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 4(SI), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z1
+	VMOVUPS      Z1, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 8(SI), Z0
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z2
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 12(SI), Z0
-	VMULPS       Z0, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z3
+	VMOVUPS      Z3, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+16, AX
@@ -1867,14 +1885,15 @@ end63:
 	JLT  end67
 
 loop66:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end69
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end69
+	PCALIGN $0x40
 
 loop68:
 	VMOVUPS.Z    (DI), K1, Z2
@@ -1889,14 +1908,15 @@ loop68:
 	JGE          loop68
 
 end69:
-	VBROADCASTSS (SI), Z2
-	VMULPS       Z2, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (SI), Z3
+	VFMADD213PS  Z2, Z3, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 4(SI), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z2, Z0, Z1
+	VMOVUPS      Z1, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+8, AX
@@ -1909,13 +1929,14 @@ end67:
 	JLT  end71
 
 loop70:
-	VXORPS Z0, Z0, Z0
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end73
+	VXORPS  Z0, Z0, Z0
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end73
+	PCALIGN $0x40
 
 loop72:
 	VMOVUPS.Z    (DI), K1, Z1
@@ -1928,8 +1949,9 @@ loop72:
 	JGE          loop72
 
 end73:
-	VBROADCASTSS (SI), Z1
-	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD213PS  Z1, Z2, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
@@ -2061,11 +2083,13 @@ loop1:
 	VADDPS           Y4, Y5, Y4
 	VEXTRACTF128     $0x01, Y4, X5
 	VADDPS           X5, X4, X9
-	VBROADCASTSS     weight+72(FP), Z4
-	VBROADCASTSS     f32_00800000<>+0(SB), Z5
-	VMAXPS           Z9, Z5, Z5
-	VDIVPS           Z5, Z4, Z4
-	VMOVSS           X4, (SI)
+	VBROADCASTSS     f32_00800000<>+0(SB), Z4
+	VCMPPS           $0x1e, Z9, Z4, K1
+	VXORPS           Z4, Z4, Z4
+	VBROADCASTSS     weight+72(FP), Z5
+	VDIVPS           Z9, Z5, Z5
+	VBLENDMPS        Z4, Z5, K1, Z10
+	VMOVSS           X10, (SI)
 	JMP              end4
 
 else3:
@@ -2083,9 +2107,9 @@ loop5:
 	VCMPPS       $0x1e, Z6, Z7, K1
 	VBROADCASTSS f32_ff800000<>+0(SB), Z7
 	VADDPS       Z5, Z6, Z5
-	VBLENDMPS    Z7, Z5, K1, Z10
-	VMAXPS       Z10, Z4, Z4
-	VMOVUPS      Z10, (DI)
+	VBLENDMPS    Z7, Z5, K1, Z11
+	VMAXPS       Z11, Z4, Z4
+	VMOVUPS      Z11, (DI)
 	ADDQ         $+64, DI
 	ADDQ         $+64, R8
 	SUBQ         $+16, R9
@@ -2113,16 +2137,16 @@ loop7:
 	VMAXPS           Z6, Z3, Z6
 	VMOVAPS          Z1, Z7
 	VFMADD231PS      Z2, Z6, Z7
-	VSUBPS           Z7, Z1, Z11
-	VFMADD231PS      Z2, Z6, Z11
+	VSUBPS           Z7, Z1, Z13
+	VFMADD231PS      Z2, Z6, Z13
 	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z6
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z6
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z6
-	VPERMPS          Z0, Z7, Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z6
+	VPERMPS          Z0, Z7, Z13
 	VPSLLD           $0x14, Z7, Z7
-	VPADDD           Z7, Z11, Z11
-	VMULPS           Z11, Z6, Z6
+	VPADDD           Z7, Z13, Z13
+	VMULPS           Z13, Z6, Z6
 	VADDPS           Z6, Z5, Z5
 	VMOVUPS          Z6, (DI)
 	ADDQ             $+64, DI
@@ -2141,11 +2165,13 @@ end8:
 	VADDPS        Y4, Y5, Y4
 	VEXTRACTF128  $0x01, Y4, X5
 	VADDPS        X5, X4, X9
-	VBROADCASTSS  weight+72(FP), Z4
-	VBROADCASTSS  f32_00800000<>+0(SB), Z5
-	VMAXPS        Z9, Z5, Z5
-	VDIVPS        Z5, Z4, Z4
-	VMOVSS        X4, (SI)
+	VBROADCASTSS  f32_00800000<>+0(SB), Z4
+	VCMPPS        $0x1e, Z9, Z4, K1
+	VXORPS        Z4, Z4, Z4
+	VBROADCASTSS  weight+72(FP), Z5
+	VDIVPS        Z9, Z5, Z5
+	VBLENDMPS     Z4, Z5, K1, Z12
+	VMOVSS        X12, (SI)
 
 end4:
 	ADDQ $+1088, AX
@@ -2175,28 +2201,29 @@ loop9:
 	JLT  end12
 
 loop11:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end14
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end14
+	PCALIGN $0x40
 
 loop13:
 	VMOVUPS      (R10), Z16
@@ -2230,48 +2257,49 @@ loop13:
 	JGE          loop13
 
 end14:
-	VBROADCASTSS (R9), Z16
-	VMULPS       Z16, Z0, Z0
+	VXORPS       Z16, Z16, Z16
+	VBROADCASTSS (R9), Z17
+	VFMADD213PS  Z16, Z17, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z16, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z16, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z16, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z17, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z16, Z17, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z16, Z17, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Z0
-	VMULPS       Z0, Z4, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z5, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z6, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z7, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z4
+	VMOVUPS      Z4, (DI)
+	VFMADD213PS  Z16, Z0, Z5
+	VMOVUPS      Z5, 64(DI)
+	VFMADD213PS  Z16, Z0, Z6
+	VMOVUPS      Z6, 128(DI)
+	VFMADD213PS  Z16, Z0, Z7
+	VMOVUPS      Z7, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 2176(R9), Z0
-	VMULPS       Z0, Z8, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z9, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z10, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z11, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z8
+	VMOVUPS      Z8, (DI)
+	VFMADD213PS  Z16, Z0, Z9
+	VMOVUPS      Z9, 64(DI)
+	VFMADD213PS  Z16, Z0, Z10
+	VMOVUPS      Z10, 128(DI)
+	VFMADD213PS  Z16, Z0, Z11
+	VMOVUPS      Z11, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 3264(R9), Z0
-	VMULPS       Z0, Z12, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z13, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z14, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z15, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z16, Z0, Z12
+	VMOVUPS      Z12, (DI)
+	VFMADD213PS  Z16, Z0, Z13
+	VMOVUPS      Z13, 64(DI)
+	VFMADD213PS  Z16, Z0, Z14
+	VMOVUPS      Z14, 128(DI)
+	VFMADD213PS  Z16, Z0, Z15
+	VMOVUPS      Z15, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+4352, SI
@@ -2284,20 +2312,21 @@ end12:
 	JLT  end16
 
 loop15:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end18
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end18
+	PCALIGN $0x40
 
 loop17:
 	VMOVUPS      (R10), Z8
@@ -2321,26 +2350,27 @@ loop17:
 	JGE          loop17
 
 end18:
-	VBROADCASTSS (R9), Z8
-	VMULPS       Z8, Z0, Z0
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS (R9), Z9
+	VFMADD213PS  Z8, Z9, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z8, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z8, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z8, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z8, Z9, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z8, Z9, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z8, Z9, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Z0
-	VMULPS       Z0, Z4, Z1
-	VMOVUPS      Z1, (DI)
-	VMULPS       Z0, Z5, Z1
-	VMOVUPS      Z1, 64(DI)
-	VMULPS       Z0, Z6, Z1
-	VMOVUPS      Z1, 128(DI)
-	VMULPS       Z0, Z7, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z8, Z0, Z4
+	VMOVUPS      Z4, (DI)
+	VFMADD213PS  Z8, Z0, Z5
+	VMOVUPS      Z5, 64(DI)
+	VFMADD213PS  Z8, Z0, Z6
+	VMOVUPS      Z6, 128(DI)
+	VFMADD213PS  Z8, Z0, Z7
+	VMOVUPS      Z7, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+2176, SI
@@ -2353,16 +2383,17 @@ end16:
 	JLT  end20
 
 loop19:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end22
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end22
+	PCALIGN $0x40
 
 loop21:
 	VMOVUPS      (R10), Z4
@@ -2381,15 +2412,16 @@ loop21:
 	JGE          loop21
 
 end22:
-	VBROADCASTSS (R9), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, (DI)
-	VMULPS       Z4, Z1, Z0
-	VMOVUPS      Z0, 64(DI)
-	VMULPS       Z4, Z2, Z0
-	VMOVUPS      Z0, 128(DI)
-	VMULPS       Z4, Z3, Z0
-	VMOVUPS      Z0, 192(DI)
+	VFMADD213PS  Z4, Z5, Z1
+	VMOVUPS      Z1, 64(DI)
+	VFMADD213PS  Z4, Z5, Z2
+	VMOVUPS      Z2, 128(DI)
+	VFMADD213PS  Z4, Z5, Z3
+	VMOVUPS      Z3, 192(DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+1088, SI
@@ -2416,16 +2448,17 @@ loop23:
 	JLT  end26
 
 loop25:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end28
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end28
+	PCALIGN $0x40
 
 loop27:
 	VMOVUPS      (R10), Z4
@@ -2444,24 +2477,25 @@ loop27:
 	JGE          loop27
 
 end28:
-	VBROADCASTSS (R9), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (R9), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z1
+	VMOVUPS      Z1, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 2176(R9), Z0
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z2
+	VMOVUPS      Z2, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 3264(R9), Z0
-	VMULPS       Z0, Z3, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z4, Z0, Z3
+	VMOVUPS      Z3, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+4352, SI
@@ -2474,14 +2508,15 @@ end26:
 	JLT  end30
 
 loop29:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end32
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end32
+	PCALIGN $0x40
 
 loop31:
 	VMOVUPS      (R10), Z2
@@ -2496,14 +2531,15 @@ loop31:
 	JGE          loop31
 
 end32:
-	VBROADCASTSS (R9), Z2
-	VMULPS       Z2, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (R9), Z3
+	VFMADD213PS  Z2, Z3, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R10
 	LEAQ         (DI)(R10*4), DI
 	VBROADCASTSS 1088(R9), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)
+	VFMADD213PS  Z2, Z0, Z1
+	VMOVUPS      Z1, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $+2176, SI
@@ -2516,13 +2552,14 @@ end30:
 	JLT  end34
 
 loop33:
-	VXORPS Z0, Z0, Z0
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   n+8(FP), R11
-	MOVQ   ldv+112(FP), R12
-	CMPQ   R11, $+1
-	JLT    end36
+	VXORPS  Z0, Z0, Z0
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	MOVQ    n+8(FP), R11
+	MOVQ    ldv+112(FP), R12
+	CMPQ    R11, $+1
+	JLT     end36
+	PCALIGN $0x40
 
 loop35:
 	VMOVUPS      (R10), Z1
@@ -2535,8 +2572,9 @@ loop35:
 	JGE          loop35
 
 end36:
-	VBROADCASTSS (R9), Z1
-	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VBROADCASTSS (R9), Z2
+	VFMADD213PS  Z1, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	MOVQ         ldo+144(FP), R9
 	LEAQ         (DI)(R9*4), DI
@@ -2561,16 +2599,17 @@ end24:
 	JLT   end39
 
 loop38:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end41
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end41
+	PCALIGN $0x40
 
 loop40:
 	VMOVUPS.Z    (DI), K1, Z4
@@ -2589,24 +2628,25 @@ loop40:
 	JGE          loop40
 
 end41:
-	VBROADCASTSS (SI), Z4
-	VMULPS       Z4, Z0, Z0
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (SI), Z5
+	VFMADD213PS  Z4, Z5, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 1088(SI), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z1
+	VMOVUPS      Z1, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 2176(SI), Z0
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z2
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 3264(SI), Z0
-	VMULPS       Z0, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z4, Z0, Z3
+	VMOVUPS      Z3, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+4352, AX
@@ -2619,14 +2659,15 @@ end39:
 	JLT  end43
 
 loop42:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end45
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end45
+	PCALIGN $0x40
 
 loop44:
 	VMOVUPS.Z    (DI), K1, Z2
@@ -2641,14 +2682,15 @@ loop44:
 	JGE          loop44
 
 end45:
-	VBROADCASTSS (SI), Z2
-	VMULPS       Z2, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (SI), Z3
+	VFMADD213PS  Z2, Z3, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), DI
 	LEAQ         (CX)(DI*4), CX
 	VBROADCASTSS 1088(SI), Z0
-	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VFMADD213PS  Z2, Z0, Z1
+	VMOVUPS      Z1, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX
 	ADDQ         $+2176, AX
@@ -2661,13 +2703,14 @@ end43:
 	JLT  end47
 
 loop46:
-	VXORPS Z0, Z0, Z0
-	MOVQ   AX, SI
-	MOVQ   DX, DI
-	MOVQ   n+8(FP), R8
-	MOVQ   ldv+112(FP), R9
-	CMPQ   R8, $+1
-	JLT    end49
+	VXORPS  Z0, Z0, Z0
+	MOVQ    AX, SI
+	MOVQ    DX, DI
+	MOVQ    n+8(FP), R8
+	MOVQ    ldv+112(FP), R9
+	CMPQ    R8, $+1
+	JLT     end49
+	PCALIGN $0x40
 
 loop48:
 	VMOVUPS.Z    (DI), K1, Z1
@@ -2680,8 +2723,9 @@ loop48:
 	JGE          loop48
 
 end49:
-	VBROADCASTSS (SI), Z1
-	VMULPS       Z1, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD213PS  Z1, Z2, Z0
 	VMOVUPS      Z0, K1, (CX)
 	MOVQ         ldo+144(FP), SI
 	LEAQ         (CX)(SI*4), CX

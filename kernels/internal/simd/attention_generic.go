@@ -42,8 +42,7 @@ func attnPanelsGeneric(m, n, k int, alpha float32, a []float32, lda int, b []flo
 
 func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	for r := range rows {
-		row := x[r*ld:][:cols]
-		scaleVecGeneric(row, row, factor[r])
+		order.ScaleOutput(x[r*ld:][:cols], factor[r])
 	}
 }
 
@@ -78,6 +77,13 @@ func biased(score, bias float32) float32 {
 	return score + bias
 }
 
+func biasVecGeneric(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = biased(a[i], b[i])
+	}
+}
+
 // attendRow is the softmax of scores, which it overwrites, times weight, times the values.
 func attendRow(scores []float32, weight float32, v []float32, ldv int, out []float32) {
 	top := float32(-math.MaxFloat32)
@@ -87,10 +93,7 @@ func attendRow(scores []float32, weight float32, v []float32, ldv int, out []flo
 		}
 	}
 	sum := order.ExpSum(scores, scores, top)
-	if sum < 0x1p-126 {
-		sum = 0x1p-126
-	}
 	clear(out)
 	attnValuesGeneric(1, len(scores), len(out), out, 0, scores, 0, v, ldv)
-	scaleVecGeneric(out, out, weight/sum)
+	order.ScaleOutput(out, order.AttentionFactor(weight, sum))
 }

@@ -1392,30 +1392,35 @@ TEXT ·attnScaleRowsNEON(SB), NOSPLIT, $0-72
 	VDUP   V0.S[0], V0.S4
 	FMOVQ  (R8), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	VMOVI  $0, V1.B16
 	CMP    $1, R1
 	BLT    end2
 
 loop1:
-	FMOVS (R4), F1
-	VDUP  V1.S[0], V1.S4
+	FMOVS (R4), F2
+	VDUP  V2.S[0], V2.S4
 	MOVD  R0, R8
 	MOVD  R2, R9
 	CMP   $16, R9
 	BLT   end4
 
 loop3:
-	FMOVQ (R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, (R8)
-	FMOVQ 16(R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, 16(R8)
-	FMOVQ 32(R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, 32(R8)
-	FMOVQ 48(R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, 48(R8)
+	FMOVQ (R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, (R8)
+	FMOVQ 16(R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, 16(R8)
+	FMOVQ 32(R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, 32(R8)
+	FMOVQ 48(R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, 48(R8)
 	ADD   $64, R8, R8
 	SUB   $16, R9, R9
 	CMP   $16, R9
@@ -1426,12 +1431,14 @@ end4:
 	BLT end6
 
 loop5:
-	FMOVQ (R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, (R8)
-	FMOVQ 16(R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, 16(R8)
+	FMOVQ (R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, (R8)
+	FMOVQ 16(R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, 16(R8)
 	ADD   $32, R8, R8
 	SUB   $8, R9, R9
 	CMP   $8, R9
@@ -1442,9 +1449,10 @@ end6:
 	BLT end8
 
 loop7:
-	FMOVQ (R8), F2
-	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, (R8)
+	FMOVQ (R8), F3
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ F4, (R8)
 	ADD   $16, R8, R8
 	SUB   $4, R9, R9
 	CMP   $4, R9
@@ -1452,18 +1460,19 @@ loop7:
 
 end8:
 	CBZ   R5, end9
-	FMOVS (R8), F2
+	FMOVS (R8), F3
 	ADD   R6, R8, R9
-	VLD1  (R9), V2.S[1]
+	VLD1  (R9), V3.S[1]
 	ADD   R7, R8, R9
-	VLD1  (R9), V2.S[2]
-	VAND  V0.B16, V2.B16, V2.B16
-	WORD  $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	VLD1  (R9), V3.S[2]
+	VAND  V0.B16, V3.B16, V3.B16
+	VMOV  V1.B16, V4.B16
+	VFMLA V2.S4, V3.S4, V4.S4
 	ADD   R7, R8, R9
-	VST1  V1.S[2], (R9)
+	VST1  V4.S[2], (R9)
 	ADD   R6, R8, R9
-	VST1  V1.S[1], (R9)
-	FMOVS F1, (R8)
+	VST1  V4.S[1], (R9)
+	FMOVS F4, (R8)
 
 end9:
 	ADD R3<<2, R0, R0
@@ -1720,12 +1729,14 @@ end23:
 	WORD   $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVS  weight+72(FP), F1
-	VDUP   V1.S[0], V1.S4
-	FMOVQ  192(R7), F2
-	WORD   $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD   $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	FMOVQ  F0, (R0)
+	FMOVQ  192(R7), F1
+	WORD   $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	VMOVI  $0, V1.B16
+	FMOVS  weight+72(FP), F2
+	VDUP   V2.S[0], V2.S4
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VBSL   V0.B16, V1.B16, V3.B16
+	FMOVQ  F3, (R0)
 	MOVD   v_base+88(FP), R0
 	MOVD   R4, R1
 	MOVD   cols+80(FP), R2
@@ -1736,10 +1747,10 @@ end23:
 	MOVD   $8, R9
 	CMP    $2, R3
 	CSEL   GT, R9, R8, R9
-	SCVTFS R3, F1
-	VDUP   V1.S[0], V1.S4
-	FMOVQ  (R7), F2
-	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
+	SCVTFS R3, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R3
 	BGT    else24
 	SUB    R3, R2, R2
@@ -1757,7 +1768,7 @@ end25:
 	BLT end28
 
 loop27:
-	VMOVI $0, V1.B16
+	VMOVI $0, V0.B16
 	MOVD  R0, R2
 	MOVD  ldv+112(FP), R8
 	MOVD  R4, R9
@@ -1766,10 +1777,10 @@ loop27:
 	BLT   end30
 
 loop29:
-	FMOVQ (R9), F2
-	FMOVS (R2), F3
-	VDUP  V3.S[0], V3.S4
-	VFMLA V3.S4, V2.S4, V1.S4
+	FMOVQ (R9), F1
+	FMOVS (R2), F2
+	VDUP  V2.S[0], V2.S4
+	VFMLA V2.S4, V1.S4, V0.S4
 	ADD   R8<<2, R2, R2
 	ADD   $256, R9, R9
 	SUB   $1, R10, R10
@@ -1777,7 +1788,8 @@ loop29:
 	BGE   loop29
 
 end30:
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	VMOVI $0, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
 	FMOVQ F1, (R1)
 	ADD   $4, R0, R0
 	ADD   $256, R1, R1
@@ -1879,28 +1891,36 @@ loop37:
 	BGE   loop37
 
 end38:
+	VMOVI $0, V10.B16
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ F0, (R1)
-	WORD  $0x6e28dc20 // fmul v0.4s, v1.4s, v8.4s
+	VMOV  V10.B16, V9.B16
+	VFMLA V8.S4, V0.S4, V9.S4
+	FMOVQ F9, (R1)
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V1.S4, V0.S4
 	FMOVQ F0, 16(R1)
-	WORD  $0x6e28dc40 // fmul v0.4s, v2.4s, v8.4s
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V2.S4, V0.S4
 	FMOVQ F0, 32(R1)
-	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V3.S4, V0.S4
 	FMOVQ F0, 48(R1)
 	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc81 // fmul v1.4s, v4.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V4.S4, V1.S4
 	FMOVQ F1, (R1)
-	WORD  $0x6e20dca1 // fmul v1.4s, v5.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V5.S4, V1.S4
 	FMOVQ F1, 16(R1)
-	WORD  $0x6e20dcc1 // fmul v1.4s, v6.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V6.S4, V1.S4
 	FMOVQ F1, 32(R1)
-	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
-	FMOVQ F0, 48(R1)
+	VFMLA V0.S4, V7.S4, V10.S4
+	FMOVQ F10, 48(R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
@@ -1942,16 +1962,20 @@ loop41:
 	BGE   loop41
 
 end42:
+	VMOVI $0, V6.B16
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	FMOVQ F0, (R1)
-	WORD  $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
+	VMOV  V6.B16, V5.B16
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ F5, (R1)
+	VMOV  V6.B16, V0.B16
+	VFMLA V4.S4, V1.S4, V0.S4
 	FMOVQ F0, 16(R1)
-	WORD  $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
+	VMOV  V6.B16, V0.B16
+	VFMLA V4.S4, V2.S4, V0.S4
 	FMOVQ F0, 32(R1)
-	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
-	FMOVQ F0, 48(R1)
+	VFMLA V4.S4, V3.S4, V6.S4
+	FMOVQ F6, 48(R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
@@ -2002,16 +2026,18 @@ loop47:
 	BGE   loop47
 
 end48:
+	VMOVI $0, V4.B16
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R1)
+	VMOV  V4.B16, V3.B16
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ F3, (R1)
 	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 4(R3), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R1)
+	VFMLA V0.S4, V1.S4, V4.S4
+	FMOVQ F4, (R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
@@ -2044,10 +2070,11 @@ loop51:
 	BGE   loop51
 
 end52:
+	VMOVI $0, V2.B16
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ F2, (R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
@@ -2099,24 +2126,26 @@ loop56:
 	BGE   loop56
 
 end57:
+	VMOVI $0, V4.B16
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	VMOV  V4.B16, V3.B16
+	VFMLA V2.S4, V0.S4, V3.S4
 	ADD   R12, R13, R1
-	VST1  V0.S[2], (R1)
+	VST1  V3.S[2], (R1)
 	ADD   R11, R13, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R13)
+	VST1  V3.S[1], (R1)
+	FMOVS F3, (R13)
 	MOVD  ldo+144(FP), R1
 	ADD   R1<<2, R13, R13
 	FMOVS 4(R0), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V1.S4, V4.S4
 	ADD   R12, R13, R0
-	VST1  V0.S[2], (R0)
+	VST1  V4.S[2], (R0)
 	ADD   R11, R13, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
+	VST1  V4.S[1], (R0)
+	FMOVS F4, (R13)
 	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R13, R13
 	ADD   $8, R5, R5
@@ -2154,14 +2183,15 @@ loop60:
 	BGE   loop60
 
 end61:
+	VMOVI $0, V2.B16
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	VFMLA V1.S4, V0.S4, V2.S4
 	ADD   R12, R13, R0
-	VST1  V0.S[2], (R0)
+	VST1  V2.S[2], (R0)
 	ADD   R11, R13, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R13)
 	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R13, R13
 	ADD   $4, R5, R5
@@ -2384,12 +2414,14 @@ loop1:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVS weight+72(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVQ 192(R4), F2
-	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	FMOVS F0, (R5)
+	FMOVQ 192(R4), F1
+	WORD  $0x6ea0e429 // fcmgt v9.4s, v1.4s, v0.4s
+	VMOVI $0, V1.B16
+	FMOVS weight+72(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VBSL  V0.B16, V1.B16, V9.B16
+	FMOVS F9, (R5)
 	B     end4
 
 else3:
@@ -2562,12 +2594,14 @@ end8:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVS weight+72(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVQ 192(R4), F2
-	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	FMOVS F0, (R5)
+	FMOVQ 192(R4), F1
+	WORD  $0x6ea0e429 // fcmgt v9.4s, v1.4s, v0.4s
+	VMOVI $0, V1.B16
+	FMOVS weight+72(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VBSL  V0.B16, V1.B16, V9.B16
+	FMOVS F9, (R5)
 
 end4:
 	ADD  $1088, R0, R0
@@ -2642,28 +2676,36 @@ loop13:
 	BGE   loop13
 
 end14:
+	VMOVI $0, V10.B16
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ F0, (R1)
-	WORD  $0x6e28dc20 // fmul v0.4s, v1.4s, v8.4s
+	VMOV  V10.B16, V9.B16
+	VFMLA V8.S4, V0.S4, V9.S4
+	FMOVQ F9, (R1)
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V1.S4, V0.S4
 	FMOVQ F0, 16(R1)
-	WORD  $0x6e28dc40 // fmul v0.4s, v2.4s, v8.4s
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V2.S4, V0.S4
 	FMOVQ F0, 32(R1)
-	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
+	VMOV  V10.B16, V0.B16
+	VFMLA V8.S4, V3.S4, V0.S4
 	FMOVQ F0, 48(R1)
 	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 1088(R3), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc81 // fmul v1.4s, v4.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V4.S4, V1.S4
 	FMOVQ F1, (R1)
-	WORD  $0x6e20dca1 // fmul v1.4s, v5.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V5.S4, V1.S4
 	FMOVQ F1, 16(R1)
-	WORD  $0x6e20dcc1 // fmul v1.4s, v6.4s, v0.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V0.S4, V6.S4, V1.S4
 	FMOVQ F1, 32(R1)
-	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
-	FMOVQ F0, 48(R1)
+	VFMLA V0.S4, V7.S4, V10.S4
+	FMOVQ F10, 48(R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $2176, R0, R0
@@ -2705,16 +2747,20 @@ loop17:
 	BGE   loop17
 
 end18:
+	VMOVI $0, V6.B16
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	FMOVQ F0, (R1)
-	WORD  $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
+	VMOV  V6.B16, V5.B16
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ F5, (R1)
+	VMOV  V6.B16, V0.B16
+	VFMLA V4.S4, V1.S4, V0.S4
 	FMOVQ F0, 16(R1)
-	WORD  $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
+	VMOV  V6.B16, V0.B16
+	VFMLA V4.S4, V2.S4, V0.S4
 	FMOVQ F0, 32(R1)
-	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
-	FMOVQ F0, 48(R1)
+	VFMLA V4.S4, V3.S4, V6.S4
+	FMOVQ F6, 48(R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $1088, R0, R0
@@ -2765,16 +2811,18 @@ loop23:
 	BGE   loop23
 
 end24:
+	VMOVI $0, V4.B16
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R1)
+	VMOV  V4.B16, V3.B16
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ F3, (R1)
 	MOVD  ldo+144(FP), R4
 	ADD   R4<<2, R1, R1
 	FMOVS 1088(R3), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R1)
+	VFMLA V0.S4, V1.S4, V4.S4
+	FMOVQ F4, (R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $2176, R0, R0
@@ -2807,10 +2855,11 @@ loop27:
 	BGE   loop27
 
 end28:
+	VMOVI $0, V2.B16
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVQ F2, (R1)
 	MOVD  ldo+144(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $1088, R0, R0
@@ -2862,24 +2911,26 @@ loop32:
 	BGE   loop32
 
 end33:
+	VMOVI $0, V4.B16
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	VMOV  V4.B16, V3.B16
+	VFMLA V2.S4, V0.S4, V3.S4
 	ADD   R11, R12, R1
-	VST1  V0.S[2], (R1)
+	VST1  V3.S[2], (R1)
 	ADD   R10, R12, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R12)
+	VST1  V3.S[1], (R1)
+	FMOVS F3, (R12)
 	MOVD  ldo+144(FP), R1
 	ADD   R1<<2, R12, R12
 	FMOVS 1088(R0), F0
 	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V1.S4, V4.S4
 	ADD   R11, R12, R0
-	VST1  V0.S[2], (R0)
+	VST1  V4.S[2], (R0)
 	ADD   R10, R12, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R12)
+	VST1  V4.S[1], (R0)
+	FMOVS F4, (R12)
 	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R12, R12
 	ADD   $2176, R5, R5
@@ -2917,14 +2968,15 @@ loop36:
 	BGE   loop36
 
 end37:
+	VMOVI $0, V2.B16
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	VFMLA V1.S4, V0.S4, V2.S4
 	ADD   R11, R12, R0
-	VST1  V0.S[2], (R0)
+	VST1  V2.S[2], (R0)
 	ADD   R10, R12, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R12)
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R12)
 	MOVD  ldo+144(FP), R0
 	ADD   R0<<2, R12, R12
 	ADD   $1088, R5, R5

@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelReLUVec:             {reluVecAVX512, reluVecAVX2, reluVecGeneric},
 	KernelAddVec:              {addVecAVX512, addVecAVX2, addVecGeneric},
 	KernelMulVec:              {mulVecAVX512, mulVecAVX2, mulVecGeneric},
+	KernelBiasVec:             {biasVecAVX512, biasVecAVX2, biasVecGeneric},
 	KernelScaleVec:            {scaleVecAVX512, scaleVecAVX2, scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecAVX512, subSubVecAVX2, subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecAVX512, axpyVecAVX2, axpyVecGeneric},
@@ -106,4 +107,5 @@ var functions = [numKernels][]any{
 	KernelSignDots:            {signDotsAVX512VPOPCNTDQ, signDotsAVX512, signDotsAVX2, signDotsGeneric},
 	KernelDeltaRows:           {deltaRowsAVX512, deltaRowsAVX2, deltaRowsGeneric},
 	KernelScanRows:            {scanRowsAVX512, scanRowsAVX2, scanRowsGeneric},
+	KernelRoundedSums:         {roundedSumsAVX512, roundedSumsAVX2, roundedSumsGeneric},
 }

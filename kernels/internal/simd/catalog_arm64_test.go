@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelReLUVec:             {reluVecNEON, reluVecGeneric},
 	KernelAddVec:              {addVecNEON, addVecGeneric},
 	KernelMulVec:              {mulVecNEON, mulVecGeneric},
+	KernelBiasVec:             {biasVecNEON, biasVecGeneric},
 	KernelScaleVec:            {scaleVecNEON, scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecNEON, subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecNEON, axpyVecGeneric},
@@ -106,4 +107,5 @@ var functions = [numKernels][]any{
 	KernelSignDots:            {signDotsNEON, signDotsGeneric},
 	KernelDeltaRows:           {deltaRowsNEON, deltaRowsGeneric},
 	KernelScanRows:            {scanRowsNEON, scanRowsGeneric},
+	KernelRoundedSums:         {roundedSumsNEON, roundedSumsGeneric},
 }

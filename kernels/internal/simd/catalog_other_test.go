@@ -62,6 +62,7 @@ var functions = [numKernels][]any{
 	KernelReLUVec:             {reluVecGeneric},
 	KernelAddVec:              {addVecGeneric},
 	KernelMulVec:              {mulVecGeneric},
+	KernelBiasVec:             {biasVecGeneric},
 	KernelScaleVec:            {scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecGeneric},
@@ -106,4 +107,5 @@ var functions = [numKernels][]any{
 	KernelSignDots:            {signDotsGeneric},
 	KernelDeltaRows:           {deltaRowsGeneric},
 	KernelScanRows:            {scanRowsGeneric},
+	KernelRoundedSums:         {roundedSumsGeneric},
 }

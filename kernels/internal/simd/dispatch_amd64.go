@@ -429,7 +429,7 @@ func SumExpVec(isa ISA, x []float32, max float32) float32 {
 }
 
 // LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -438,16 +438,16 @@ func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps 
 	}
 	switch chosen[KernelLayerNormRows][isa&isaMask] {
 	case 0:
-		layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
 	case 1:
-		layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps)
 	default:
-		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
 // LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -456,16 +456,16 @@ func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int
 	}
 	switch chosen[KernelLayerNormRowsStream][isa&isaMask] {
 	case 0:
-		layerNormRowsStreamAVX512(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsStreamAVX512(dst, x, weight, bias, rows, cols, eps)
 	case 1:
-		layerNormRowsStreamAVX2(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsStreamAVX2(dst, x, weight, bias, rows, cols, eps)
 	default:
-		layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
 // AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
-func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceWriteRows(sum, rows, cols, cols)
@@ -476,16 +476,16 @@ func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, ro
 	}
 	switch chosen[KernelAddLayerNormRows][isa&isaMask] {
 	case 0:
-		addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias, rows, cols, eps)
+		return addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	case 1:
-		addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias, rows, cols, eps)
+		return addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	default:
-		addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
+		return addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	}
 }
 
 // RMSNormRows runs the implementation of rmsNormRows for the tier.
-func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -493,16 +493,16 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	}
 	switch chosen[KernelRMSNormRows][isa&isaMask] {
 	case 0:
-		rmsNormRowsAVX512(dst, x, weight, rows, cols, eps)
+		return rmsNormRowsAVX512(dst, x, weight, rows, cols, eps)
 	case 1:
-		rmsNormRowsAVX2(dst, x, weight, rows, cols, eps)
+		return rmsNormRowsAVX2(dst, x, weight, rows, cols, eps)
 	default:
-		rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
+		return rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 	}
 }
 
 // AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
-func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
+func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceWriteRows(sum, rows, cols, cols)
@@ -512,11 +512,11 @@ func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols
 	}
 	switch chosen[KernelAddRMSNormRows][isa&isaMask] {
 	case 0:
-		addRMSNormRowsAVX512(dst, sum, x, residual, weight, rows, cols, eps)
+		return addRMSNormRowsAVX512(dst, sum, x, residual, weight, rows, cols, eps)
 	case 1:
-		addRMSNormRowsAVX2(dst, sum, x, residual, weight, rows, cols, eps)
+		return addRMSNormRowsAVX2(dst, sum, x, residual, weight, rows, cols, eps)
 	default:
-		addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
+		return addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
 	}
 }
 
@@ -954,6 +954,23 @@ func MulVec(isa ISA, dst, a, b []float32) {
 		mulVecAVX2(dst, a, b)
 	default:
 		mulVecGeneric(dst, a, b)
+	}
+}
+
+// BiasVec runs the implementation of biasVec for the tier.
+func BiasVec(isa ISA, dst, a, b []float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
+	switch chosen[KernelBiasVec][isa&isaMask] {
+	case 0:
+		biasVecAVX512(dst, a, b)
+	case 1:
+		biasVecAVX2(dst, a, b)
+	default:
+		biasVecGeneric(dst, a, b)
 	}
 }
 
@@ -1757,5 +1774,24 @@ func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, b
 		scanRowsAVX2(dst, state, ld, q, k, v, decay, beta)
 	default:
 		scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+	}
+}
+
+// RoundedSums runs the implementation of roundedSums for the tier.
+func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
+	if race.Enabled {
+		raceWriteRows(sums, 3, len(scale), len(scale))
+		raceRead(scale)
+		raceRead(offset)
+		raceRead(x)
+		raceRead(w)
+	}
+	switch chosen[KernelRoundedSums][isa&isaMask] {
+	case 0:
+		roundedSumsAVX512(sums, scale, offset, x, w, low, high)
+	case 1:
+		roundedSumsAVX2(sums, scale, offset, x, w, low, high)
+	default:
+		roundedSumsGeneric(sums, scale, offset, x, w, low, high)
 	}
 }

@@ -341,7 +341,7 @@ func SumExpVec(isa ISA, x []float32, max float32) float32 {
 }
 
 // LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -350,14 +350,14 @@ func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps 
 	}
 	switch chosen[KernelLayerNormRows][isa&isaMask] {
 	case 0:
-		layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
-		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
 // LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -366,14 +366,14 @@ func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int
 	}
 	switch chosen[KernelLayerNormRowsStream][isa&isaMask] {
 	case 0:
-		layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
-		layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
 // AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
-func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceWriteRows(sum, rows, cols, cols)
@@ -384,14 +384,14 @@ func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, ro
 	}
 	switch chosen[KernelAddLayerNormRows][isa&isaMask] {
 	case 0:
-		addLayerNormRowsNEON(dst, sum, x, residual, weight, bias, rows, cols, eps)
+		return addLayerNormRowsNEON(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	default:
-		addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
+		return addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	}
 }
 
 // RMSNormRows runs the implementation of rmsNormRows for the tier.
-func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -399,14 +399,14 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	}
 	switch chosen[KernelRMSNormRows][isa&isaMask] {
 	case 0:
-		rmsNormRowsNEON(dst, x, weight, rows, cols, eps)
+		return rmsNormRowsNEON(dst, x, weight, rows, cols, eps)
 	default:
-		rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
+		return rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 	}
 }
 
 // AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
-func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
+func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceWriteRows(sum, rows, cols, cols)
@@ -416,9 +416,9 @@ func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols
 	}
 	switch chosen[KernelAddRMSNormRows][isa&isaMask] {
 	case 0:
-		addRMSNormRowsNEON(dst, sum, x, residual, weight, rows, cols, eps)
+		return addRMSNormRowsNEON(dst, sum, x, residual, weight, rows, cols, eps)
 	default:
-		addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
+		return addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
 	}
 }
 
@@ -787,6 +787,21 @@ func MulVec(isa ISA, dst, a, b []float32) {
 		mulVecNEON(dst, a, b)
 	default:
 		mulVecGeneric(dst, a, b)
+	}
+}
+
+// BiasVec runs the implementation of biasVec for the tier.
+func BiasVec(isa ISA, dst, a, b []float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
+	switch chosen[KernelBiasVec][isa&isaMask] {
+	case 0:
+		biasVecNEON(dst, a, b)
+	default:
+		biasVecGeneric(dst, a, b)
 	}
 }
 
@@ -1366,5 +1381,22 @@ func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, b
 		scanRowsNEON(dst, state, ld, q, k, v, decay, beta)
 	default:
 		scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+	}
+}
+
+// RoundedSums runs the implementation of roundedSums for the tier.
+func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
+	if race.Enabled {
+		raceWriteRows(sums, 3, len(scale), len(scale))
+		raceRead(scale)
+		raceRead(offset)
+		raceRead(x)
+		raceRead(w)
+	}
+	switch chosen[KernelRoundedSums][isa&isaMask] {
+	case 0:
+		roundedSumsNEON(sums, scale, offset, x, w, low, high)
+	default:
+		roundedSumsGeneric(sums, scale, offset, x, w, low, high)
 	}
 }

@@ -130,28 +130,28 @@ func SumExpVec(isa ISA, x []float32, max float32) float32 {
 }
 
 // LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
-	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+	return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
 // LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
-	layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+	return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
 // AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
-func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
-	addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
+	return addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 }
 
 // RMSNormRows runs the implementation of rmsNormRows for the tier.
-func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
-	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
+	return rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
 // AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
-func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
-	addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
+func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
+	return addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
 }
 
 // AttnSoftmax runs the implementation of attnSoftmax for the tier.
@@ -282,6 +282,11 @@ func AddVec(isa ISA, dst, a, b []float32) {
 // MulVec runs the implementation of mulVec for the tier.
 func MulVec(isa ISA, dst, a, b []float32) {
 	mulVecGeneric(dst, a, b)
+}
+
+// BiasVec runs the implementation of biasVec for the tier.
+func BiasVec(isa ISA, dst, a, b []float32) {
+	biasVecGeneric(dst, a, b)
 }
 
 // ScaleVec runs the implementation of scaleVec for the tier.
@@ -502,4 +507,9 @@ func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, 
 // ScanRows runs the implementation of scanRows for the tier.
 func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
+}
+
+// RoundedSums runs the implementation of roundedSums for the tier.
+func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
+	roundedSumsGeneric(sums, scale, offset, x, w, low, high)
 }

@@ -283,6 +283,135 @@ end7:
 	VZEROUPPER
 	RET
 
+// func biasVecAVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·biasVecAVX2(SB), NOSPLIT, $0-72
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    a_base+24(FP), CX
+	MOVQ    b_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	MOVQ    BX, SI
+	ANDQ    $+7, SI
+	LEAQ    lanes8<>+0(SB), DI
+	MOVQ    $0x00000008, R8
+	SUBQ    SI, R8
+	LEAQ    (DI)(R8*4), DI
+	VMOVUPS (DI), Y0
+	MOVQ    CX, CX
+	MOVQ    BX, BX
+	CMPQ    BX, $+32
+	JLT     end2
+
+loop1:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      32(DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VMOVUPS      64(DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VMOVUPS      96(DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	CMPQ         BX, $+32
+	JGE          loop1
+
+end2:
+	CMPQ BX, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      32(DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	SUBQ         $+16, BX
+	CMPQ         BX, $+16
+	JGE          loop3
+
+end4:
+	CMPQ BX, $+8
+	JLT  end6
+
+loop5:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JGE          loop5
+
+end6:
+	TESTQ        SI, SI
+	JZ           end7
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	VCMPPS       $0x1e, Y2, Y3, Y3
+	VBROADCASTSS f32_ff800000<>+0(SB), Y4
+	VADDPS       Y1, Y2, Y1
+	VBLENDVPS    Y3, Y4, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+end7:
+	VZEROUPPER
+	RET
+
+DATA f32_ff7fffff<>+0(SB)/4, $0xff7fffff
+GLOBL f32_ff7fffff<>(SB), RODATA|NOPTR, $4
+
+DATA f32_ff800000<>+0(SB)/4, $0xff800000
+GLOBL f32_ff800000<>(SB), RODATA|NOPTR, $4
+
 // func scaleVecAVX2(dst []float32, x []float32, alpha float32)
 // Requires: AVX
 TEXT ·scaleVecAVX2(SB), NOSPLIT, $0-52

@@ -259,6 +259,133 @@ end7:
 	VZEROUPPER
 	RET
 
+// func biasVecAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·biasVecAVX512(SB), NOSPLIT, $0-72
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  a_base+24(FP), CX
+	MOVQ  b_base+48(FP), DX
+	MOVQ  dst_len+8(FP), BX
+	MOVQ  BX, SI
+	ANDQ  $+15, SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVW DI, K1
+	MOVQ  CX, CX
+	MOVQ  BX, BX
+	CMPQ  BX, $+64
+	JLT   end2
+
+loop1:
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z3
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      64(DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z4
+	VMOVUPS      Z4, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VMOVUPS      128(DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z5
+	VMOVUPS      Z5, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VMOVUPS      192(DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z6
+	VMOVUPS      Z6, 192(AX)
+	ADDQ         $+256, AX
+	ADDQ         $+256, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	CMPQ         BX, $+64
+	JGE          loop1
+
+end2:
+	CMPQ BX, $+32
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z7
+	VMOVUPS      Z7, (AX)
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      64(DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z8
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	CMPQ         BX, $+32
+	JGE          loop3
+
+end4:
+	CMPQ BX, $+16
+	JLT  end6
+
+loop5:
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z9
+	VMOVUPS      Z9, (AX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	SUBQ         $+16, BX
+	CMPQ         BX, $+16
+	JGE          loop5
+
+end6:
+	TESTQ        SI, SI
+	JZ           end7
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z2
+	VCMPPS       $0x1e, Z1, Z2, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z2
+	VADDPS       Z0, Z1, Z0
+	VBLENDMPS    Z2, Z0, K2, Z10
+	VMOVUPS      Z10, K1, (AX)
+
+end7:
+	VZEROUPPER
+	RET
+
+DATA f32_ff7fffff<>+0(SB)/4, $0xff7fffff
+GLOBL f32_ff7fffff<>(SB), RODATA|NOPTR, $4
+
+DATA f32_ff800000<>+0(SB)/4, $0xff800000
+GLOBL f32_ff800000<>(SB), RODATA|NOPTR, $4
+
 // func scaleVecAVX512(dst []float32, x []float32, alpha float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·scaleVecAVX512(SB), NOSPLIT, $0-52

@@ -311,6 +311,143 @@ end6:
 end7:
 	RET
 
+// func biasVecNEON(dst []float32, a []float32, b []float32)
+TEXT ·biasVecNEON(SB), NOSPLIT, $0-72
+	MOVD   $constants<>(SB), R3
+	MOVD   dst_base+0(FP), R4
+	MOVD   a_base+24(FP), R5
+	MOVD   b_base+48(FP), R6
+	MOVD   dst_len+8(FP), R7
+	AND    $3, R7, R0
+	MOVD   $4, R1
+	CMP    $1, R0
+	CSEL   GT, R1, ZR, R1
+	MOVD   $8, R2
+	CMP    $2, R0
+	CSEL   GT, R2, R1, R2
+	SCVTFS R0, F4
+	VDUP   V4.S[0], V4.S4
+	FMOVQ  (R3), F0
+	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
+	CMP    $16, R7
+	BLT    end2
+
+loop1:
+	FMOVQ (R5), F0
+	FMOVQ (R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, (R4)
+	FMOVQ 16(R5), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, 16(R4)
+	FMOVQ 32(R5), F0
+	FMOVQ 32(R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, 32(R4)
+	FMOVQ 48(R5), F0
+	FMOVQ 48(R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, 48(R4)
+	ADD   $64, R4, R4
+	ADD   $64, R5, R5
+	ADD   $64, R6, R6
+	SUB   $16, R7, R7
+	CMP   $16, R7
+	BGE   loop1
+
+end2:
+	CMP $8, R7
+	BLT end4
+
+loop3:
+	FMOVQ (R5), F0
+	FMOVQ (R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, (R4)
+	FMOVQ 16(R5), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	ADD   $32, R6, R6
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop3
+
+end4:
+	CMP $4, R7
+	BLT end6
+
+loop5:
+	FMOVQ (R5), F0
+	FMOVQ (R6), F1
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ F3, (R4)
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	ADD   $16, R6, R6
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop5
+
+end6:
+	CBZ   R0, end7
+	FMOVS (R5), F0
+	ADD   R1, R5, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R2, R5, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	FMOVS (R6), F1
+	ADD   R1, R6, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R2, R6, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	FMOVQ 16(R3), F2
+	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	ADD   R2, R4, R0
+	VST1  V3.S[2], (R0)
+	ADD   R1, R4, R0
+	VST1  V3.S[1], (R0)
+	FMOVS F3, (R4)
+
+end7:
+	RET
+
 // func scaleVecNEON(dst []float32, x []float32, alpha float32)
 TEXT ·scaleVecNEON(SB), NOSPLIT, $0-52
 	MOVD   $constants<>(SB), R3
@@ -606,4 +743,8 @@ end7:
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000
 DATA constants<>+8(SB)/8, $0x4040000040000000
-GLOBL constants<>(SB), RODATA|NOPTR, $16
+DATA constants<>+16(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+24(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+32(SB)/8, $0xff800000ff800000
+DATA constants<>+40(SB)/8, $0xff800000ff800000
+GLOBL constants<>(SB), RODATA|NOPTR, $48

@@ -212,7 +212,8 @@ whole_1x4:
 	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X8, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X8, X0
 	VMOVUPS      X0, (R9)
 	ADDQ         BX, CX
 	MOVQ         ldc+120(FP), R9
@@ -411,7 +412,8 @@ whole_3x2:
 	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X12, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X12, X0
 	VMOVLPS      X0, (R9)
 	ADDQ         R10, R9
 	VMOVHPS      X0, (R9)
@@ -425,7 +427,8 @@ whole_3x2:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X12, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X12, X0
 	ADDQ         R10, R9
 	VMOVLPS      X0, (R9)
 	LEAQ         (BX)(BX*2), R9
@@ -578,7 +581,8 @@ whole_2x2:
 	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X8, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X8, X0
 	VMOVLPS      X0, (R9)
 	ADDQ         R10, R9
 	VMOVHPS      X0, (R9)
@@ -689,7 +693,8 @@ whole_1x2:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X4, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X4, X0
 	VMOVLPS      X0, (R9)
 	ADDQ         BX, CX
 	MOVQ         ldc+120(FP), CX
@@ -832,7 +837,8 @@ whole_3x1:
 	VADDPS       Y0, Y2, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X6, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X6, X0
 	VMOVSS       X0, (R9)
 	ADDQ         R10, R9
 	VEXTRACTPS   $0x01, X0, (R9)
@@ -942,7 +948,8 @@ whole_2x1:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X4, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X4, X0
 	VMOVSS       X0, (R9)
 	ADDQ         R10, R9
 	VEXTRACTPS   $0x01, X0, (R9)
@@ -1026,7 +1033,8 @@ whole_1x1:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
-	VMULPS       X2, X0, X0
+	VXORPS       X1, X1, X1
+	VFMADD213PS  X1, X2, X0
 	VMOVSS       X0, (R9)
 	ADDQ         BX, CX
 	MOVQ         ldc+120(FP), CX

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func gemmDotAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, FMA3
 TEXT ·gemmDotAVX512(SB), NOSPLIT, $24-128
 	MOVQ    lda+56(FP), BX
 	SHLQ    $0x02, BX
@@ -281,7 +281,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y0
@@ -302,7 +303,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z8, Y0
@@ -324,7 +326,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z12, Y0
@@ -346,7 +349,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z16, Y0
@@ -368,7 +372,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z20, Y0
@@ -390,7 +395,8 @@ whole_6x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X24, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X24, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	IMUL3Q        $+6, BX, DI
@@ -615,7 +621,8 @@ whole_5x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X20, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X20, X0
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y0
@@ -636,7 +643,8 @@ whole_5x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X20, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X20, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z8, Y0
@@ -658,7 +666,8 @@ whole_5x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X20, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X20, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z12, Y0
@@ -680,7 +689,8 @@ whole_5x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X20, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X20, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z16, Y0
@@ -702,7 +712,8 @@ whole_5x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X20, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X20, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	IMUL3Q        $+5, BX, DI
@@ -899,7 +910,8 @@ whole_4x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X16, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X16, X0
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y0
@@ -920,7 +932,8 @@ whole_4x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X16, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X16, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z8, Y0
@@ -942,7 +955,8 @@ whole_4x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X16, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X16, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z12, Y0
@@ -964,7 +978,8 @@ whole_4x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X16, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X16, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	IMUL3Q        $+4, BX, DI
@@ -1168,7 +1183,8 @@ whole_3x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y0
@@ -1189,7 +1205,8 @@ whole_3x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z8, Y0
@@ -1211,7 +1228,8 @@ whole_3x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	LEAQ          (BX)(BX*2), DI
@@ -1378,7 +1396,8 @@ whole_2x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X8, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X8, X0
 	VMOVUPS       X0, (DI)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y0
@@ -1399,7 +1418,8 @@ whole_2x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X8, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X8, X0
 	ADDQ          R8, DI
 	VMOVUPS       X0, (DI)
 	IMUL3Q        $+2, BX, DI
@@ -1529,7 +1549,8 @@ whole_1x4:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X4, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X4, X0
 	VMOVUPS       X0, (DI)
 	ADDQ          BX, CX
 	MOVQ          ldc+120(FP), CX
@@ -1746,7 +1767,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -1766,7 +1788,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -1787,7 +1810,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -1808,7 +1832,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -1829,7 +1854,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -1850,7 +1876,8 @@ whole_6x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X18, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X18, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2036,7 +2063,8 @@ whole_5x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X15, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X15, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -2056,7 +2084,8 @@ whole_5x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X15, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X15, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2077,7 +2106,8 @@ whole_5x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X15, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X15, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2098,7 +2128,8 @@ whole_5x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X15, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X15, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2119,7 +2150,8 @@ whole_5x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X15, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X15, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2283,7 +2315,8 @@ whole_4x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -2303,7 +2336,8 @@ whole_4x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2324,7 +2358,8 @@ whole_4x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2345,7 +2380,8 @@ whole_4x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2514,7 +2550,8 @@ whole_3x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X9, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X9, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -2534,7 +2571,8 @@ whole_3x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X9, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X9, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2555,7 +2593,8 @@ whole_3x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X9, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X9, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2695,7 +2734,8 @@ whole_2x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -2715,7 +2755,8 @@ whole_2x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
@@ -2826,7 +2867,8 @@ whole_1x3:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X3, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X3, X0
 	VMOVLPS       X0, (DI)
 	VEXTRACTPS    $0x02, X0, 8(DI)
 	ADDQ          BX, CX
@@ -3006,7 +3048,8 @@ whole_6x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
 	VMOVHPS       X0, (DI)
@@ -3029,7 +3072,8 @@ whole_6x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
@@ -3053,7 +3097,8 @@ whole_6x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X12, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X12, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
@@ -3208,7 +3253,8 @@ whole_5x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X10, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X10, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
 	VMOVHPS       X0, (DI)
@@ -3231,7 +3277,8 @@ whole_5x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X10, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X10, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
@@ -3248,7 +3295,8 @@ whole_5x2:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X10, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X10, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	IMUL3Q        $+5, BX, DI
@@ -3385,7 +3433,8 @@ whole_4x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X8, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X8, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
 	VMOVHPS       X0, (DI)
@@ -3408,7 +3457,8 @@ whole_4x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X8, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X8, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
@@ -3550,7 +3600,8 @@ whole_3x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
 	VMOVHPS       X0, (DI)
@@ -3566,7 +3617,8 @@ whole_3x2:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	ADDQ          R8, DI
 	VMOVLPS       X0, (DI)
 	LEAQ          (BX)(BX*2), DI
@@ -3685,7 +3737,8 @@ whole_2x2:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X4, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X4, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          R8, DI
 	VMOVHPS       X0, (DI)
@@ -3777,7 +3830,8 @@ whole_1x2:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X2, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X2, X0
 	VMOVLPS       X0, (DI)
 	ADDQ          BX, CX
 	MOVQ          ldc+120(FP), CX
@@ -3916,7 +3970,8 @@ whole_6x1:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
 	VEXTRACTPS    $0x01, X0, (DI)
@@ -3936,7 +3991,8 @@ whole_6x1:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X6, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X6, X0
 	ADDQ          R8, DI
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
@@ -4057,7 +4113,8 @@ whole_5x1:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X5, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X5, X0
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
 	VEXTRACTPS    $0x01, X0, (DI)
@@ -4075,7 +4132,8 @@ whole_5x1:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X5, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X5, X0
 	ADDQ          R8, DI
 	VMOVSS        X0, (DI)
 	IMUL3Q        $+5, BX, DI
@@ -4184,7 +4242,8 @@ whole_4x1:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X4, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X4, X0
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
 	VEXTRACTPS    $0x01, X0, (DI)
@@ -4297,7 +4356,8 @@ whole_3x1:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X3, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X3, X0
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
 	VEXTRACTPS    $0x01, X0, (DI)
@@ -4390,7 +4450,8 @@ whole_2x1:
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X0
-	VMULPS        X2, X0, X0
+	VXORPS        X1, X1, X1
+	VFMADD213PS   X1, X2, X0
 	VMOVSS        X0, (DI)
 	ADDQ          R8, DI
 	VEXTRACTPS    $0x01, X0, (DI)
@@ -4466,7 +4527,8 @@ whole_1x1:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X2
 	VADDPS        X2, X0, X0
-	VMULPS        X1, X0, X0
+	VXORPS        X2, X2, X2
+	VFMADD213PS   X2, X1, X0
 	VMOVSS        X0, (DI)
 	ADDQ          BX, CX
 	MOVQ          ldc+120(FP), CX

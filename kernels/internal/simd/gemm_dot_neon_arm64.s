@@ -367,8 +367,9 @@ end8:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e2fd5c0 // fadd v0.4s, v14.4s, v15.4s
@@ -380,8 +381,9 @@ end8:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e36d6a0 // fadd v0.4s, v21.4s, v22.4s
@@ -393,8 +395,9 @@ end8:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
@@ -682,8 +685,9 @@ end22:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e2dd560 // fadd v0.4s, v11.4s, v13.4s
@@ -695,8 +699,9 @@ end22:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
@@ -912,8 +917,9 @@ end36:
 	WORD  $0x6e23d421 // faddp v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVD F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVD F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
@@ -1193,8 +1199,9 @@ end52:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
@@ -1204,8 +1211,9 @@ end52:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e2ed580 // fadd v0.4s, v12.4s, v14.4s
@@ -1215,8 +1223,9 @@ end52:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
@@ -1434,8 +1443,9 @@ end66:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	WORD  $0x4e29d4e0 // fadd v0.4s, v7.4s, v9.4s
@@ -1445,8 +1455,9 @@ end66:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0
@@ -1607,8 +1618,9 @@ end80:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	FMOVS F0, (R0)
+	VMOVI $0, V1.B16
+	VFMLA V27.S4, V0.S4, V1.S4
+	FMOVS F1, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
 	MOVD  lda+56(FP), R0

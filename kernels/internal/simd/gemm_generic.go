@@ -59,7 +59,7 @@ func gemmDotGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float3
 	for j := range n {
 		column := b[j*ldb:][:k]
 		for i := range m {
-			c[i*ldc+j] = alpha * order.DotOf(a[i*lda:][:k], column)
+			c[i*ldc+j] = order.FMA(alpha, order.DotOf(a[i*lda:][:k], column), 0)
 		}
 	}
 }

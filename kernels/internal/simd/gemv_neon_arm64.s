@@ -3435,8 +3435,9 @@ end10:
 	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
 	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	FMOVQ F0, (R6)
+	VMOVI $0, V1.B16
+	VFMLA V17.S4, V0.S4, V1.S4
+	FMOVQ F1, (R6)
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
@@ -3842,8 +3843,9 @@ end26:
 	WORD  $0x6e27d4a2 // faddp v2.4s, v5.4s, v7.4s
 	WORD  $0x6e22d421 // faddp v1.4s, v1.4s, v2.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	FMOVQ F0, (R6)
+	VMOVI $0, V1.B16
+	VFMLA V17.S4, V0.S4, V1.S4
+	FMOVQ F1, (R6)
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
@@ -4033,8 +4035,9 @@ end42:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	FMOVS F0, (R6)
+	VMOVI $0, V1.B16
+	VFMLA V17.S4, V0.S4, V1.S4
+	FMOVS F1, (R6)
 	ADD   $4, R6, R6
 	SUB   $1, R7, R7
 	CMP   $1, R7

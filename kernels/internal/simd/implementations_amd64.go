@@ -284,6 +284,11 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelBiasVec: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelScaleVec: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
@@ -514,6 +519,11 @@ var implementations = [numKernels][]Implementation{
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelScanRows: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelRoundedSums: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},

@@ -60,6 +60,7 @@ const (
 	KernelReLUVec
 	KernelAddVec
 	KernelMulVec
+	KernelBiasVec
 	KernelScaleVec
 	KernelSubSubVec
 	KernelAXPYVec
@@ -104,6 +105,7 @@ const (
 	KernelSignDots
 	KernelDeltaRows
 	KernelScanRows
+	KernelRoundedSums
 	numKernels
 )
 
@@ -164,6 +166,7 @@ var kernelNames = [numKernels]string{
 	"reluVec",
 	"addVec",
 	"mulVec",
+	"biasVec",
 	"scaleVec",
 	"subSubVec",
 	"axpyVec",
@@ -208,6 +211,7 @@ var kernelNames = [numKernels]string{
 	"signDots",
 	"deltaRows",
 	"scanRows",
+	"roundedSums",
 }
 
 const (

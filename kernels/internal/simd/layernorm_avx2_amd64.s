@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3
-TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $24-116
+TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $24-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
 	MOVQ    CX, DX
@@ -29,15 +29,16 @@ TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $24-116
 	VXORPS  Y4, Y4, Y4
 	TESTQ   BX, BX
 	JZ      end1
+	SUBQ    $0x01, BX
 	CMPQ    SI, $+15
-	JGT     else2
+	JGT     else3
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end3
+	JMP          end4
 
-else2:
+else3:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
@@ -51,7 +52,7 @@ else2:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end3:
+end4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
@@ -62,9 +63,9 @@ end3:
 	VXORPS Y6, Y6, Y6
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end5
+	JLT    end6
 
-loop4:
+loop5:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y5, Y5
@@ -84,13 +85,13 @@ loop4:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	CMPQ R9, $+8
-	JLT  end7
+	JLT  end8
 
-loop6:
+loop7:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y5, Y5
@@ -108,11 +109,11 @@ loop6:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop6
+	JGE         loop7
 
-end7:
+end8:
 	TESTQ       DI, DI
-	JZ          end8
+	JZ          end9
 	VMASKMOVPS  (DX), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -120,7 +121,7 @@ end7:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
-end8:
+end9:
 	VMOVAPS      Y1, Y1
 	VADDPS       Y8, Y5, Y5
 	VADDPS       Y9, Y7, Y7
@@ -130,8 +131,8 @@ end8:
 	VADDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVAPS      Y2, Y6
-	CMPQ         BX, $+1
-	JGT          else9
+	CMPQ         BX, $+0
+	JGT          else11
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   SI, X2, X2
 	VBROADCASTSS X2, Y2
@@ -152,7 +153,7 @@ end8:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end11
+	JLS          end13
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -163,11 +164,11 @@ end8:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end13
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end15
 
-loop12:
+loop14:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -185,15 +186,15 @@ loop12:
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y10, Y10, Y6
 	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop12
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop14
 
-end13:
-	CMPQ BX, $+8
-	JLT  end15
+end15:
+	CMPQ R9, $+8
+	JLT  end17
 
-loop14:
+loop16:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -209,13 +210,13 @@ loop14:
 	VMOVAPS     Y5, Y4
 	VMOVAPS     Y6, Y5
 	VMOVAPS     Y10, Y6
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
-	JGE         loop14
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop16
 
-end15:
+end17:
 	TESTQ       DI, DI
-	JZ          end16
+	JZ          end18
 	VMASKMOVPS  (DX), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -223,7 +224,7 @@ end15:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
-end16:
+end18:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -251,20 +252,28 @@ end16:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end11:
+end13:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, (SP)
-	VMOVSS       X2, 8(SP)
+	VMOVSS       X4, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 16(SP)
+	VMOVD        X2, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end19
+	ADDQ         $+1, BX
+	JMP          end2
+
+end19:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y2
@@ -272,9 +281,9 @@ end11:
 	VMOVAPS      Y1, Y3
 	VBROADCASTSS 16(SP), Y1
 	VMOVAPS      Y1, Y4
-	JMP          end10
+	JMP          end12
 
-else9:
+else11:
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   SI, X2, X2
 	VBROADCASTSS X2, Y2
@@ -295,7 +304,7 @@ else9:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end17
+	JLS          end20
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -308,9 +317,9 @@ else9:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end19
+	JLT          end22
 
-loop18:
+loop21:
 	VMOVUPS     (R9), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -330,13 +339,13 @@ loop18:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop18
+	JGE         loop21
 
-end19:
+end22:
 	CMPQ R10, $+8
-	JLT  end21
+	JLT  end24
 
-loop20:
+loop23:
 	VMOVUPS     (R9), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -354,11 +363,11 @@ loop20:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
-	JGE         loop20
+	JGE         loop23
 
-end21:
+end24:
 	TESTQ       DI, DI
-	JZ          end22
+	JZ          end25
 	VMASKMOVPS  (R9), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -366,7 +375,7 @@ end21:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (R9)(DI*4), R9
 
-end22:
+end25:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -394,29 +403,37 @@ end22:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end17:
+end20:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, (SP)
-	VMOVSS       X2, 8(SP)
+	VMOVSS       X4, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	CMPQ         SI, $+15
-	JGT          else23
+	VMOVD        X2, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end26
+	ADDQ         $+1, BX
+	JMP          end2
+
+end26:
+	CMPQ SI, $+15
+	JGT  else27
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end24
+	JMP          end28
 
-else23:
+else27:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
@@ -430,7 +447,7 @@ else23:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end24:
+end28:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
@@ -441,9 +458,9 @@ end24:
 	VXORPS Y12, Y12, Y12
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end26
+	JLT    end30
 
-loop25:
+loop29:
 	VMOVUPS     (DX), Y2
 	VSUBPS      Y1, Y2, Y2
 	VADDPS      Y2, Y5, Y5
@@ -463,13 +480,13 @@ loop25:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop25
+	JGE         loop29
 
-end26:
+end30:
 	CMPQ R9, $+8
-	JLT  end28
+	JLT  end32
 
-loop27:
+loop31:
 	VMOVUPS     (DX), Y2
 	VSUBPS      Y1, Y2, Y2
 	VADDPS      Y2, Y5, Y5
@@ -487,11 +504,11 @@ loop27:
 	VMOVAPS     Y2, Y12
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop27
+	JGE         loop31
 
-end28:
+end32:
 	TESTQ       DI, DI
-	JZ          end29
+	JZ          end33
 	VMASKMOVPS  (DX), Y0, Y2
 	VSUBPS      Y1, Y2, Y2
 	VANDPS      Y2, Y0, Y2
@@ -499,7 +516,7 @@ end28:
 	VFMADD231PS Y2, Y2, Y9
 	LEAQ        (DX)(DI*4), DX
 
-end29:
+end33:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS (SP), Y2
 	VMOVAPS      Y2, Y2
@@ -516,11 +533,11 @@ end29:
 	VADDPS       Y12, Y10, Y7
 	VADDPS       Y7, Y6, Y6
 	VMOVAPS      Y6, Y6
-	SUBQ         $0x02, BX
+	SUBQ         $0x01, BX
 	CMPQ         BX, $+1
-	JLT          end31
+	JLT          end35
 
-loop30:
+loop34:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
 	VXORPS       X7, X7, X7
@@ -543,7 +560,7 @@ loop30:
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VUCOMISS     X6, X7
-	JLS          end32
+	JLS          end36
 	VADDPS       Y5, Y1, Y1
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y10, Y10, Y10
@@ -556,9 +573,9 @@ loop30:
 	MOVQ         R8, R11
 	MOVQ         SI, R12
 	CMPQ         R12, $+32
-	JLT          end34
+	JLT          end38
 
-loop33:
+loop37:
 	VMOVUPS     (R11), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -578,13 +595,13 @@ loop33:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop33
+	JGE         loop37
 
-end34:
+end38:
 	CMPQ R12, $+8
-	JLT  end36
+	JLT  end40
 
-loop35:
+loop39:
 	VMOVUPS     (R11), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -602,11 +619,11 @@ loop35:
 	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R12
 	CMPQ        R12, $+8
-	JGE         loop35
+	JGE         loop39
 
-end36:
+end40:
 	TESTQ       DI, DI
-	JZ          end37
+	JZ          end41
 	VMASKMOVPS  (R11), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
@@ -614,7 +631,7 @@ end36:
 	VFMADD231PS Y13, Y13, Y6
 	LEAQ        (R11)(DI*4), R11
 
-end37:
+end41:
 	VADDPS       Y11, Y5, Y5
 	VADDPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
@@ -642,29 +659,37 @@ end37:
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y6, Y6
 
-end32:
+end36:
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y6, Y7, Y6
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y6, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y6, Y8, Y6
-	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y6, Y6
-	VSQRTPS      Y6, Y6
-	VDIVPS       Y6, Y7, Y6
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y7, Y7
 	VMOVSS       X1, (SP)
-	VMOVSS       X6, 8(SP)
+	VMOVSS       X7, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y6, Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	CMPQ         SI, $+15
-	JGT          else38
+	VMOVD        X6, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end42
+	ADDQ         $+1, BX
+	JMP          end10
+
+end42:
+	CMPQ SI, $+15
+	JGT  else43
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end39
+	JMP          end44
 
-else38:
+else43:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y5
@@ -678,7 +703,7 @@ else38:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end39:
+end44:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
@@ -689,9 +714,9 @@ end39:
 	VXORPS Y9, Y9, Y9
 	MOVQ   SI, R11
 	CMPQ   R11, $+32
-	JLT    end41
+	JLT    end46
 
-loop40:
+loop45:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -743,13 +768,13 @@ loop40:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop40
+	JGE         loop45
 
-end41:
+end46:
 	CMPQ R11, $+8
-	JLT  end43
+	JLT  end48
 
-loop42:
+loop47:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -778,11 +803,11 @@ loop42:
 	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop42
+	JGE         loop47
 
-end43:
+end48:
 	TESTQ       DI, DI
-	JZ          end44
+	JZ          end49
 	VMASKMOVPS  (DX), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
@@ -801,7 +826,7 @@ end43:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end44:
+end49:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS (SP), Y2
 	VMOVAPS      Y2, Y2
@@ -820,11 +845,11 @@ end44:
 	VMOVAPS      Y6, Y6
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop30
+	JGE          loop34
 
-end31:
+end35:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	MOVQ         bias_base+72(FP), R9
 	VXORPS       X7, X7, X7
 	VCVTSI2SSQ   SI, X7, X7
 	VBROADCASTSS X7, Y7
@@ -845,7 +870,7 @@ end31:
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VUCOMISS     X6, X7
-	JLS          end45
+	JLS          end50
 	VADDPS       Y5, Y1, Y1
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y10, Y10, Y10
@@ -855,43 +880,43 @@ end31:
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end47
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end52
 
-loop46:
-	VMOVUPS     (R9), Y13
+loop51:
+	VMOVUPS     (R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R9), Y13
+	VMOVUPS     32(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y10, Y10
 	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R9), Y13
+	VMOVUPS     64(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y11, Y11
 	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R9), Y13
+	VMOVUPS     96(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y12, Y12
 	VFMADD231PS Y13, Y13, Y9
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop46
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop51
 
-end47:
-	CMPQ R10, $+8
-	JLT  end49
+end52:
+	CMPQ R11, $+8
+	JLT  end54
 
-loop48:
-	VMOVUPS     (R9), Y13
+loop53:
+	VMOVUPS     (R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	ADDQ        $+32, R9
+	ADDQ        $+32, R10
 	VMOVAPS     Y5, Y13
 	VMOVAPS     Y10, Y5
 	VMOVAPS     Y11, Y10
@@ -902,21 +927,21 @@ loop48:
 	VMOVAPS     Y8, Y7
 	VMOVAPS     Y9, Y8
 	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop48
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop53
 
-end49:
+end54:
 	TESTQ       DI, DI
-	JZ          end50
-	VMASKMOVPS  (R9), Y0, Y13
+	JZ          end55
+	VMASKMOVPS  (R10), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end50:
+end55:
 	VADDPS       Y11, Y5, Y5
 	VADDPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
@@ -944,97 +969,105 @@ end50:
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y6, Y6
 
-end45:
+end50:
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y6, Y7, Y6
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y6, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y6, Y8, Y6
-	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y6, Y6
-	VSQRTPS      Y6, Y6
-	VDIVPS       Y6, Y7, Y6
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y7, Y7
 	VMOVSS       X1, (SP)
-	VMOVSS       X6, 8(SP)
+	VMOVSS       X7, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y6, Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end52
+	VMOVD        X6, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end56
+	ADDQ         $+1, BX
+	JMP          end10
 
-loop51:
+end56:
+	MOVQ SI, R10
+	CMPQ R10, $+32
+	JLT  end58
+
+loop57:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
 	VMOVUPS     64(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(BX), Y6
+	VMOVUPS     64(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 64(AX)
 	VMOVUPS     96(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(BX), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop51
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop57
 
-end52:
-	CMPQ R9, $+8
-	JLT  end54
+end58:
+	CMPQ R10, $+8
+	JLT  end60
 
-loop53:
+loop59:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop53
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop59
 
-end54:
+end60:
 	TESTQ       DI, DI
-	JZ          end55
+	JZ          end61
 	VMASKMOVPS  (CX), Y0, Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (BX), Y0, Y3
+	VMASKMOVPS  (R9), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R9)(DI*4), R9
 
-end55:
+end61:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y2
@@ -1043,86 +1076,89 @@ end55:
 	VBROADCASTSS 16(SP), Y1
 	VMOVAPS      Y1, Y4
 
+end12:
 end10:
 	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
+	MOVQ bias_base+72(FP), R8
 	CMPQ SI, $+32
-	JLT  end57
+	JLT  end63
 
-loop56:
+loop62:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
 	VMOVUPS     64(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(BX), Y6
+	VMOVUPS     64(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 64(AX)
 	VMOVUPS     96(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(BX), Y6
+	VMOVUPS     96(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
+	ADDQ        $+128, R8
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop56
+	JGE         loop62
 
-end57:
+end63:
 	CMPQ SI, $+8
-	JLT  end59
+	JLT  end65
 
-loop58:
+loop64:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
+	ADDQ        $+32, R8
 	SUBQ        $+8, SI
 	CMPQ        SI, $+8
-	JGE         loop58
+	JGE         loop64
 
-end59:
+end65:
 	TESTQ       DI, DI
-	JZ          end60
+	JZ          end66
 	VMASKMOVPS  (CX), Y0, Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (BX), Y0, Y3
+	VMASKMOVPS  (R8), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
-end60:
+end66:
+end2:
 end1:
+	MOVQ BX, ret+120(FP)
 	VZEROUPPER
 	RET
 
@@ -1157,9 +1193,9 @@ GLOBL f32x8_3d800000<>(SB), RODATA|NOPTR, $32
 DATA f32_3f800000<>+0(SB)/4, $0x3f800000
 GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
-// func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $48-116
+TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $48-128
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   cols+104(FP), DX
@@ -1180,15 +1216,16 @@ TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $48-116
 	VXORPS Y3, Y3, Y3
 	TESTQ  BX, BX
 	JZ     end3
+	SUBQ   $0x01, BX
 	CMPQ   SI, $+15
-	JGT    else4
+	JGT    else5
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y0
 	VMOVAPS      Y0, Y0
-	JMP          end5
+	JMP          end6
 
-else4:
+else5:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y0
 	VMOVUPS    32(DX), Y1
@@ -1202,7 +1239,7 @@ else4:
 	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
 	VMOVAPS    Y0, Y0
 
-end5:
+end6:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
@@ -1213,9 +1250,9 @@ end5:
 	VXORPS Y5, Y5, Y5
 	MOVQ   SI, R8
 	CMPQ   R8, $+32
-	JLT    end7
+	JLT    end8
 
-loop6:
+loop7:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y9
 	VSUBPS      Y0, Y9, Y9
@@ -1239,13 +1276,13 @@ loop6:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop6
+	JGE         loop7
 
-end7:
+end8:
 	CMPQ R8, $+8
-	JLT  end9
+	JLT  end10
 
-loop8:
+loop9:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y9
 	VSUBPS      Y0, Y9, Y9
@@ -1264,9 +1301,9 @@ loop8:
 	VMOVAPS     Y9, Y5
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop8
+	JGE         loop9
 
-end9:
+end10:
 	VMOVAPS      Y0, Y0
 	VADDPS       Y7, Y4, Y4
 	VADDPS       Y8, Y6, Y6
@@ -1276,8 +1313,8 @@ end9:
 	VADDPS       Y5, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVAPS      Y1, Y5
-	CMPQ         BX, $+1
-	JGT          else10
+	CMPQ         BX, $+0
+	JGT          else12
 	VXORPS       X1, X1, X1
 	VCVTSI2SSQ   SI, X1, X1
 	VBROADCASTSS X1, Y1
@@ -1298,7 +1335,7 @@ end9:
 	VFNMADD231PS Y2, Y2, Y1
 	VMULPS       Y2, Y2, Y3
 	VUCOMISS     X1, X3
-	JLS          end12
+	JLS          end14
 	VADDPS       Y2, Y0, Y0
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y6, Y6, Y6
@@ -1309,11 +1346,11 @@ end9:
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	MOVQ         DI, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end14
+	MOVQ         SI, R8
+	CMPQ         R8, $+32
+	JLT          end16
 
-loop13:
+loop15:
 	VMOVUPS     (DX), Y9
 	VSUBPS      Y0, Y9, Y9
 	VADDPS      Y9, Y2, Y2
@@ -1331,15 +1368,15 @@ loop13:
 	VADDPS      Y9, Y8, Y8
 	VFMADD231PS Y9, Y9, Y5
 	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop13
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop15
 
-end14:
-	CMPQ BX, $+8
-	JLT  end16
+end16:
+	CMPQ R8, $+8
+	JLT  end18
 
-loop15:
+loop17:
 	VMOVUPS     (DX), Y9
 	VSUBPS      Y0, Y9, Y9
 	VADDPS      Y9, Y2, Y2
@@ -1355,11 +1392,11 @@ loop15:
 	VMOVAPS     Y4, Y3
 	VMOVAPS     Y5, Y4
 	VMOVAPS     Y9, Y5
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
-	JGE         loop15
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop17
 
-end16:
+end18:
 	VADDPS       Y7, Y2, Y2
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y6, Y2, Y2
@@ -1387,20 +1424,28 @@ end16:
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y1
 
-end12:
+end14:
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y1, Y3, Y1
+	VBROADCASTSS eps+112(FP), Y3
+	VADDPS       Y3, Y1, Y1
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y1, Y4, Y1
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y3, Y1
+	VSQRTPS      Y1, Y4
+	VDIVPS       Y4, Y3, Y3
 	VMOVSS       X0, (SP)
-	VMOVSS       X1, 8(SP)
+	VMOVSS       X3, 8(SP)
 	VXORPS       Y0, Y0, Y0
 	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y0, Y0
 	VMOVSS       X0, 16(SP)
+	VMOVD        X1, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end19
+	ADDQ         $+1, BX
+	JMP          end4
+
+end19:
 	LEAQ         (DI)(SI*4), DI
 	VBROADCASTSS (SP), Y0
 	VMOVAPS      Y0, Y1
@@ -1408,9 +1453,9 @@ end12:
 	VMOVAPS      Y0, Y2
 	VBROADCASTSS 16(SP), Y0
 	VMOVAPS      Y0, Y3
-	JMP          end11
+	JMP          end13
 
-else10:
+else12:
 	VXORPS       X1, X1, X1
 	VCVTSI2SSQ   SI, X1, X1
 	VBROADCASTSS X1, Y1
@@ -1431,7 +1476,7 @@ else10:
 	VFNMADD231PS Y2, Y2, Y1
 	VMULPS       Y2, Y2, Y3
 	VUCOMISS     X1, X3
-	JLS          end17
+	JLS          end20
 	VADDPS       Y2, Y0, Y0
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y6, Y6, Y6
@@ -1444,9 +1489,9 @@ else10:
 	MOVQ         DI, R8
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end19
+	JLT          end22
 
-loop18:
+loop21:
 	VMOVUPS     (R8), Y9
 	VSUBPS      Y0, Y9, Y9
 	VADDPS      Y9, Y2, Y2
@@ -1466,13 +1511,13 @@ loop18:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop18
+	JGE         loop21
 
-end19:
+end22:
 	CMPQ R9, $+8
-	JLT  end21
+	JLT  end24
 
-loop20:
+loop23:
 	VMOVUPS     (R8), Y9
 	VSUBPS      Y0, Y9, Y9
 	VADDPS      Y9, Y2, Y2
@@ -1490,9 +1535,9 @@ loop20:
 	VMOVAPS     Y9, Y5
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop20
+	JGE         loop23
 
-end21:
+end24:
 	VADDPS       Y7, Y2, Y2
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y6, Y2, Y2
@@ -1520,29 +1565,37 @@ end21:
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y1
 
-end17:
+end20:
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y1, Y3, Y1
+	VBROADCASTSS eps+112(FP), Y3
+	VADDPS       Y3, Y1, Y1
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y1, Y4, Y1
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y3, Y1
+	VSQRTPS      Y1, Y4
+	VDIVPS       Y4, Y3, Y3
 	VMOVSS       X0, (SP)
-	VMOVSS       X1, 8(SP)
+	VMOVSS       X3, 8(SP)
 	VXORPS       Y0, Y0, Y0
 	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y0, Y0
 	VMOVSS       X0, 16(SP)
-	CMPQ         SI, $+15
-	JGT          else22
+	VMOVD        X1, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end25
+	ADDQ         $+1, BX
+	JMP          end4
+
+end25:
+	CMPQ SI, $+15
+	JGT  else26
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y0
 	VMOVAPS      Y0, Y0
-	JMP          end23
+	JMP          end27
 
-else22:
+else26:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y0
 	VMOVUPS    32(DX), Y1
@@ -1556,7 +1609,7 @@ else22:
 	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
 	VMOVAPS    Y0, Y0
 
-end23:
+end27:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
@@ -1567,9 +1620,9 @@ end23:
 	VXORPS Y11, Y11, Y11
 	MOVQ   SI, R8
 	CMPQ   R8, $+32
-	JLT    end25
+	JLT    end29
 
-loop24:
+loop28:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y1
 	VSUBPS      Y0, Y1, Y1
@@ -1593,13 +1646,13 @@ loop24:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop24
+	JGE         loop28
 
-end25:
+end29:
 	CMPQ R8, $+8
-	JLT  end27
+	JLT  end31
 
-loop26:
+loop30:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y1
 	VSUBPS      Y0, Y1, Y1
@@ -1618,9 +1671,9 @@ loop26:
 	VMOVAPS     Y1, Y11
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop26
+	JGE         loop30
 
-end27:
+end31:
 	LEAQ         (DI)(SI*4), DI
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y1
@@ -1637,11 +1690,11 @@ end27:
 	VADDPS       Y11, Y9, Y6
 	VADDPS       Y6, Y5, Y5
 	VMOVAPS      Y5, Y5
-	SUBQ         $0x02, BX
+	SUBQ         $0x01, BX
 	CMPQ         BX, $+1
-	JLT          end29
+	JLT          end33
 
-loop28:
+loop32:
 	MOVQ         weight_base+48(FP), R8
 	MOVQ         bias_base+72(FP), R9
 	VXORPS       X6, X6, X6
@@ -1664,7 +1717,7 @@ loop28:
 	VFNMADD231PS Y4, Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VUCOMISS     X5, X6
-	JLS          end30
+	JLS          end34
 	VADDPS       Y4, Y0, Y0
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
@@ -1677,9 +1730,9 @@ loop28:
 	MOVQ         DI, R10
 	MOVQ         SI, R11
 	CMPQ         R11, $+32
-	JLT          end32
+	JLT          end36
 
-loop31:
+loop35:
 	VMOVUPS     (R10), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -1699,13 +1752,13 @@ loop31:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop31
+	JGE         loop35
 
-end32:
+end36:
 	CMPQ R11, $+8
-	JLT  end34
+	JLT  end38
 
-loop33:
+loop37:
 	VMOVUPS     (R10), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -1723,9 +1776,9 @@ loop33:
 	VMOVAPS     Y12, Y8
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop33
+	JGE         loop37
 
-end34:
+end38:
 	VADDPS       Y10, Y4, Y4
 	VADDPS       Y11, Y9, Y9
 	VADDPS       Y9, Y4, Y4
@@ -1753,29 +1806,37 @@ end34:
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y5, Y5
 
-end30:
+end34:
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y5, Y6, Y5
+	VBROADCASTSS eps+112(FP), Y6
+	VADDPS       Y6, Y5, Y5
 	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
+	VSQRTPS      Y5, Y7
+	VDIVPS       Y7, Y6, Y6
 	VMOVSS       X0, (SP)
-	VMOVSS       X5, 8(SP)
+	VMOVSS       X6, 8(SP)
 	VXORPS       Y0, Y0, Y0
 	VSUBPS       Y4, Y0, Y0
-	VMULPS       Y5, Y0, Y0
+	VMULPS       Y6, Y0, Y0
 	VMOVSS       X0, 16(SP)
-	CMPQ         SI, $+15
-	JGT          else35
+	VMOVD        X5, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end39
+	ADDQ         $+1, BX
+	JMP          end11
+
+end39:
+	CMPQ SI, $+15
+	JGT  else40
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y0
 	VMOVAPS      Y0, Y0
-	JMP          end36
+	JMP          end41
 
-else35:
+else40:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y0
 	VMOVUPS    32(DX), Y4
@@ -1789,7 +1850,7 @@ else35:
 	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
 	VMOVAPS    Y0, Y0
 
-end36:
+end41:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
@@ -1800,9 +1861,9 @@ end36:
 	VXORPS Y8, Y8, Y8
 	MOVQ   SI, R10
 	CMPQ   R10, $+32
-	JLT    end38
+	JLT    end43
 
-loop37:
+loop42:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y12
 	VSUBPS      Y0, Y12, Y12
@@ -1858,13 +1919,13 @@ loop37:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop37
+	JGE         loop42
 
-end38:
+end43:
 	CMPQ R10, $+8
-	JLT  end40
+	JLT  end45
 
-loop39:
+loop44:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Y12
 	VSUBPS      Y0, Y12, Y12
@@ -1894,9 +1955,9 @@ loop39:
 	VMOVAPS     Y12, Y8
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
-	JGE         loop39
+	JGE         loop44
 
-end40:
+end45:
 	LEAQ         (DI)(SI*4), DI
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y1
@@ -1915,11 +1976,11 @@ end40:
 	VMOVAPS      Y5, Y5
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop28
+	JGE          loop32
 
-end29:
+end33:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	MOVQ         bias_base+72(FP), R8
 	VXORPS       X6, X6, X6
 	VCVTSI2SSQ   SI, X6, X6
 	VBROADCASTSS X6, Y6
@@ -1940,7 +2001,7 @@ end29:
 	VFNMADD231PS Y4, Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VUCOMISS     X5, X6
-	JLS          end41
+	JLS          end46
 	VADDPS       Y4, Y0, Y0
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
@@ -1950,43 +2011,43 @@ end29:
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end43
+	MOVQ         DI, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end48
 
-loop42:
-	VMOVUPS     (R8), Y12
+loop47:
+	VMOVUPS     (R9), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y4, Y4
 	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     32(R8), Y12
+	VMOVUPS     32(R9), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y9, Y9
 	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     64(R8), Y12
+	VMOVUPS     64(R9), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y10, Y10
 	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     96(R8), Y12
+	VMOVUPS     96(R9), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y11, Y11
 	VFMADD231PS Y12, Y12, Y8
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop42
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop47
 
-end43:
-	CMPQ R9, $+8
-	JLT  end45
+end48:
+	CMPQ R10, $+8
+	JLT  end50
 
-loop44:
-	VMOVUPS     (R8), Y12
+loop49:
+	VMOVUPS     (R9), Y12
 	VSUBPS      Y0, Y12, Y12
 	VADDPS      Y12, Y4, Y4
 	VFMADD231PS Y12, Y12, Y5
-	ADDQ        $+32, R8
+	ADDQ        $+32, R9
 	VMOVAPS     Y4, Y12
 	VMOVAPS     Y9, Y4
 	VMOVAPS     Y10, Y9
@@ -1997,11 +2058,11 @@ loop44:
 	VMOVAPS     Y7, Y6
 	VMOVAPS     Y8, Y7
 	VMOVAPS     Y12, Y8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop44
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop49
 
-end45:
+end50:
 	VADDPS       Y10, Y4, Y4
 	VADDPS       Y11, Y9, Y9
 	VADDPS       Y9, Y4, Y4
@@ -2029,82 +2090,90 @@ end45:
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y5, Y5
 
-end41:
+end46:
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y5, Y6, Y5
+	VBROADCASTSS eps+112(FP), Y6
+	VADDPS       Y6, Y5, Y5
 	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
+	VSQRTPS      Y5, Y7
+	VDIVPS       Y7, Y6, Y6
 	VMOVSS       X0, (SP)
-	VMOVSS       X5, 8(SP)
+	VMOVSS       X6, 8(SP)
 	VXORPS       Y0, Y0, Y0
 	VSUBPS       Y4, Y0, Y0
-	VMULPS       Y5, Y0, Y0
+	VMULPS       Y6, Y0, Y0
 	VMOVSS       X0, 16(SP)
-	MOVQ         SI, R8
-	CMPQ         R8, $+32
-	JLT          end47
+	VMOVD        X5, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end51
+	ADDQ         $+1, BX
+	JMP          end11
 
-loop46:
+end51:
+	MOVQ SI, R9
+	CMPQ R9, $+32
+	JLT  end53
+
+loop52:
 	VMOVUPS     (CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (R8), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	VMOVUPS     32(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(BX), Y5
+	VMOVUPS     32(R8), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 32(AX)
 	VMOVUPS     64(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(BX), Y5
+	VMOVUPS     64(R8), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 64(AX)
 	VMOVUPS     96(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(BX), Y5
+	VMOVUPS     96(R8), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop46
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop52
 
-end47:
-	CMPQ R8, $+8
-	JLT  end49
+end53:
+	CMPQ R9, $+8
+	JLT  end55
 
-loop48:
+loop54:
 	VMOVUPS     (CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (R8), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop48
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop54
 
-end49:
+end55:
 	LEAQ         (DI)(SI*4), DI
 	VBROADCASTSS (SP), Y0
 	VMOVAPS      Y0, Y1
@@ -2113,73 +2182,76 @@ end49:
 	VBROADCASTSS 16(SP), Y0
 	VMOVAPS      Y0, Y3
 
+end13:
 end11:
 	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
+	MOVQ bias_base+72(FP), DI
 	CMPQ SI, $+32
-	JLT  end51
+	JLT  end57
 
-loop50:
+loop56:
 	VMOVUPS     (CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (DI), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	VMOVUPS     32(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(BX), Y5
+	VMOVUPS     32(DI), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 32(AX)
 	VMOVUPS     64(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(BX), Y5
+	VMOVUPS     64(DI), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 64(AX)
 	VMOVUPS     96(CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(BX), Y5
+	VMOVUPS     96(DI), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
+	ADDQ        $+128, DI
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop50
+	JGE         loop56
 
-end51:
+end57:
 	CMPQ SI, $+8
-	JLT  end53
+	JLT  end59
 
-loop52:
+loop58:
 	VMOVUPS     (CX), Y0
 	VSUBPS      Y1, Y0, Y0
 	VFMADD213PS Y3, Y2, Y0
 	VMOVUPS     (DX), Y4
-	VMOVUPS     (BX), Y5
+	VMOVUPS     (DI), Y5
 	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
+	ADDQ        $+32, DI
 	SUBQ        $+8, SI
 	CMPQ        SI, $+8
-	JGE         loop52
+	JGE         loop58
 
-end53:
+end59:
+end4:
 end3:
+	MOVQ BX, ret+120(FP)
 	SFENCE
-	JMP end2
+	JMP  end2
 
 else1:
 	MOVQ    CX, DX
@@ -2201,16 +2273,17 @@ else1:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	TESTQ   BX, BX
-	JZ      end54
+	JZ      end60
+	SUBQ    $0x01, BX
 	CMPQ    SI, $+15
-	JGT     else55
+	JGT     else62
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end56
+	JMP          end63
 
-else55:
+else62:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
@@ -2224,7 +2297,7 @@ else55:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end56:
+end63:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
@@ -2235,9 +2308,9 @@ end56:
 	VXORPS Y6, Y6, Y6
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end58
+	JLT    end65
 
-loop57:
+loop64:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y5, Y5
@@ -2257,13 +2330,13 @@ loop57:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop57
+	JGE         loop64
 
-end58:
+end65:
 	CMPQ R9, $+8
-	JLT  end60
+	JLT  end67
 
-loop59:
+loop66:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y5, Y5
@@ -2281,11 +2354,11 @@ loop59:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop59
+	JGE         loop66
 
-end60:
+end67:
 	TESTQ       DI, DI
-	JZ          end61
+	JZ          end68
 	VMASKMOVPS  (DX), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -2293,7 +2366,7 @@ end60:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
-end61:
+end68:
 	VMOVAPS      Y1, Y1
 	VADDPS       Y8, Y5, Y5
 	VADDPS       Y9, Y7, Y7
@@ -2303,8 +2376,8 @@ end61:
 	VADDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVAPS      Y2, Y6
-	CMPQ         BX, $+1
-	JGT          else62
+	CMPQ         BX, $+0
+	JGT          else70
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   SI, X2, X2
 	VBROADCASTSS X2, Y2
@@ -2325,7 +2398,7 @@ end61:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end64
+	JLS          end72
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -2336,11 +2409,11 @@ end61:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end66
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end74
 
-loop65:
+loop73:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -2358,15 +2431,15 @@ loop65:
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y10, Y10, Y6
 	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop65
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop73
 
-end66:
-	CMPQ BX, $+8
-	JLT  end68
+end74:
+	CMPQ R9, $+8
+	JLT  end76
 
-loop67:
+loop75:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -2382,13 +2455,13 @@ loop67:
 	VMOVAPS     Y5, Y4
 	VMOVAPS     Y6, Y5
 	VMOVAPS     Y10, Y6
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
-	JGE         loop67
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop75
 
-end68:
+end76:
 	TESTQ       DI, DI
-	JZ          end69
+	JZ          end77
 	VMASKMOVPS  (DX), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -2396,7 +2469,7 @@ end68:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
-end69:
+end77:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -2424,20 +2497,28 @@ end69:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end64:
+end72:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, 24(SP)
-	VMOVSS       X2, 32(SP)
+	VMOVSS       X4, 32(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 40(SP)
+	VMOVD        X2, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end78
+	ADDQ         $+1, BX
+	JMP          end61
+
+end78:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS 24(SP), Y1
 	VMOVAPS      Y1, Y2
@@ -2445,9 +2526,9 @@ end64:
 	VMOVAPS      Y1, Y3
 	VBROADCASTSS 40(SP), Y1
 	VMOVAPS      Y1, Y4
-	JMP          end63
+	JMP          end71
 
-else62:
+else70:
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   SI, X2, X2
 	VBROADCASTSS X2, Y2
@@ -2468,7 +2549,7 @@ else62:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end70
+	JLS          end79
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -2481,9 +2562,9 @@ else62:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end72
+	JLT          end81
 
-loop71:
+loop80:
 	VMOVUPS     (R9), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -2503,13 +2584,13 @@ loop71:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop71
+	JGE         loop80
 
-end72:
+end81:
 	CMPQ R10, $+8
-	JLT  end74
+	JLT  end83
 
-loop73:
+loop82:
 	VMOVUPS     (R9), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -2527,11 +2608,11 @@ loop73:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
-	JGE         loop73
+	JGE         loop82
 
-end74:
+end83:
 	TESTQ       DI, DI
-	JZ          end75
+	JZ          end84
 	VMASKMOVPS  (R9), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -2539,7 +2620,7 @@ end74:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (R9)(DI*4), R9
 
-end75:
+end84:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -2567,29 +2648,37 @@ end75:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end70:
+end79:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, 24(SP)
-	VMOVSS       X2, 32(SP)
+	VMOVSS       X4, 32(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 40(SP)
-	CMPQ         SI, $+15
-	JGT          else76
+	VMOVD        X2, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end85
+	ADDQ         $+1, BX
+	JMP          end61
+
+end85:
+	CMPQ SI, $+15
+	JGT  else86
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end77
+	JMP          end87
 
-else76:
+else86:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
@@ -2603,7 +2692,7 @@ else76:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end77:
+end87:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
@@ -2614,9 +2703,9 @@ end77:
 	VXORPS Y12, Y12, Y12
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end79
+	JLT    end89
 
-loop78:
+loop88:
 	VMOVUPS     (DX), Y2
 	VSUBPS      Y1, Y2, Y2
 	VADDPS      Y2, Y5, Y5
@@ -2636,13 +2725,13 @@ loop78:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop78
+	JGE         loop88
 
-end79:
+end89:
 	CMPQ R9, $+8
-	JLT  end81
+	JLT  end91
 
-loop80:
+loop90:
 	VMOVUPS     (DX), Y2
 	VSUBPS      Y1, Y2, Y2
 	VADDPS      Y2, Y5, Y5
@@ -2660,11 +2749,11 @@ loop80:
 	VMOVAPS     Y2, Y12
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop80
+	JGE         loop90
 
-end81:
+end91:
 	TESTQ       DI, DI
-	JZ          end82
+	JZ          end92
 	VMASKMOVPS  (DX), Y0, Y2
 	VSUBPS      Y1, Y2, Y2
 	VANDPS      Y2, Y0, Y2
@@ -2672,7 +2761,7 @@ end81:
 	VFMADD231PS Y2, Y2, Y9
 	LEAQ        (DX)(DI*4), DX
 
-end82:
+end92:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS 24(SP), Y2
 	VMOVAPS      Y2, Y2
@@ -2689,11 +2778,11 @@ end82:
 	VADDPS       Y12, Y10, Y7
 	VADDPS       Y7, Y6, Y6
 	VMOVAPS      Y6, Y6
-	SUBQ         $0x02, BX
+	SUBQ         $0x01, BX
 	CMPQ         BX, $+1
-	JLT          end84
+	JLT          end94
 
-loop83:
+loop93:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
 	VXORPS       X7, X7, X7
@@ -2716,7 +2805,7 @@ loop83:
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VUCOMISS     X6, X7
-	JLS          end85
+	JLS          end95
 	VADDPS       Y5, Y1, Y1
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y10, Y10, Y10
@@ -2729,9 +2818,9 @@ loop83:
 	MOVQ         R8, R11
 	MOVQ         SI, R12
 	CMPQ         R12, $+32
-	JLT          end87
+	JLT          end97
 
-loop86:
+loop96:
 	VMOVUPS     (R11), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -2751,13 +2840,13 @@ loop86:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop86
+	JGE         loop96
 
-end87:
+end97:
 	CMPQ R12, $+8
-	JLT  end89
+	JLT  end99
 
-loop88:
+loop98:
 	VMOVUPS     (R11), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -2775,11 +2864,11 @@ loop88:
 	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R12
 	CMPQ        R12, $+8
-	JGE         loop88
+	JGE         loop98
 
-end89:
+end99:
 	TESTQ       DI, DI
-	JZ          end90
+	JZ          end100
 	VMASKMOVPS  (R11), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
@@ -2787,7 +2876,7 @@ end89:
 	VFMADD231PS Y13, Y13, Y6
 	LEAQ        (R11)(DI*4), R11
 
-end90:
+end100:
 	VADDPS       Y11, Y5, Y5
 	VADDPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
@@ -2815,29 +2904,37 @@ end90:
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y6, Y6
 
-end85:
+end95:
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y6, Y7, Y6
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y6, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y6, Y8, Y6
-	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y6, Y6
-	VSQRTPS      Y6, Y6
-	VDIVPS       Y6, Y7, Y6
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y7, Y7
 	VMOVSS       X1, 24(SP)
-	VMOVSS       X6, 32(SP)
+	VMOVSS       X7, 32(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y6, Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VMOVSS       X1, 40(SP)
-	CMPQ         SI, $+15
-	JGT          else91
+	VMOVD        X6, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end101
+	ADDQ         $+1, BX
+	JMP          end69
+
+end101:
+	CMPQ SI, $+15
+	JGT  else102
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end92
+	JMP          end103
 
-else91:
+else102:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y5
@@ -2851,7 +2948,7 @@ else91:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end92:
+end103:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
@@ -2862,9 +2959,9 @@ end92:
 	VXORPS Y9, Y9, Y9
 	MOVQ   SI, R11
 	CMPQ   R11, $+32
-	JLT    end94
+	JLT    end105
 
-loop93:
+loop104:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -2916,13 +3013,13 @@ loop93:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop93
+	JGE         loop104
 
-end94:
+end105:
 	CMPQ R11, $+8
-	JLT  end96
+	JLT  end107
 
-loop95:
+loop106:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
@@ -2951,11 +3048,11 @@ loop95:
 	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop95
+	JGE         loop106
 
-end96:
+end107:
 	TESTQ       DI, DI
-	JZ          end97
+	JZ          end108
 	VMASKMOVPS  (DX), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
@@ -2974,7 +3071,7 @@ end96:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end97:
+end108:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS 24(SP), Y2
 	VMOVAPS      Y2, Y2
@@ -2993,11 +3090,11 @@ end97:
 	VMOVAPS      Y6, Y6
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop83
+	JGE          loop93
 
-end84:
+end94:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	MOVQ         bias_base+72(FP), R9
 	VXORPS       X7, X7, X7
 	VCVTSI2SSQ   SI, X7, X7
 	VBROADCASTSS X7, Y7
@@ -3018,7 +3115,7 @@ end84:
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VUCOMISS     X6, X7
-	JLS          end98
+	JLS          end109
 	VADDPS       Y5, Y1, Y1
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y10, Y10, Y10
@@ -3028,43 +3125,43 @@ end84:
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end100
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end111
 
-loop99:
-	VMOVUPS     (R9), Y13
+loop110:
+	VMOVUPS     (R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R9), Y13
+	VMOVUPS     32(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y10, Y10
 	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R9), Y13
+	VMOVUPS     64(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y11, Y11
 	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R9), Y13
+	VMOVUPS     96(R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y12, Y12
 	VFMADD231PS Y13, Y13, Y9
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop99
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop110
 
-end100:
-	CMPQ R10, $+8
-	JLT  end102
+end111:
+	CMPQ R11, $+8
+	JLT  end113
 
-loop101:
-	VMOVUPS     (R9), Y13
+loop112:
+	VMOVUPS     (R10), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	ADDQ        $+32, R9
+	ADDQ        $+32, R10
 	VMOVAPS     Y5, Y13
 	VMOVAPS     Y10, Y5
 	VMOVAPS     Y11, Y10
@@ -3075,21 +3172,21 @@ loop101:
 	VMOVAPS     Y8, Y7
 	VMOVAPS     Y9, Y8
 	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop101
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop112
 
-end102:
+end113:
 	TESTQ       DI, DI
-	JZ          end103
-	VMASKMOVPS  (R9), Y0, Y13
+	JZ          end114
+	VMASKMOVPS  (R10), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end103:
+end114:
 	VADDPS       Y11, Y5, Y5
 	VADDPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
@@ -3117,97 +3214,105 @@ end103:
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y6, Y6
 
-end98:
+end109:
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y6, Y7, Y6
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y6, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y6, Y8, Y6
-	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y6, Y6
-	VSQRTPS      Y6, Y6
-	VDIVPS       Y6, Y7, Y6
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y7, Y7
 	VMOVSS       X1, 24(SP)
-	VMOVSS       X6, 32(SP)
+	VMOVSS       X7, 32(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y6, Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VMOVSS       X1, 40(SP)
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end105
+	VMOVD        X6, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end115
+	ADDQ         $+1, BX
+	JMP          end69
 
-loop104:
+end115:
+	MOVQ SI, R10
+	CMPQ R10, $+32
+	JLT  end117
+
+loop116:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
 	VMOVUPS     64(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(BX), Y6
+	VMOVUPS     64(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 64(AX)
 	VMOVUPS     96(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(BX), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop104
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop116
 
-end105:
-	CMPQ R9, $+8
-	JLT  end107
+end117:
+	CMPQ R10, $+8
+	JLT  end119
 
-loop106:
+loop118:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R9), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop106
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop118
 
-end107:
+end119:
 	TESTQ       DI, DI
-	JZ          end108
+	JZ          end120
 	VMASKMOVPS  (CX), Y0, Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (BX), Y0, Y3
+	VMASKMOVPS  (R9), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R9)(DI*4), R9
 
-end108:
+end120:
 	LEAQ         (R8)(SI*4), R8
 	VBROADCASTSS 24(SP), Y1
 	VMOVAPS      Y1, Y2
@@ -3216,93 +3321,97 @@ end108:
 	VBROADCASTSS 40(SP), Y1
 	VMOVAPS      Y1, Y4
 
-end63:
+end71:
+end69:
 	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
+	MOVQ bias_base+72(FP), R8
 	CMPQ SI, $+32
-	JLT  end110
+	JLT  end122
 
-loop109:
+loop121:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
+	VMOVUPS     32(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
 	VMOVUPS     64(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(BX), Y6
+	VMOVUPS     64(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 64(AX)
 	VMOVUPS     96(CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(BX), Y6
+	VMOVUPS     96(R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 96(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
+	ADDQ        $+128, R8
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop109
+	JGE         loop121
 
-end110:
+end122:
 	CMPQ SI, $+8
-	JLT  end112
+	JLT  end124
 
-loop111:
+loop123:
 	VMOVUPS     (CX), Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VMOVUPS     (R8), Y6
 	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
-	ADDQ        $+32, BX
+	ADDQ        $+32, R8
 	SUBQ        $+8, SI
 	CMPQ        SI, $+8
-	JGE         loop111
+	JGE         loop123
 
-end112:
+end124:
 	TESTQ       DI, DI
-	JZ          end113
+	JZ          end125
 	VMASKMOVPS  (CX), Y0, Y1
 	VSUBPS      Y2, Y1, Y1
 	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (BX), Y0, Y3
+	VMASKMOVPS  (R8), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
-end113:
-end54:
+end125:
+end61:
+end60:
+	MOVQ BX, ret+120(FP)
+
 end2:
 	VZEROUPPER
 	RET
 
-// func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3
-TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-164
+TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-176
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
 	MOVQ    CX, DX
@@ -3327,17 +3436,18 @@ TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-164
 	VXORPS  Y1, Y1, Y1
 	TESTQ   DI, DI
 	JZ      end1
+	SUBQ    $0x01, DI
 	CMPQ    R8, $+15
-	JGT     else2
+	JGT     else3
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Y1
 	VBROADCASTSS (SI), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVAPS      Y1, Y1
-	JMP          end3
+	JMP          end4
 
-else2:
+else3:
 	// Any number is right for a guess.
 	VMOVUPS    (BX), Y1
 	VMOVUPS    (SI), Y2
@@ -3355,7 +3465,7 @@ else2:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end3:
+end4:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
@@ -3366,9 +3476,9 @@ end3:
 	VXORPS Y6, Y6, Y6
 	MOVQ   R8, R11
 	CMPQ   R11, $+32
-	JLT    end5
+	JLT    end6
 
-loop4:
+loop5:
 	VMOVUPS     (BX), Y10
 	VMOVUPS     (SI), Y11
 	VADDPS      Y11, Y10, Y10
@@ -3402,13 +3512,13 @@ loop4:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	CMPQ R11, $+8
-	JLT  end7
+	JLT  end8
 
-loop6:
+loop7:
 	VMOVUPS     (BX), Y10
 	VMOVUPS     (SI), Y11
 	VADDPS      Y11, Y10, Y10
@@ -3431,11 +3541,11 @@ loop6:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop6
+	JGE         loop7
 
-end7:
+end8:
 	TESTQ       R9, R9
-	JZ          end8
+	JZ          end9
 	VMASKMOVPS  (BX), Y0, Y10
 	VMASKMOVPS  (SI), Y0, Y11
 	VADDPS      Y11, Y10, Y10
@@ -3448,7 +3558,7 @@ end7:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end8:
+end9:
 	VMOVAPS      Y1, Y1
 	VADDPS       Y8, Y4, Y4
 	VADDPS       Y9, Y7, Y7
@@ -3458,8 +3568,8 @@ end8:
 	VADDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVAPS      Y2, Y5
-	CMPQ         DI, $+1
-	JGT          else9
+	CMPQ         DI, $+0
+	JGT          else11
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   R8, X2, X2
 	VBROADCASTSS X2, Y2
@@ -3480,7 +3590,7 @@ end8:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end11
+	JLS          end13
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -3493,9 +3603,9 @@ end8:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end13
+	JLT          end15
 
-loop12:
+loop14:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -3515,13 +3625,13 @@ loop12:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop12
+	JGE         loop14
 
-end13:
+end15:
 	CMPQ BX, $+8
-	JLT  end15
+	JLT  end17
 
-loop14:
+loop16:
 	VMOVUPS     (DX), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -3539,11 +3649,11 @@ loop14:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
-	JGE         loop14
+	JGE         loop16
 
-end15:
+end17:
 	TESTQ       R9, R9
-	JZ          end16
+	JZ          end18
 	VMASKMOVPS  (DX), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -3551,7 +3661,7 @@ end15:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(R9*4), DX
 
-end16:
+end18:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -3579,20 +3689,28 @@ end16:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end11:
+end13:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+160(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+160(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, (SP)
-	VMOVSS       X2, 8(SP)
+	VMOVSS       X4, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 16(SP)
+	VMOVD        X2, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end19
+	ADDQ         $+1, DI
+	JMP          end2
+
+end19:
 	LEAQ         (R10)(R8*4), R10
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y2
@@ -3600,9 +3718,9 @@ end11:
 	VMOVAPS      Y1, Y3
 	VBROADCASTSS 16(SP), Y1
 	VMOVSS       X1, 24(SP)
-	JMP          end10
+	JMP          end12
 
-else9:
+else11:
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   R8, X2, X2
 	VBROADCASTSS X2, Y2
@@ -3623,7 +3741,7 @@ else9:
 	VFNMADD231PS Y3, Y3, Y2
 	VMULPS       Y3, Y3, Y4
 	VUCOMISS     X2, X4
-	JLS          end17
+	JLS          end20
 	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y7, Y7, Y7
@@ -3636,9 +3754,9 @@ else9:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end19
+	JLT          end22
 
-loop18:
+loop21:
 	VMOVUPS     (R11), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -3658,13 +3776,13 @@ loop18:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop18
+	JGE         loop21
 
-end19:
+end22:
 	CMPQ R12, $+8
-	JLT  end21
+	JLT  end24
 
-loop20:
+loop23:
 	VMOVUPS     (R11), Y10
 	VSUBPS      Y1, Y10, Y10
 	VADDPS      Y10, Y3, Y3
@@ -3682,11 +3800,11 @@ loop20:
 	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R12
 	CMPQ        R12, $+8
-	JGE         loop20
+	JGE         loop23
 
-end21:
+end24:
 	TESTQ       R9, R9
-	JZ          end22
+	JZ          end25
 	VMASKMOVPS  (R11), Y0, Y10
 	VSUBPS      Y1, Y10, Y10
 	VANDPS      Y10, Y0, Y10
@@ -3694,7 +3812,7 @@ end21:
 	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (R11)(R9*4), R11
 
-end22:
+end25:
 	VADDPS       Y8, Y3, Y3
 	VADDPS       Y9, Y7, Y7
 	VADDPS       Y7, Y3, Y3
@@ -3722,31 +3840,39 @@ end22:
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y2, Y2
 
-end17:
+end20:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+160(FP), Y4
+	VADDPS       Y4, Y2, Y2
 	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+160(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y4, Y2
+	VSQRTPS      Y2, Y5
+	VDIVPS       Y5, Y4, Y4
 	VMOVSS       X1, (SP)
-	VMOVSS       X2, 8(SP)
+	VMOVSS       X4, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	CMPQ         R8, $+15
-	JGT          else23
+	VMOVD        X2, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end26
+	ADDQ         $+1, DI
+	JMP          end2
+
+end26:
+	CMPQ R8, $+15
+	JGT  else27
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Y1
 	VBROADCASTSS (SI), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVAPS      Y1, Y1
-	JMP          end24
+	JMP          end28
 
-else23:
+else27:
 	// Any number is right for a guess.
 	VMOVUPS    (BX), Y1
 	VMOVUPS    (SI), Y2
@@ -3764,7 +3890,7 @@ else23:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end24:
+end28:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
@@ -3775,9 +3901,9 @@ end24:
 	VXORPS Y11, Y11, Y11
 	MOVQ   R8, R11
 	CMPQ   R11, $+32
-	JLT    end26
+	JLT    end30
 
-loop25:
+loop29:
 	VMOVUPS     (BX), Y2
 	VMOVUPS     (SI), Y3
 	VADDPS      Y3, Y2, Y2
@@ -3811,13 +3937,13 @@ loop25:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop25
+	JGE         loop29
 
-end26:
+end30:
 	CMPQ R11, $+8
-	JLT  end28
+	JLT  end32
 
-loop27:
+loop31:
 	VMOVUPS     (BX), Y2
 	VMOVUPS     (SI), Y3
 	VADDPS      Y3, Y2, Y2
@@ -3840,11 +3966,11 @@ loop27:
 	VMOVAPS     Y2, Y11
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop27
+	JGE         loop31
 
-end28:
+end32:
 	TESTQ       R9, R9
-	JZ          end29
+	JZ          end33
 	VMASKMOVPS  (BX), Y0, Y2
 	VMASKMOVPS  (SI), Y0, Y3
 	VADDPS      Y3, Y2, Y2
@@ -3857,7 +3983,7 @@ end28:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end29:
+end33:
 	LEAQ         (R10)(R8*4), R10
 	VBROADCASTSS (SP), Y2
 	VMOVAPS      Y2, Y2
@@ -3874,11 +4000,11 @@ end29:
 	VADDPS       Y11, Y9, Y6
 	VADDPS       Y6, Y5, Y5
 	VMOVAPS      Y5, Y5
-	SUBQ         $0x02, DI
+	SUBQ         $0x01, DI
 	CMPQ         DI, $+1
-	JLT          end31
+	JLT          end35
 
-loop30:
+loop34:
 	MOVQ         weight_base+96(FP), R11
 	MOVQ         bias_base+120(FP), R12
 	VXORPS       X6, X6, X6
@@ -3901,7 +4027,7 @@ loop30:
 	VFNMADD231PS Y4, Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VUCOMISS     X5, X6
-	JLS          end32
+	JLS          end36
 	VADDPS       Y4, Y1, Y1
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
@@ -3914,9 +4040,9 @@ loop30:
 	MOVQ         R10, R13
 	MOVQ         R8, R14
 	CMPQ         R14, $+32
-	JLT          end34
+	JLT          end38
 
-loop33:
+loop37:
 	VMOVUPS     (R13), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -3936,13 +4062,13 @@ loop33:
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop33
+	JGE         loop37
 
-end34:
+end38:
 	CMPQ R14, $+8
-	JLT  end36
+	JLT  end40
 
-loop35:
+loop39:
 	VMOVUPS     (R13), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -3960,11 +4086,11 @@ loop35:
 	VMOVAPS     Y12, Y8
 	SUBQ        $+8, R14
 	CMPQ        R14, $+8
-	JGE         loop35
+	JGE         loop39
 
-end36:
+end40:
 	TESTQ       R9, R9
-	JZ          end37
+	JZ          end41
 	VMASKMOVPS  (R13), Y0, Y12
 	VSUBPS      Y1, Y12, Y12
 	VANDPS      Y12, Y0, Y12
@@ -3972,7 +4098,7 @@ end36:
 	VFMADD231PS Y12, Y12, Y5
 	LEAQ        (R13)(R9*4), R13
 
-end37:
+end41:
 	VADDPS       Y10, Y4, Y4
 	VADDPS       Y11, Y9, Y9
 	VADDPS       Y9, Y4, Y4
@@ -4000,31 +4126,39 @@ end37:
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y5, Y5
 
-end32:
+end36:
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y5, Y6, Y5
+	VBROADCASTSS eps+160(FP), Y6
+	VADDPS       Y6, Y5, Y5
 	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VBROADCASTSS eps+160(FP), Y7
-	VADDPS       Y7, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
+	VSQRTPS      Y5, Y7
+	VDIVPS       Y7, Y6, Y6
 	VMOVSS       X1, (SP)
-	VMOVSS       X5, 8(SP)
+	VMOVSS       X6, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y4, Y1, Y1
-	VMULPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	CMPQ         R8, $+15
-	JGT          else38
+	VMOVD        X5, R13
+	SUBL         $0x0d800001, R13
+	CMPL         R13, $0x71fffffe
+	JLS          end42
+	ADDQ         $+1, DI
+	JMP          end10
+
+end42:
+	CMPQ R8, $+15
+	JGT  else43
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Y1
 	VBROADCASTSS (SI), Y4
 	VADDPS       Y4, Y1, Y1
 	VMOVAPS      Y1, Y1
-	JMP          end39
+	JMP          end44
 
-else38:
+else43:
 	// Any number is right for a guess.
 	VMOVUPS    (BX), Y1
 	VMOVUPS    (SI), Y4
@@ -4042,7 +4176,7 @@ else38:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end39:
+end44:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
@@ -4053,9 +4187,9 @@ end39:
 	VXORPS Y8, Y8, Y8
 	MOVQ   R8, R13
 	CMPQ   R13, $+32
-	JLT    end41
+	JLT    end46
 
-loop40:
+loop45:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      (SI), Y13
 	VADDPS       Y13, Y12, Y12
@@ -4125,13 +4259,13 @@ loop40:
 	ADDQ         $+128, R12
 	SUBQ         $+32, R13
 	CMPQ         R13, $+32
-	JGE          loop40
+	JGE          loop45
 
-end41:
+end46:
 	CMPQ R13, $+8
-	JLT  end43
+	JLT  end48
 
-loop42:
+loop47:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      (SI), Y13
 	VADDPS       Y13, Y12, Y12
@@ -4166,11 +4300,11 @@ loop42:
 	VMOVAPS      Y12, Y8
 	SUBQ         $+8, R13
 	CMPQ         R13, $+8
-	JGE          loop42
+	JGE          loop47
 
-end43:
+end48:
 	TESTQ        R9, R9
-	JZ           end44
+	JZ           end49
 	VMASKMOVPS   (BX), Y0, Y12
 	VMASKMOVPS   (SI), Y0, Y13
 	VADDPS       Y13, Y12, Y12
@@ -4195,7 +4329,7 @@ end43:
 	LEAQ         (R11)(R9*4), R11
 	LEAQ         (R12)(R9*4), R12
 
-end44:
+end49:
 	LEAQ         (R10)(R8*4), R10
 	VBROADCASTSS (SP), Y2
 	VMOVAPS      Y2, Y2
@@ -4214,9 +4348,9 @@ end44:
 	VMOVAPS      Y5, Y5
 	SUBQ         $+1, DI
 	CMPQ         DI, $+1
-	JGE          loop30
+	JGE          loop34
 
-end31:
+end35:
 	MOVQ         weight_base+96(FP), DX
 	MOVQ         bias_base+120(FP), BX
 	VXORPS       X6, X6, X6
@@ -4239,7 +4373,7 @@ end31:
 	VFNMADD231PS Y4, Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VUCOMISS     X5, X6
-	JLS          end45
+	JLS          end50
 	VADDPS       Y4, Y1, Y1
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
@@ -4250,11 +4384,11 @@ end31:
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 	MOVQ         R10, SI
-	MOVQ         R8, DI
-	CMPQ         DI, $+32
-	JLT          end47
+	MOVQ         R8, R11
+	CMPQ         R11, $+32
+	JLT          end52
 
-loop46:
+loop51:
 	VMOVUPS     (SI), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -4272,15 +4406,15 @@ loop46:
 	VADDPS      Y12, Y11, Y11
 	VFMADD231PS Y12, Y12, Y8
 	ADDQ        $+128, SI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop46
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop51
 
-end47:
-	CMPQ DI, $+8
-	JLT  end49
+end52:
+	CMPQ R11, $+8
+	JLT  end54
 
-loop48:
+loop53:
 	VMOVUPS     (SI), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y4, Y4
@@ -4296,13 +4430,13 @@ loop48:
 	VMOVAPS     Y7, Y6
 	VMOVAPS     Y8, Y7
 	VMOVAPS     Y12, Y8
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop48
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop53
 
-end49:
+end54:
 	TESTQ       R9, R9
-	JZ          end50
+	JZ          end55
 	VMASKMOVPS  (SI), Y0, Y12
 	VSUBPS      Y1, Y12, Y12
 	VANDPS      Y12, Y0, Y12
@@ -4310,7 +4444,7 @@ end49:
 	VFMADD231PS Y12, Y12, Y5
 	LEAQ        (SI)(R9*4), SI
 
-end50:
+end55:
 	VADDPS       Y10, Y4, Y4
 	VADDPS       Y11, Y9, Y9
 	VADDPS       Y9, Y4, Y4
@@ -4338,25 +4472,33 @@ end50:
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y5, Y5
 
-end45:
+end50:
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y5, Y6, Y5
+	VBROADCASTSS eps+160(FP), Y6
+	VADDPS       Y6, Y5, Y5
 	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VBROADCASTSS eps+160(FP), Y7
-	VADDPS       Y7, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
+	VSQRTPS      Y5, Y7
+	VDIVPS       Y7, Y6, Y6
 	VMOVSS       X1, (SP)
-	VMOVSS       X5, 8(SP)
+	VMOVSS       X6, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y4, Y1, Y1
-	VMULPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
 	VMOVSS       X1, 16(SP)
-	MOVQ         R8, SI
-	CMPQ         SI, $+32
-	JLT          end52
+	VMOVD        X5, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end56
+	ADDQ         $+1, DI
+	JMP          end10
 
-loop51:
+end56:
+	MOVQ R8, SI
+	CMPQ SI, $+32
+	JLT  end58
+
+loop57:
 	VMOVUPS      (CX), Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y4
@@ -4395,13 +4537,13 @@ loop51:
 	ADDQ         $+128, BX
 	SUBQ         $+32, SI
 	CMPQ         SI, $+32
-	JGE          loop51
+	JGE          loop57
 
-end52:
+end58:
 	CMPQ SI, $+8
-	JLT  end54
+	JLT  end60
 
-loop53:
+loop59:
 	VMOVUPS      (CX), Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y4
@@ -4416,11 +4558,11 @@ loop53:
 	ADDQ         $+32, BX
 	SUBQ         $+8, SI
 	CMPQ         SI, $+8
-	JGE          loop53
+	JGE          loop59
 
-end54:
+end60:
 	TESTQ        R9, R9
-	JZ           end55
+	JZ           end61
 	VMASKMOVPS   (CX), Y0, Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y2
@@ -4434,7 +4576,7 @@ end54:
 	LEAQ         (DX)(R9*4), DX
 	LEAQ         (BX)(R9*4), BX
 
-end55:
+end61:
 	LEAQ         (R10)(R8*4), R10
 	VBROADCASTSS (SP), Y1
 	VMOVAPS      Y1, Y2
@@ -4443,14 +4585,15 @@ end55:
 	VBROADCASTSS 16(SP), Y1
 	VMOVSS       X1, 24(SP)
 
+end12:
 end10:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
 	CMPQ SI, $+32
-	JLT  end57
+	JLT  end63
 
-loop56:
+loop62:
 	VMOVUPS      (CX), Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y4
@@ -4489,13 +4632,13 @@ loop56:
 	ADDQ         $+128, BX
 	SUBQ         $+32, SI
 	CMPQ         SI, $+32
-	JGE          loop56
+	JGE          loop62
 
-end57:
+end63:
 	CMPQ SI, $+8
-	JLT  end59
+	JLT  end65
 
-loop58:
+loop64:
 	VMOVUPS      (CX), Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y4
@@ -4510,11 +4653,11 @@ loop58:
 	ADDQ         $+32, BX
 	SUBQ         $+8, SI
 	CMPQ         SI, $+8
-	JGE          loop58
+	JGE          loop64
 
-end59:
+end65:
 	TESTQ        R9, R9
-	JZ           end60
+	JZ           end66
 	VMASKMOVPS   (CX), Y0, Y1
 	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS 24(SP), Y2
@@ -4528,14 +4671,16 @@ end59:
 	LEAQ         (DX)(R9*4), DX
 	LEAQ         (BX)(R9*4), BX
 
-end60:
+end66:
+end2:
 end1:
+	MOVQ DI, ret+168(FP)
 	VZEROUPPER
 	RET
 
-// func rmsNormRowsAVX2(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
+// func rmsNormRowsAVX2(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3
-TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
+TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-104
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         rows+72(FP), DX
@@ -4556,15 +4701,16 @@ TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
 	MOVQ         CX, DI
 	TESTQ        DX, DX
 	JZ           end1
+	SUBQ         $0x01, DX
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	MOVQ         BX, R8
 	CMPQ         R8, $+32
-	JLT          end3
+	JLT          end4
 
-loop2:
+loop3:
 	VMOVUPS     (DI), Y7
 	VFMADD231PS Y7, Y7, Y2
 	VMOVUPS     32(DI), Y7
@@ -4576,13 +4722,13 @@ loop2:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop2
+	JGE         loop3
 
-end3:
+end4:
 	CMPQ R8, $+8
-	JLT  end5
+	JLT  end6
 
-loop4:
+loop5:
 	VMOVUPS     (DI), Y7
 	VFMADD231PS Y7, Y7, Y2
 	ADDQ        $+32, DI
@@ -4593,22 +4739,22 @@ loop4:
 	VMOVAPS     Y7, Y6
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	TESTQ       SI, SI
-	JZ          end6
+	JZ          end7
 	VMASKMOVPS  (DI), Y4, Y7
 	VFMADD231PS Y7, Y7, Y2
 	LEAQ        (DI)(SI*4), DI
 
-end6:
+end7:
 	VADDPS       Y5, Y2, Y2
 	VADDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVAPS      Y2, Y2
-	CMPQ         DX, $+1
-	JGT          else7
+	CMPQ         DX, $+0
+	JGT          else9
 	VPERM2F128   $0x01, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y3
@@ -4616,16 +4762,23 @@ end6:
 	VSHUFPS      $0xb1, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
+	VADDPS       Y0, Y1, Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VADDPS       Y0, Y2, Y0
-	VSQRTPS      Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVAPS      Y0, Y2
-	VMOVAPS      Y2, Y3
-	JMP          end8
+	VSQRTPS      Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end11
+	ADDQ         $+1, DX
+	JMP          end2
 
-else7:
+end11:
+	VMOVAPS Y2, Y3
+	JMP     end10
+
+else9:
 	VPERM2F128   $0x01, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y3
@@ -4633,21 +4786,28 @@ else7:
 	VSHUFPS      $0xb1, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VSQRTPS      Y3, Y5
+	VDIVPS       Y5, Y2, Y2
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y0, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         BX, R8
-	CMPQ         R8, $+32
-	JLT          end10
+	VMOVD        X3, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end12
+	ADDQ         $+1, DX
+	JMP          end2
 
-loop9:
+end12:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end14
+
+loop13:
 	VMOVUPS     (DI), Y3
 	VFMADD231PS Y3, Y3, Y5
 	VMOVUPS     32(DI), Y3
@@ -4659,13 +4819,13 @@ loop9:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop9
+	JGE         loop13
 
-end10:
+end14:
 	CMPQ R8, $+8
-	JLT  end12
+	JLT  end16
 
-loop11:
+loop15:
 	VMOVUPS     (DI), Y3
 	VFMADD231PS Y3, Y3, Y5
 	ADDQ        $+32, DI
@@ -4676,26 +4836,26 @@ loop11:
 	VMOVAPS     Y3, Y8
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop11
+	JGE         loop15
 
-end12:
+end16:
 	TESTQ       SI, SI
-	JZ          end13
+	JZ          end17
 	VMASKMOVPS  (DI), Y4, Y3
 	VFMADD231PS Y3, Y3, Y5
 	LEAQ        (DI)(SI*4), DI
 
-end13:
+end17:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
 	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end15
+	JLT     end19
 
-loop14:
+loop18:
 	MOVQ         weight_base+48(FP), R8
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
@@ -4704,21 +4864,28 @@ loop14:
 	VSHUFPS      $0xb1, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VSQRTPS      Y5, Y6
+	VDIVPS       Y6, Y2, Y2
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y5
-	VADDPS       Y0, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y5, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end17
+	VMOVD        X5, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end20
+	ADDQ         $+1, DX
+	JMP          end8
 
-loop16:
+end20:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end22
+
+loop21:
 	VMOVUPS     (DI), Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y9
@@ -4753,13 +4920,13 @@ loop16:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop16
+	JGE         loop21
 
-end17:
+end22:
 	CMPQ R9, $+8
-	JLT  end19
+	JLT  end24
 
-loop18:
+loop23:
 	VMOVUPS     (DI), Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y9
@@ -4778,11 +4945,11 @@ loop18:
 	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop18
+	JGE         loop23
 
-end19:
+end24:
 	TESTQ       SI, SI
-	JZ          end20
+	JZ          end25
 	VMASKMOVPS  (DI), Y4, Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMASKMOVPS  (CX), Y4, Y9
@@ -4795,7 +4962,7 @@ end19:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end20:
+end25:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
@@ -4803,10 +4970,10 @@ end20:
 	VMOVAPS Y2, Y2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop14
+	JGE     loop18
 
-end15:
-	MOVQ         weight_base+48(FP), DX
+end19:
+	MOVQ         weight_base+48(FP), DI
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y5
@@ -4814,146 +4981,156 @@ end15:
 	VSHUFPS      $0xb1, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
+	VADDPS       Y0, Y1, Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VADDPS       Y0, Y2, Y0
-	VSQRTPS      Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVAPS      Y0, Y2
-	MOVQ         BX, DI
-	CMPQ         DI, $+32
-	JLT          end22
+	VSQRTPS      Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y2
+	VMOVD        X0, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end26
+	ADDQ         $+1, DX
+	JMP          end8
 
-loop21:
+end26:
+	MOVQ BX, R8
+	CMPQ R8, $+32
+	JLT  end28
+
+loop27:
 	VMOVUPS (CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
+	VMOVUPS (DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DX), Y1
+	VMOVUPS 32(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
 	VMOVUPS 64(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DX), Y1
+	VMOVUPS 64(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 64(AX)
 	VMOVUPS 96(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DX), Y1
+	VMOVUPS 96(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 96(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop21
+	ADDQ    $+128, DI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop27
 
-end22:
-	CMPQ DI, $+8
-	JLT  end24
+end28:
+	CMPQ R8, $+8
+	JLT  end30
 
-loop23:
+loop29:
 	VMOVUPS (CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
+	VMOVUPS (DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	SUBQ    $+8, DI
-	CMPQ    DI, $+8
-	JGE     loop23
-
-end24:
-	TESTQ      SI, SI
-	JZ         end25
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DX), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DX)(SI*4), DX
-
-end25:
-	VMOVAPS Y2, Y3
-
-end8:
-	MOVQ weight_base+48(FP), DX
-	CMPQ BX, $+32
-	JLT  end27
-
-loop26:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop26
-
-end27:
-	CMPQ BX, $+8
-	JLT  end29
-
-loop28:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	SUBQ    $+8, BX
-	CMPQ    BX, $+8
-	JGE     loop28
-
-end29:
-	TESTQ      SI, SI
-	JZ         end30
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DX), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DX)(SI*4), DX
+	ADDQ    $+32, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JGE     loop29
 
 end30:
+	TESTQ      SI, SI
+	JZ         end31
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DI), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DI)(SI*4), DI
+
+end31:
+	VMOVAPS Y2, Y3
+
+end10:
+end8:
+	MOVQ weight_base+48(FP), DI
+	CMPQ BX, $+32
+	JLT  end33
+
+loop32:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop32
+
+end33:
+	CMPQ BX, $+8
+	JLT  end35
+
+loop34:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DI
+	SUBQ    $+8, BX
+	CMPQ    BX, $+8
+	JGE     loop34
+
+end35:
+	TESTQ      SI, SI
+	JZ         end36
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DI), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DI)(SI*4), DI
+
+end36:
+end2:
 end1:
+	MOVQ DX, ret+96(FP)
 	VZEROUPPER
 	RET
 
-// func addRMSNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
+// func addRMSNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3
-TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-140
+TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-152
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         sum_base+24(FP), CX
 	MOVQ         rows+120(FP), DX
@@ -4976,15 +5153,16 @@ TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-140
 	MOVQ         residual_base+72(FP), R9
 	TESTQ        DX, DX
 	JZ           end1
+	SUBQ         $0x01, DX
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	MOVQ         BX, R10
 	CMPQ         R10, $+32
-	JLT          end3
+	JLT          end4
 
-loop2:
+loop3:
 	VMOVUPS     (R8), Y7
 	VMOVUPS     (R9), Y8
 	VADDPS      Y8, Y7, Y7
@@ -5010,13 +5188,13 @@ loop2:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop2
+	JGE         loop3
 
-end3:
+end4:
 	CMPQ R10, $+8
-	JLT  end5
+	JLT  end6
 
-loop4:
+loop5:
 	VMOVUPS     (R8), Y7
 	VMOVUPS     (R9), Y8
 	VADDPS      Y8, Y7, Y7
@@ -5032,11 +5210,11 @@ loop4:
 	VMOVAPS     Y7, Y6
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	TESTQ       SI, SI
-	JZ          end6
+	JZ          end7
 	VMASKMOVPS  (R8), Y4, Y7
 	VMASKMOVPS  (R9), Y4, Y8
 	VADDPS      Y8, Y7, Y7
@@ -5046,13 +5224,13 @@ end5:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end6:
+end7:
 	VADDPS       Y5, Y2, Y2
 	VADDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVAPS      Y2, Y2
-	CMPQ         DX, $+1
-	JGT          else7
+	CMPQ         DX, $+0
+	JGT          else9
 	VPERM2F128   $0x01, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y3
@@ -5060,16 +5238,23 @@ end6:
 	VSHUFPS      $0xb1, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
+	VADDPS       Y0, Y1, Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VADDPS       Y0, Y2, Y0
-	VSQRTPS      Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVAPS      Y0, Y2
-	VMOVAPS      Y2, Y3
-	JMP          end8
+	VSQRTPS      Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end11
+	ADDQ         $+1, DX
+	JMP          end2
 
-else7:
+end11:
+	VMOVAPS Y2, Y3
+	JMP     end10
+
+else9:
 	VPERM2F128   $0x01, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y3
@@ -5077,21 +5262,28 @@ else7:
 	VSHUFPS      $0xb1, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VSQRTPS      Y3, Y5
+	VDIVPS       Y5, Y2, Y2
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y0, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end10
+	VMOVD        X3, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end12
+	ADDQ         $+1, DX
+	JMP          end2
 
-loop9:
+end12:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   BX, R10
+	CMPQ   R10, $+32
+	JLT    end14
+
+loop13:
 	VMOVUPS     (R8), Y3
 	VMOVUPS     (R9), Y9
 	VADDPS      Y9, Y3, Y3
@@ -5117,13 +5309,13 @@ loop9:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop9
+	JGE         loop13
 
-end10:
+end14:
 	CMPQ R10, $+8
-	JLT  end12
+	JLT  end16
 
-loop11:
+loop15:
 	VMOVUPS     (R8), Y3
 	VMOVUPS     (R9), Y9
 	VADDPS      Y9, Y3, Y3
@@ -5139,11 +5331,11 @@ loop11:
 	VMOVAPS     Y3, Y8
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
-	JGE         loop11
+	JGE         loop15
 
-end12:
+end16:
 	TESTQ       SI, SI
-	JZ          end13
+	JZ          end17
 	VMASKMOVPS  (R8), Y4, Y3
 	VMASKMOVPS  (R9), Y4, Y9
 	VADDPS      Y9, Y3, Y3
@@ -5153,17 +5345,17 @@ end12:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end13:
+end17:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
 	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end15
+	JLT     end19
 
-loop14:
+loop18:
 	MOVQ         weight_base+96(FP), R10
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
@@ -5172,21 +5364,28 @@ loop14:
 	VSHUFPS      $0xb1, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VSQRTPS      Y5, Y6
+	VDIVPS       Y6, Y2, Y2
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y5
-	VADDPS       Y0, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y5, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         BX, R11
-	CMPQ         R11, $+32
-	JLT          end17
+	VMOVD        X5, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end20
+	ADDQ         $+1, DX
+	JMP          end8
 
-loop16:
+end20:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   BX, R11
+	CMPQ   R11, $+32
+	JLT    end22
+
+loop21:
 	VMOVUPS     (R8), Y9
 	VMOVUPS     (R9), Y10
 	VADDPS      Y10, Y9, Y9
@@ -5235,13 +5434,13 @@ loop16:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop16
+	JGE         loop21
 
-end17:
+end22:
 	CMPQ R11, $+8
-	JLT  end19
+	JLT  end24
 
-loop18:
+loop23:
 	VMOVUPS     (R8), Y9
 	VMOVUPS     (R9), Y10
 	VADDPS      Y10, Y9, Y9
@@ -5265,11 +5464,11 @@ loop18:
 	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop18
+	JGE         loop23
 
-end19:
+end24:
 	TESTQ       SI, SI
-	JZ          end20
+	JZ          end25
 	VMASKMOVPS  (R8), Y4, Y9
 	VMASKMOVPS  (R9), Y4, Y10
 	VADDPS      Y10, Y9, Y9
@@ -5287,7 +5486,7 @@ end19:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R10)(SI*4), R10
 
-end20:
+end25:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
@@ -5295,10 +5494,10 @@ end20:
 	VMOVAPS Y2, Y2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop14
+	JGE     loop18
 
-end15:
-	MOVQ         weight_base+96(FP), DX
+end19:
+	MOVQ         weight_base+96(FP), DI
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y5
@@ -5306,139 +5505,149 @@ end15:
 	VSHUFPS      $0xb1, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
+	VADDPS       Y0, Y1, Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VADDPS       Y0, Y2, Y0
-	VSQRTPS      Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVAPS      Y0, Y2
-	MOVQ         BX, DI
-	CMPQ         DI, $+32
-	JLT          end22
+	VSQRTPS      Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y2
+	VMOVD        X0, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end26
+	ADDQ         $+1, DX
+	JMP          end8
 
-loop21:
+end26:
+	MOVQ BX, R8
+	CMPQ R8, $+32
+	JLT  end28
+
+loop27:
 	VMOVUPS (CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
+	VMOVUPS (DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DX), Y1
+	VMOVUPS 32(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
 	VMOVUPS 64(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DX), Y1
+	VMOVUPS 64(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 64(AX)
 	VMOVUPS 96(CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DX), Y1
+	VMOVUPS 96(DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 96(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop21
+	ADDQ    $+128, DI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop27
 
-end22:
-	CMPQ DI, $+8
-	JLT  end24
+end28:
+	CMPQ R8, $+8
+	JLT  end30
 
-loop23:
+loop29:
 	VMOVUPS (CX), Y0
 	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
+	VMOVUPS (DI), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	SUBQ    $+8, DI
-	CMPQ    DI, $+8
-	JGE     loop23
-
-end24:
-	TESTQ      SI, SI
-	JZ         end25
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DX), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DX)(SI*4), DX
-
-end25:
-	VMOVAPS Y2, Y3
-
-end8:
-	MOVQ weight_base+96(FP), DX
-	CMPQ BX, $+32
-	JLT  end27
-
-loop26:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop26
-
-end27:
-	CMPQ BX, $+8
-	JLT  end29
-
-loop28:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	SUBQ    $+8, BX
-	CMPQ    BX, $+8
-	JGE     loop28
-
-end29:
-	TESTQ      SI, SI
-	JZ         end30
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DX), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DX)(SI*4), DX
+	ADDQ    $+32, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JGE     loop29
 
 end30:
+	TESTQ      SI, SI
+	JZ         end31
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DI), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DI)(SI*4), DI
+
+end31:
+	VMOVAPS Y2, Y3
+
+end10:
+end8:
+	MOVQ weight_base+96(FP), DI
+	CMPQ BX, $+32
+	JLT  end33
+
+loop32:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop32
+
+end33:
+	CMPQ BX, $+8
+	JLT  end35
+
+loop34:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DI), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DI
+	SUBQ    $+8, BX
+	CMPQ    BX, $+8
+	JGE     loop34
+
+end35:
+	TESTQ      SI, SI
+	JZ         end36
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DI), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DI)(SI*4), DI
+
+end36:
+end2:
 end1:
+	MOVQ DX, ret+144(FP)
 	VZEROUPPER
 	RET

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
+TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-128
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   CX, DX
@@ -39,15 +39,16 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 	JZ     else1
 	TESTQ  BX, BX
 	JZ     end3
+	SUBQ   $0x01, BX
 	CMPQ   SI, $+15
-	JGT    else4
+	JGT    else5
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end5
+	JMP          end6
 
-else4:
+else5:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z1
@@ -61,7 +62,7 @@ else4:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end5:
+end6:
 	VXORPS      Z1, Z1, Z1
 	VXORPS      Z4, Z4, Z4
 	VXORPS      Z2, Z2, Z2
@@ -86,9 +87,9 @@ end5:
 	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JLT         end7
+	JLT         end8
 
-loop6:
+loop7:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
@@ -100,9 +101,9 @@ loop6:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop6
+	JGE         loop7
 
-end7:
+end8:
 	MOVQ        SI, R11
 	ADDQ        R9, R11
 	MOVQ        SI, R9
@@ -112,7 +113,7 @@ end7:
 	SUBQ        R9, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else8
+	JGT         else9
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
@@ -127,17 +128,17 @@ end7:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end10
+	JS          end11
 	VMOVUPS.Z   (DX), K3, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K3, Z5
 	VADDPS      Z5, Z1, Z1
 	VFMADD231PS Z5, Z5, Z2
 
-end10:
-	JMP end9
+end11:
+	JMP end10
 
-else8:
+else9:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
@@ -157,15 +158,15 @@ else8:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end11
+	JS          end12
 	VMOVUPS.Z   (DX), K3, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K3, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 
-end11:
-end9:
+end12:
+end10:
 	ADDQ         $-64, DX
 	LEAQ         (DX)(R11*4), DX
 	VMOVAPS      Z0, Z0
@@ -173,20 +174,20 @@ end9:
 	VMOVAPS      Z1, Z1
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+1
-	JGT          else12
+	CMPQ         BX, $+0
+	JGT          else14
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -195,22 +196,22 @@ end9:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end14
-	VADDPS       Z4, Z0, Z0
+	JLS          end16
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end16
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end18
 
-loop15:
+loop17:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -220,15 +221,15 @@ loop15:
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop15
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop17
 
-end16:
-	CMPQ        BX, $+15
-	JGT         else17
+end18:
+	CMPQ        R9, $+15
+	JGT         else19
 	TESTQ       DI, DI
-	JZ          end19
+	JZ          end21
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -236,17 +237,17 @@ end16:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (DX)(DI*4), DX
 
-end19:
-	JMP end18
+end21:
+	JMP end20
 
-else17:
+else19:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end20
+	JZ          end22
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -254,8 +255,8 @@ else17:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(DI*4), DX
 
+end22:
 end20:
-end18:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -280,42 +281,50 @@ end18:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end14:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end16:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end13
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end23
+	ADDQ         $+1, BX
+	JMP          end4
 
-else12:
+end23:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end15
+
+else14:
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -324,12 +333,12 @@ else12:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end21
-	VADDPS       Z4, Z0, Z0
+	JLS          end24
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -337,9 +346,9 @@ else12:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end23
+	JLT          end26
 
-loop22:
+loop25:
 	VMOVUPS     (R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -351,13 +360,13 @@ loop22:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop22
+	JGE         loop25
 
-end23:
+end26:
 	CMPQ        R10, $+15
-	JGT         else24
+	JGT         else27
 	TESTQ       DI, DI
-	JZ          end26
+	JZ          end29
 	VMOVUPS.Z   (R9), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -365,17 +374,17 @@ end23:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (R9)(DI*4), R9
 
-end26:
-	JMP end25
+end29:
+	JMP end28
 
-else24:
+else27:
 	VMOVUPS     (R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, R9
 	TESTQ       DI, DI
-	JZ          end27
+	JZ          end30
 	VMOVUPS.Z   (R9), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -383,8 +392,8 @@ else24:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (R9)(DI*4), R9
 
-end27:
-end25:
+end30:
+end28:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -409,32 +418,40 @@ end25:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end21:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end24:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else28
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end31
+	ADDQ         $+1, BX
+	JMP          end4
+
+end31:
+	CMPQ SI, $+15
+	JGT  else32
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end29
+	JMP          end33
 
-else28:
+else32:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z4
@@ -448,7 +465,7 @@ else28:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end29:
+end33:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -473,9 +490,9 @@ end29:
 	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JLT         end31
+	JLT         end35
 
-loop30:
+loop34:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z8, Z8
@@ -487,9 +504,9 @@ loop30:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop30
+	JGE         loop34
 
-end31:
+end35:
 	MOVQ        SI, R11
 	ADDQ        R9, R11
 	MOVQ        SI, R9
@@ -499,7 +516,7 @@ end31:
 	SUBQ        R9, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else32
+	JGT         else36
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
@@ -514,17 +531,17 @@ end31:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end34
+	JS          end38
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 
-end34:
-	JMP end33
+end38:
+	JMP end37
 
-else32:
+else36:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z8, Z8
@@ -544,15 +561,15 @@ else32:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end35
+	JS          end39
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z8, Z8
 	VFMADD231PS Z4, Z4, Z10
 
-end35:
-end33:
+end39:
+end37:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R11*4), DX
 	LEAQ    (R8)(SI*4), R8
@@ -564,11 +581,11 @@ end33:
 	VMOVAPS Z1, Z1
 	VADDPS  Z10, Z9, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, BX
+	SUBQ    $0x01, BX
 	CMPQ    BX, $+1
-	JLT     end37
+	JLT     end41
 
-loop36:
+loop40:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
 	VXORPS       X3, X3, X3
@@ -595,7 +612,7 @@ loop36:
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end38
+	JLS          end42
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -604,9 +621,9 @@ loop36:
 	MOVQ         R8, R11
 	MOVQ         SI, R12
 	CMPQ         R12, $+32
-	JLT          end40
+	JLT          end44
 
-loop39:
+loop43:
 	VMOVUPS     (R11), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -618,13 +635,13 @@ loop39:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop39
+	JGE         loop43
 
-end40:
+end44:
 	CMPQ        R12, $+15
-	JGT         else41
+	JGT         else45
 	TESTQ       DI, DI
-	JZ          end43
+	JZ          end47
 	VMOVUPS.Z   (R11), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -632,17 +649,17 @@ end40:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (R11)(DI*4), R11
 
-end43:
-	JMP end42
+end47:
+	JMP end46
 
-else41:
+else45:
 	VMOVUPS     (R11), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, R11
 	TESTQ       DI, DI
-	JZ          end44
+	JZ          end48
 	VMOVUPS.Z   (R11), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -650,8 +667,8 @@ else41:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (R11)(DI*4), R11
 
-end44:
-end42:
+end48:
+end46:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -679,29 +696,37 @@ end42:
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end38:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z7
+end42:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z7, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
 	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else45
+	VMOVD        X7, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end49
+	ADDQ         $+1, BX
+	JMP          end13
+
+end49:
+	CMPQ SI, $+15
+	JGT  else50
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end46
+	JMP          end51
 
-else45:
+else50:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -715,7 +740,7 @@ else45:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end46:
+end51:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -771,9 +796,9 @@ end46:
 	ANDQ        $-16, R13
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JLT         end48
+	JLT         end53
 
-loop47:
+loop52:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -803,9 +828,9 @@ loop47:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop47
+	JGE         loop52
 
-end48:
+end53:
 	MOVQ        SI, R14
 	ADDQ        R11, R14
 	MOVQ        SI, R11
@@ -823,7 +848,7 @@ end48:
 	SUBQ        R12, R11
 	SUBQ        $+16, R11
 	CMPQ        R13, $+15
-	JGT         else49
+	JGT         else54
 	MOVQ        $-1, R12
 	BZHIQ       R14, R12, R12
 	KMOVW       R12, K2
@@ -857,7 +882,7 @@ end48:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end51
+	JS          end56
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -871,10 +896,10 @@ end48:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end51:
-	JMP end50
+end56:
+	JMP end55
 
-else49:
+else54:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -924,7 +949,7 @@ else49:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end52
+	JS          end57
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -938,8 +963,8 @@ else49:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end52:
-end50:
+end57:
+end55:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R14*4), DX
 	ADDQ    $-64, AX
@@ -961,23 +986,23 @@ end50:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop36
+	JGE     loop40
 
-end37:
+end41:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	MOVQ         bias_base+72(FP), R9
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -986,67 +1011,67 @@ end37:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end53
-	VADDPS       Z7, Z0, Z0
+	JLS          end58
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end55
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end60
 
-loop54:
-	VMOVUPS     (R9), Z8
+loop59:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R9), Z8
+	VMOVUPS     64(R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop54
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop59
 
-end55:
-	CMPQ        R10, $+15
-	JGT         else56
+end60:
+	CMPQ        R11, $+15
+	JGT         else61
 	TESTQ       DI, DI
-	JZ          end58
-	VMOVUPS.Z   (R9), K1, Z8
+	JZ          end63
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end58:
-	JMP end57
+end63:
+	JMP end62
 
-else56:
-	VMOVUPS     (R9), Z8
+else61:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R9
+	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end59
-	VMOVUPS.Z   (R9), K1, Z8
+	JZ          end64
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end59:
-end57:
+end64:
+end62:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -1071,281 +1096,129 @@ end57:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end53:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end58:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	MOVQ         AX, DI
-	ANDQ         $+63, DI
-	SHRQ         $0x02, DI
-	MOVQ         $-1, R9
-	SHLXQ        DI, R9, R9
-	KMOVW        R9, K1
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, AX
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, CX
-	VMOVUPS.Z    (CX), K1, Z0
-	VSUBPS       Z4, Z0, Z0
-	VFMADD213PS  Z6, Z5, Z0
-	VMOVUPS      (DX), Z7
-	VEXPANDPS.Z  Z7, K1, Z7
-	VMOVUPS      (BX), Z8
-	VEXPANDPS.Z  Z8, K1, Z8
-	VFMADD213PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, DX
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, BX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	MOVQ         SI, R9
-	ADDQ         $+14, R9
-	ANDQ         $-16, R9
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JLT          end61
-
-loop60:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop60
-
-end61:
-	MOVQ        SI, R10
-	ADDQ        DI, R10
-	MOVQ        SI, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	SUBQ        DI, R10
-	SUBQ        $+16, R10
-	CMPQ        R9, $+15
-	JGT         else62
-	MOVQ        $-1, DI
-	BZHIQ       R10, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end64
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end64:
-	JMP end63
-
-else62:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        $-1, DI
-	BZHIQ       R10, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end65
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
+	VMOVD        X7, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end65
+	ADDQ         $+1, BX
+	JMP          end13
 
 end65:
-end63:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R10*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R10*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R10*4), DX
-	ADDQ    $-64, BX
-	LEAQ    (BX)(R10*4), BX
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end13:
-	MOVQ        weight_base+48(FP), DX
-	MOVQ        bias_base+72(FP), BX
 	MOVQ        AX, DI
 	ANDQ        $+63, DI
 	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
+	MOVQ        $-1, R10
+	SHLXQ       DI, R10, R10
+	KMOVW       R10, K1
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, AX
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMOVUPS     (BX), Z2
-	VEXPANDPS.Z Z2, K1, Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     (DX), Z7
+	VEXPANDPS.Z Z7, K1, Z7
+	VMOVUPS     (R9), Z8
+	VEXPANDPS.Z Z8, K1, Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, BX
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        SI, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
+	ADDQ        $+64, R9
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JLT         end67
 
 loop66:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, (AX)
 	VMOVUPS     64(CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(R9), Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, 64(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop66
 
 end67:
-	MOVQ        SI, R9
-	ADDQ        DI, R9
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        R8, $+15
+	MOVQ        SI, R11
+	ADDQ        DI, R11
+	MOVQ        SI, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	SUBQ        DI, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
 	JGT         else68
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
+	MOVQ        $-1, DI
+	BZHIQ       R11, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (R9), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
+	ADDQ        $+64, R9
+	MOVQ        R11, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
 	JS          end70
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (R9), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
 end70:
@@ -1355,16 +1228,134 @@ else68:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
+	ADDQ        $+64, R9
+	MOVQ        $-1, DI
+	BZHIQ       R11, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (R9), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R9
+	MOVQ        R11, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
+	JS          end71
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (R9), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end71:
+end69:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R11*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R11*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R11*4), DX
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R11*4), R9
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+
+end15:
+end13:
+	MOVQ        weight_base+48(FP), DX
+	MOVQ        bias_base+72(FP), DI
+	MOVQ        AX, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, AX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMOVUPS     (DI), Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, DI
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JLT         end73
+
+loop72:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, DI
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop72
+
+end73:
+	MOVQ        SI, R10
+	ADDQ        R8, R10
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R10
+	SUBQ        $+16, R10
+	CMPQ        R9, $+15
+	JGT         else74
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R10, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -1372,51 +1363,96 @@ else68:
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (DI), K1, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	ADDQ        $+64, DI
+	MOVQ        R10, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end71
+	JS          end76
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
+	VMOVUPS.Z   (DI), K2, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end71:
-end69:
-	ADDQ $-64, AX
-	LEAQ (AX)(R9*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R9*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R9*4), DX
-	ADDQ $-64, BX
-	LEAQ (BX)(R9*4), BX
+end76:
+	JMP end75
 
+else74:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, DI
+	MOVQ        $-1, SI
+	BZHIQ       R10, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (DI), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, DI
+	MOVQ        R10, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end77
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (DI), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end77:
+end75:
+	ADDQ $-64, AX
+	LEAQ (AX)(R10*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R10*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R10*4), DX
+	ADDQ $-64, DI
+	LEAQ (DI)(R10*4), DI
+
+end4:
 end3:
 	JMP end2
 
 else1:
 	TESTQ BX, BX
-	JZ    end72
+	JZ    end78
+	SUBQ  $0x01, BX
 	CMPQ  SI, $+15
-	JGT   else73
+	JGT   else80
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end74
+	JMP          end81
 
-else73:
+else80:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z1
@@ -1430,16 +1466,16 @@ else73:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end74:
+end81:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end76
+	JLT    end83
 
-loop75:
+loop82:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z1, Z1
@@ -1451,13 +1487,13 @@ loop75:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop75
+	JGE         loop82
 
-end76:
+end83:
 	CMPQ        R9, $+15
-	JGT         else77
+	JGT         else84
 	TESTQ       DI, DI
-	JZ          end79
+	JZ          end86
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1465,17 +1501,17 @@ end76:
 	VFMADD231PS Z5, Z5, Z2
 	LEAQ        (DX)(DI*4), DX
 
-end79:
-	JMP end78
+end86:
+	JMP end85
 
-else77:
+else84:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z1, Z1
 	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end80
+	JZ          end87
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1483,27 +1519,27 @@ else77:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(DI*4), DX
 
-end80:
-end78:
+end87:
+end85:
 	VMOVAPS      Z0, Z0
 	VADDPS       Z4, Z1, Z1
 	VMOVAPS      Z1, Z1
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+1
-	JGT          else81
+	CMPQ         BX, $+0
+	JGT          else89
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -1512,22 +1548,22 @@ end78:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end83
-	VADDPS       Z4, Z0, Z0
+	JLS          end91
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end85
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end93
 
-loop84:
+loop92:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -1537,15 +1573,15 @@ loop84:
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop84
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop92
 
-end85:
-	CMPQ        BX, $+15
-	JGT         else86
+end93:
+	CMPQ        R9, $+15
+	JGT         else94
 	TESTQ       DI, DI
-	JZ          end88
+	JZ          end96
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1553,17 +1589,17 @@ end85:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (DX)(DI*4), DX
 
-end88:
-	JMP end87
+end96:
+	JMP end95
 
-else86:
+else94:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end89
+	JZ          end97
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1571,8 +1607,8 @@ else86:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(DI*4), DX
 
-end89:
-end87:
+end97:
+end95:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -1597,42 +1633,50 @@ end87:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end83:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end91:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end82
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end98
+	ADDQ         $+1, BX
+	JMP          end79
 
-else81:
+end98:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end90
+
+else89:
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -1641,12 +1685,12 @@ else81:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end90
-	VADDPS       Z4, Z0, Z0
+	JLS          end99
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -1654,9 +1698,9 @@ else81:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end92
+	JLT          end101
 
-loop91:
+loop100:
 	VMOVUPS     (R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -1668,13 +1712,13 @@ loop91:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop91
+	JGE         loop100
 
-end92:
+end101:
 	CMPQ        R10, $+15
-	JGT         else93
+	JGT         else102
 	TESTQ       DI, DI
-	JZ          end95
+	JZ          end104
 	VMOVUPS.Z   (R9), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1682,17 +1726,17 @@ end92:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (R9)(DI*4), R9
 
-end95:
-	JMP end94
+end104:
+	JMP end103
 
-else93:
+else102:
 	VMOVUPS     (R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, R9
 	TESTQ       DI, DI
-	JZ          end96
+	JZ          end105
 	VMOVUPS.Z   (R9), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -1700,8 +1744,8 @@ else93:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (R9)(DI*4), R9
 
-end96:
-end94:
+end105:
+end103:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -1726,32 +1770,40 @@ end94:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end90:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end99:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else97
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end106
+	ADDQ         $+1, BX
+	JMP          end79
+
+end106:
+	CMPQ SI, $+15
+	JGT  else107
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end98
+	JMP          end108
 
-else97:
+else107:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z4
@@ -1765,16 +1817,16 @@ else97:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end98:
+end108:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end100
+	JLT    end110
 
-loop99:
+loop109:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -1786,13 +1838,13 @@ loop99:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop99
+	JGE         loop109
 
-end100:
+end110:
 	CMPQ        R9, $+15
-	JGT         else101
+	JGT         else111
 	TESTQ       DI, DI
-	JZ          end103
+	JZ          end113
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -1800,17 +1852,17 @@ end100:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
-end103:
-	JMP end102
+end113:
+	JMP end112
 
-else101:
+else111:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end104
+	JZ          end114
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -1818,8 +1870,8 @@ else101:
 	VFMADD231PS Z4, Z4, Z10
 	LEAQ        (DX)(DI*4), DX
 
-end104:
-end102:
+end114:
+end112:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -1829,25 +1881,25 @@ end102:
 	VMOVAPS Z1, Z1
 	VADDPS  Z10, Z9, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, BX
+	SUBQ    $0x01, BX
 	CMPQ    BX, $+1
-	JLT     end106
+	JLT     end116
 
-loop105:
+loop115:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -1856,12 +1908,12 @@ loop105:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end107
-	VADDPS       Z7, Z0, Z0
+	JLS          end117
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
@@ -1869,9 +1921,9 @@ loop105:
 	MOVQ         R8, R11
 	MOVQ         SI, R12
 	CMPQ         R12, $+32
-	JLT          end109
+	JLT          end119
 
-loop108:
+loop118:
 	VMOVUPS     (R11), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -1883,13 +1935,13 @@ loop108:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop108
+	JGE         loop118
 
-end109:
+end119:
 	CMPQ        R12, $+15
-	JGT         else110
+	JGT         else120
 	TESTQ       DI, DI
-	JZ          end112
+	JZ          end122
 	VMOVUPS.Z   (R11), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -1897,17 +1949,17 @@ end109:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (R11)(DI*4), R11
 
-end112:
-	JMP end111
+end122:
+	JMP end121
 
-else110:
+else120:
 	VMOVUPS     (R11), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, R11
 	TESTQ       DI, DI
-	JZ          end113
+	JZ          end123
 	VMOVUPS.Z   (R11), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -1915,8 +1967,8 @@ else110:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (R11)(DI*4), R11
 
-end113:
-end111:
+end123:
+end121:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -1941,32 +1993,40 @@ end111:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end107:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end117:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else114
+	VMOVD        X7, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end124
+	ADDQ         $+1, BX
+	JMP          end88
+
+end124:
+	CMPQ SI, $+15
+	JGT  else125
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end115
+	JMP          end126
 
-else114:
+else125:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -1980,16 +2040,16 @@ else114:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end115:
+end126:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   SI, R11
 	CMPQ   R11, $+32
-	JLT    end117
+	JLT    end128
 
-loop116:
+loop127:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2019,13 +2079,13 @@ loop116:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop116
+	JGE         loop127
 
-end117:
+end128:
 	CMPQ        R11, $+15
-	JGT         else118
+	JGT         else129
 	TESTQ       DI, DI
-	JZ          end120
+	JZ          end131
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2044,10 +2104,10 @@ end117:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end120:
-	JMP end119
+end131:
+	JMP end130
 
-else118:
+else129:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2065,7 +2125,7 @@ else118:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end121
+	JZ          end132
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2084,8 +2144,8 @@ else118:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end121:
-end119:
+end132:
+end130:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -2097,684 +2157,10 @@ end119:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop105
+	JGE     loop115
 
-end106:
+end116:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
-	VUCOMISS     X1, X2
-	JLS          end122
-	VADDPS       Z7, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end124
-
-loop123:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop123
-
-end124:
-	CMPQ        R10, $+15
-	JGT         else125
-	TESTQ       DI, DI
-	JZ          end127
-	VMOVUPS.Z   (R9), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end127:
-	JMP end126
-
-else125:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end128
-	VMOVUPS.Z   (R9), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end128:
-end126:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
-	VMOVAPS      Z1, Z1
-
-end122:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end130
-
-loop129:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop129
-
-end130:
-	CMPQ        R9, $+15
-	JGT         else131
-	TESTQ       DI, DI
-	JZ          end133
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end133:
-	JMP end132
-
-else131:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	TESTQ       DI, DI
-	JZ          end134
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end134:
-end132:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end82:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+32
-	JLT  end136
-
-loop135:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop135
-
-end136:
-	CMPQ        SI, $+15
-	JGT         else137
-	TESTQ       DI, DI
-	JZ          end139
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end139:
-	JMP end138
-
-else137:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	TESTQ       DI, DI
-	JZ          end140
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end140:
-end138:
-end72:
-end2:
-	VZEROUPPER
-	RET
-
-DATA f32_3d800000<>+0(SB)/4, $0x3d800000
-GLOBL f32_3d800000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3f800000<>+0(SB)/4, $0x3f800000
-GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
-
-// func layerNormRowsStreamAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   x_base+24(FP), CX
-	MOVQ   cols+104(FP), DX
-	LEAQ   (AX)(DX*4), BX
-	ORQ    AX, BX
-	TESTQ  $0x0000003f, BX
-	JNZ    else1
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end3
-	CMPQ   SI, $+15
-	JGT    else4
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end5
-
-else4:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end5:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end7
-
-loop6:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop6
-
-end7:
-	CMPQ R8, $+15
-	JGT  else8
-	JMP  end9
-
-else8:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-
-end9:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+1
-	JGT          else10
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end12
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end14
-
-loop13:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop13
-
-end14:
-	CMPQ BX, $+15
-	JGT  else15
-	JMP  end16
-
-else15:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-
-end16:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end12:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	LEAQ         (DI)(SI*4), DI
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end11
-
-else10:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end17
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end19
-
-loop18:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop18
-
-end19:
-	CMPQ R9, $+15
-	JGT  else20
-	JMP  end21
-
-else20:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R8
-
-end21:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end17:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else22
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end23
-
-else22:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end23:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end25
-
-loop24:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop24
-
-end25:
-	CMPQ R8, $+15
-	JGT  else26
-	JMP  end27
-
-else26:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-
-end27:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end29
-
-loop28:
-	MOVQ         weight_base+48(FP), R8
 	MOVQ         bias_base+72(FP), R9
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
@@ -2800,18 +2186,18 @@ loop28:
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end30
+	JLS          end133
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R10
+	MOVQ         R8, R10
 	MOVQ         SI, R11
 	CMPQ         R11, $+32
-	JLT          end32
+	JLT          end135
 
-loop31:
+loop134:
 	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -2823,21 +2209,40 @@ loop31:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop31
+	JGE         loop134
 
-end32:
-	CMPQ R11, $+15
-	JGT  else33
-	JMP  end34
+end135:
+	CMPQ        R11, $+15
+	JGT         else136
+	TESTQ       DI, DI
+	JZ          end138
+	VMOVUPS.Z   (R10), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R10)(DI*4), R10
 
-else33:
+end138:
+	JMP end137
+
+else136:
 	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, R10
+	TESTQ       DI, DI
+	JZ          end139
+	VMOVUPS.Z   (R10), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R10)(DI*4), R10
 
-end34:
+end139:
+end137:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -2865,29 +2270,720 @@ end34:
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end30:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z7
+end133:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z7, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
 	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else35
+	VMOVD        X7, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end140
+	ADDQ         $+1, BX
+	JMP          end88
+
+end140:
+	MOVQ SI, R10
+	CMPQ R10, $+32
+	JLT  end142
+
+loop141:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop141
+
+end142:
+	CMPQ        R10, $+15
+	JGT         else143
+	TESTQ       DI, DI
+	JZ          end145
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R9)(DI*4), R9
+
+end145:
+	JMP end144
+
+else143:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end146
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R9)(DI*4), R9
+
+end146:
+end144:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+
+end90:
+end88:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), R8
+	CMPQ SI, $+32
+	JLT  end148
+
+loop147:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop147
+
+end148:
+	CMPQ        SI, $+15
+	JGT         else149
+	TESTQ       DI, DI
+	JZ          end151
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R8)(DI*4), R8
+
+end151:
+	JMP end150
+
+else149:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R8
+	TESTQ       DI, DI
+	JZ          end152
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R8)(DI*4), R8
+
+end152:
+end150:
+end79:
+end78:
+end2:
+	MOVQ BX, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA f32_3d800000<>+0(SB)/4, $0x3d800000
+GLOBL f32_3d800000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
+
+// func layerNormRowsStreamAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-128
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   cols+104(FP), DX
+	LEAQ   (AX)(DX*4), BX
+	ORQ    AX, BX
+	TESTQ  $0x0000003f, BX
+	JNZ    else1
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, DI
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  BX, BX
+	JZ     end3
+	SUBQ   $0x01, BX
+	CMPQ   SI, $+15
+	JGT    else5
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end36
+	JMP          end6
 
-else35:
+else5:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end6:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   SI, R8
+	CMPQ   R8, $+32
+	JLT    end8
+
+loop7:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop7
+
+end8:
+	CMPQ R8, $+15
+	JGT  else9
+	JMP  end10
+
+else9:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, DX
+
+end10:
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         BX, $+0
+	JGT          else12
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end14
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, DX
+	MOVQ         SI, R8
+	CMPQ         R8, $+32
+	JLT          end16
+
+loop15:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop15
+
+end16:
+	CMPQ R8, $+15
+	JGT  else17
+	JMP  end18
+
+else17:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+
+end18:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end14:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end19
+	ADDQ         $+1, BX
+	JMP          end4
+
+end19:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end13
+
+else12:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end20
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end22
+
+loop21:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop21
+
+end22:
+	CMPQ R9, $+15
+	JGT  else23
+	JMP  end24
+
+else23:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R8
+
+end24:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end20:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end25
+	ADDQ         $+1, BX
+	JMP          end4
+
+end25:
+	CMPQ SI, $+15
+	JGT  else26
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end27
+
+else26:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end27:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R8
+	CMPQ   R8, $+32
+	JLT    end29
+
+loop28:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop28
+
+end29:
+	CMPQ R8, $+15
+	JGT  else30
+	JMP  end31
+
+else30:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+
+end31:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x01, BX
+	CMPQ    BX, $+1
+	JLT     end33
+
+loop32:
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end34
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end36
+
+loop35:
+	VMOVUPS     (R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop35
+
+end36:
+	CMPQ R11, $+15
+	JGT  else37
+	JMP  end38
+
+else37:
+	VMOVUPS     (R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R10
+
+end38:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end34:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z8, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X7, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end39
+	ADDQ         $+1, BX
+	JMP          end11
+
+end39:
+	CMPQ SI, $+15
+	JGT  else40
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end41
+
+else40:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -2901,16 +2997,16 @@ else35:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end36:
+end41:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   SI, R10
 	CMPQ   R10, $+32
-	JLT    end38
+	JLT    end43
 
-loop37:
+loop42:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -2942,14 +3038,14 @@ loop37:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop37
+	JGE         loop42
 
-end38:
+end43:
 	CMPQ R10, $+15
-	JGT  else39
-	JMP  end40
+	JGT  else44
+	JMP  end45
 
-else39:
+else44:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -2968,7 +3064,7 @@ else39:
 	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 
-end40:
+end45:
 	LEAQ    (DI)(SI*4), DI
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -2980,669 +3076,11 @@ end40:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop28
+	JGE     loop32
 
-end29:
+end33:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
-	VUCOMISS     X1, X2
-	JLS          end41
-	VADDPS       Z7, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end43
-
-loop42:
-	VMOVUPS     (R8), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R8), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop42
-
-end43:
-	CMPQ R9, $+15
-	JGT  else44
-	JMP  end45
-
-else44:
-	VMOVUPS     (R8), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R8
-
-end45:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
-	VMOVAPS      Z1, Z1
-
-end41:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	MOVQ         SI, R8
-	CMPQ         R8, $+32
-	JLT          end47
-
-loop46:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop46
-
-end47:
-	CMPQ R8, $+15
-	JGT  else48
-	JMP  end49
-
-else48:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z4
-	VMOVUPS     (BX), Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-
-end49:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end11:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+32
-	JLT  end51
-
-loop50:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop50
-
-end51:
-	CMPQ SI, $+15
-	JGT  else52
-	JMP  end53
-
-else52:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-
-end53:
-end3:
-	SFENCE
-	JMP end2
-
-else1:
-	CMPQ   DX, $+495
-	JGT    else54
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end56
-	CMPQ   SI, $+15
-	JGT    else57
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end58
-
-else57:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end58:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end60
-
-loop59:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop59
-
-end60:
-	CMPQ        R9, $+15
-	JGT         else61
-	TESTQ       DI, DI
-	JZ          end63
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	LEAQ        (DX)(DI*4), DX
-
-end63:
-	JMP end62
-
-else61:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end64
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end64:
-end62:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+1
-	JGT          else65
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end67
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end69
-
-loop68:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop68
-
-end69:
-	CMPQ        BX, $+15
-	JGT         else70
-	TESTQ       DI, DI
-	JZ          end72
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
-
-end72:
-	JMP end71
-
-else70:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end73
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end73:
-end71:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end67:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end66
-
-else65:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end74
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end76
-
-loop75:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop75
-
-end76:
-	CMPQ        R10, $+15
-	JGT         else77
-	TESTQ       DI, DI
-	JZ          end79
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end79:
-	JMP end78
-
-else77:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end80
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end80:
-end78:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end74:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else81
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end82
-
-else81:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end82:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end84
-
-loop83:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop83
-
-end84:
-	CMPQ        R9, $+15
-	JGT         else85
-	TESTQ       DI, DI
-	JZ          end87
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	LEAQ        (DX)(DI*4), DX
-
-end87:
-	JMP end86
-
-else85:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end88
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	LEAQ        (DX)(DI*4), DX
-
-end88:
-end86:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end90
-
-loop89:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
+	MOVQ         bias_base+72(FP), R8
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
 	VBROADCASTSS X3, Z7
@@ -3667,63 +3105,44 @@ loop89:
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end91
+	JLS          end46
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end93
+	MOVQ         DI, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end48
 
-loop92:
-	VMOVUPS     (R11), Z8
+loop47:
+	VMOVUPS     (R9), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
+	VMOVUPS     64(R9), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop92
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop47
 
-end93:
-	CMPQ        R12, $+15
-	JGT         else94
-	TESTQ       DI, DI
-	JZ          end96
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
+end48:
+	CMPQ R10, $+15
+	JGT  else49
+	JMP  end50
 
-end96:
-	JMP end95
-
-else94:
-	VMOVUPS     (R11), Z8
+else49:
+	VMOVUPS     (R9), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R11
-	TESTQ       DI, DI
-	JZ          end97
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
+	ADDQ        $+64, R9
 
-end97:
-end95:
+end50:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -3751,29 +3170,742 @@ end95:
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end91:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z7
+end46:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z7, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
 	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else98
+	VMOVD        X7, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end51
+	ADDQ         $+1, BX
+	JMP          end11
+
+end51:
+	MOVQ SI, R9
+	CMPQ R9, $+32
+	JLT  end53
+
+loop52:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R8), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(R8), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop52
+
+end53:
+	CMPQ R9, $+15
+	JGT  else54
+	JMP  end55
+
+else54:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (R8), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R8
+
+end55:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+
+end13:
+end11:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), DI
+	CMPQ SI, $+32
+	JLT  end57
+
+loop56:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, DI
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop56
+
+end57:
+	CMPQ SI, $+15
+	JGT  else58
+	JMP  end59
+
+else58:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (DI), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, DI
+
+end59:
+end4:
+end3:
+	MOVQ BX, ret+120(FP)
+	SFENCE
+	JMP  end2
+
+else1:
+	CMPQ   DX, $+495
+	JGT    else60
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  BX, BX
+	JZ     end62
+	SUBQ   $0x01, BX
+	CMPQ   SI, $+15
+	JGT    else64
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end99
+	JMP          end65
 
-else98:
+else64:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end65:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end67
+
+loop66:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop66
+
+end67:
+	CMPQ        R9, $+15
+	JGT         else68
+	TESTQ       DI, DI
+	JZ          end70
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	LEAQ        (DX)(DI*4), DX
+
+end70:
+	JMP end69
+
+else68:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end71
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end71:
+end69:
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         BX, $+0
+	JGT          else73
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end75
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end77
+
+loop76:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop76
+
+end77:
+	CMPQ        R9, $+15
+	JGT         else78
+	TESTQ       DI, DI
+	JZ          end80
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
+
+end80:
+	JMP end79
+
+else78:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end81
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end81:
+end79:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end75:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end82
+	ADDQ         $+1, BX
+	JMP          end63
+
+end82:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end74
+
+else73:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end83
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end85
+
+loop84:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop84
+
+end85:
+	CMPQ        R10, $+15
+	JGT         else86
+	TESTQ       DI, DI
+	JZ          end88
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end88:
+	JMP end87
+
+else86:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end89
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end89:
+end87:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end83:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end90
+	ADDQ         $+1, BX
+	JMP          end63
+
+end90:
+	CMPQ SI, $+15
+	JGT  else91
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end92
+
+else91:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end92:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end94
+
+loop93:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop93
+
+end94:
+	CMPQ        R9, $+15
+	JGT         else95
+	TESTQ       DI, DI
+	JZ          end97
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	LEAQ        (DX)(DI*4), DX
+
+end97:
+	JMP end96
+
+else95:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end98
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	LEAQ        (DX)(DI*4), DX
+
+end98:
+end96:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x01, BX
+	CMPQ    BX, $+1
+	JLT     end100
+
+loop99:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end101
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end103
+
+loop102:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop102
+
+end103:
+	CMPQ        R12, $+15
+	JGT         else104
+	TESTQ       DI, DI
+	JZ          end106
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end106:
+	JMP end105
+
+else104:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end107
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end107:
+end105:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end101:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z8, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X7, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end108
+	ADDQ         $+1, BX
+	JMP          end72
+
+end108:
+	CMPQ SI, $+15
+	JGT  else109
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end110
+
+else109:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -3787,16 +3919,16 @@ else98:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end99:
+end110:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   SI, R11
 	CMPQ   R11, $+32
-	JLT    end101
+	JLT    end112
 
-loop100:
+loop111:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -3826,13 +3958,13 @@ loop100:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop100
+	JGE         loop111
 
-end101:
+end112:
 	CMPQ        R11, $+15
-	JGT         else102
+	JGT         else113
 	TESTQ       DI, DI
-	JZ          end104
+	JZ          end115
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -3851,10 +3983,10 @@ end101:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end104:
-	JMP end103
+end115:
+	JMP end114
 
-else102:
+else113:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -3872,7 +4004,7 @@ else102:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end105
+	JZ          end116
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -3891,8 +4023,8 @@ else102:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end105:
-end103:
+end116:
+end114:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -3904,854 +4036,11 @@ end103:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop89
+	JGE     loop99
 
-end90:
+end100:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
-	VUCOMISS     X1, X2
-	JLS          end106
-	VADDPS       Z7, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end108
-
-loop107:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop107
-
-end108:
-	CMPQ        R10, $+15
-	JGT         else109
-	TESTQ       DI, DI
-	JZ          end111
-	VMOVUPS.Z   (R9), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end111:
-	JMP end110
-
-else109:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end112
-	VMOVUPS.Z   (R9), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end112:
-end110:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
-	VMOVAPS      Z1, Z1
-
-end106:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end114
-
-loop113:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop113
-
-end114:
-	CMPQ        R9, $+15
-	JGT         else115
-	TESTQ       DI, DI
-	JZ          end117
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end117:
-	JMP end116
-
-else115:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	TESTQ       DI, DI
-	JZ          end118
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end118:
-end116:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end66:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+32
-	JLT  end120
-
-loop119:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop119
-
-end120:
-	CMPQ        SI, $+15
-	JGT         else121
-	TESTQ       DI, DI
-	JZ          end123
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end123:
-	JMP end122
-
-else121:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	TESTQ       DI, DI
-	JZ          end124
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (BX)(DI*4), BX
-
-end124:
-end122:
-end56:
-	JMP end55
-
-else54:
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end125
-	CMPQ   SI, $+15
-	JGT    else126
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end127
-
-else126:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end127:
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z3, Z3, Z3
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end129
-
-loop128:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop128
-
-end129:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else130
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end132
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-
-end132:
-	JMP end131
-
-else130:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end133
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-
-end133:
-end131:
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R11*4), DX
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+1
-	JGT          else134
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end136
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end138
-
-loop137:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop137
-
-end138:
-	CMPQ        BX, $+15
-	JGT         else139
-	TESTQ       DI, DI
-	JZ          end141
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
-
-end141:
-	JMP end140
-
-else139:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end142
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end142:
-end140:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end136:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end135
-
-else134:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
-	VUCOMISS     X1, X2
-	JLS          end143
-	VADDPS       Z4, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end145
-
-loop144:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop144
-
-end145:
-	CMPQ        R10, $+15
-	JGT         else146
-	TESTQ       DI, DI
-	JZ          end148
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end148:
-	JMP end147
-
-else146:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end149
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end149:
-end147:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
-	VMOVAPS      Z1, Z1
-
-end143:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else150
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end151
-
-else150:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end151:
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VXORPS      Z10, Z10, Z10
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end153
-
-loop152:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop152
-
-end153:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else154
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end156
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-
-end156:
-	JMP end155
-
-else154:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end157
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-
-end157:
-end155:
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end159
-
-loop158:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	PREFETCHT1   (AX)(SI*8)
+	MOVQ         bias_base+72(FP), R9
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
 	VBROADCASTSS X3, Z7
@@ -4776,63 +4065,63 @@ loop158:
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end160
+	JLS          end117
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end162
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end119
 
-loop161:
-	VMOVUPS     (R11), Z8
+loop118:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
+	VMOVUPS     64(R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop161
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop118
 
-end162:
-	CMPQ        R12, $+15
-	JGT         else163
+end119:
+	CMPQ        R11, $+15
+	JGT         else120
 	TESTQ       DI, DI
-	JZ          end165
-	VMOVUPS.Z   (R11), K1, Z8
+	JZ          end122
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
+	LEAQ        (R10)(DI*4), R10
 
-end165:
-	JMP end164
+end122:
+	JMP end121
 
-else163:
-	VMOVUPS     (R11), Z8
+else120:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R11
+	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end166
-	VMOVUPS.Z   (R11), K1, Z8
+	JZ          end123
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
+	LEAQ        (R10)(DI*4), R10
 
-end166:
-end164:
+end123:
+end121:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -4860,29 +4149,908 @@ end164:
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end160:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z7
+end117:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z7, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
 	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         SI, $+15
-	JGT          else167
+	VMOVD        X7, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end124
+	ADDQ         $+1, BX
+	JMP          end72
+
+end124:
+	MOVQ SI, R10
+	CMPQ R10, $+32
+	JLT  end126
+
+loop125:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop125
+
+end126:
+	CMPQ        R10, $+15
+	JGT         else127
+	TESTQ       DI, DI
+	JZ          end129
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R9)(DI*4), R9
+
+end129:
+	JMP end128
+
+else127:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end130
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R9)(DI*4), R9
+
+end130:
+end128:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+
+end74:
+end72:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), R8
+	CMPQ SI, $+32
+	JLT  end132
+
+loop131:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop131
+
+end132:
+	CMPQ        SI, $+15
+	JGT         else133
+	TESTQ       DI, DI
+	JZ          end135
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R8)(DI*4), R8
+
+end135:
+	JMP end134
+
+else133:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R8
+	TESTQ       DI, DI
+	JZ          end136
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (R8)(DI*4), R8
+
+end136:
+end134:
+end63:
+end62:
+	MOVQ BX, ret+120(FP)
+	JMP  end61
+
+else60:
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  BX, BX
+	JZ     end137
+	SUBQ   $0x01, BX
+	CMPQ   SI, $+15
+	JGT    else139
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end168
+	JMP          end140
 
-else167:
+else139:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end140:
+	VXORPS      Z1, Z1, Z1
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z3, Z3, Z3
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, DX
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end142
+
+loop141:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop141
+
+end142:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else143
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end145
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+
+end145:
+	JMP end144
+
+else143:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end146
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+
+end146:
+end144:
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R11*4), DX
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	CMPQ         BX, $+0
+	JGT          else148
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end150
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end152
+
+loop151:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop151
+
+end152:
+	CMPQ        R9, $+15
+	JGT         else153
+	TESTQ       DI, DI
+	JZ          end155
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
+
+end155:
+	JMP end154
+
+else153:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end156
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end156:
+end154:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end150:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end157
+	ADDQ         $+1, BX
+	JMP          end138
+
+end157:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end149
+
+else148:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end158
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end160
+
+loop159:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop159
+
+end160:
+	CMPQ        R10, $+15
+	JGT         else161
+	TESTQ       DI, DI
+	JZ          end163
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end163:
+	JMP end162
+
+else161:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end164
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end164:
+end162:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end158:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end165
+	ADDQ         $+1, BX
+	JMP          end138
+
+end165:
+	CMPQ SI, $+15
+	JGT  else166
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end167
+
+else166:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z4
+	VADDPS      Z4, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end167:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end169
+
+loop168:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop168
+
+end169:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else170
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end172
+	VMOVUPS.Z   (DX), K3, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K3, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+
+end172:
+	JMP end171
+
+else170:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end173
+	VMOVUPS.Z   (DX), K3, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K3, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+
+end173:
+end171:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R11*4), DX
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x01, BX
+	CMPQ    BX, $+1
+	JLT     end175
+
+loop174:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	PREFETCHT1   (AX)(SI*8)
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end176
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end178
+
+loop177:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop177
+
+end178:
+	CMPQ        R12, $+15
+	JGT         else179
+	TESTQ       DI, DI
+	JZ          end181
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end181:
+	JMP end180
+
+else179:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end182
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end182:
+end180:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end176:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z8, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VMOVD        X7, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end183
+	ADDQ         $+1, BX
+	JMP          end147
+
+end183:
+	CMPQ SI, $+15
+	JGT  else184
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end185
+
+else184:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -4896,7 +5064,7 @@ else167:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end168:
+end185:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -4952,9 +5120,9 @@ end168:
 	ANDQ        $-16, R13
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JLT         end170
+	JLT         end187
 
-loop169:
+loop186:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -4986,9 +5154,9 @@ loop169:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop169
+	JGE         loop186
 
-end170:
+end187:
 	MOVQ        SI, R14
 	ADDQ        R11, R14
 	MOVQ        SI, R11
@@ -5006,7 +5174,7 @@ end170:
 	SUBQ        R12, R11
 	SUBQ        $+16, R11
 	CMPQ        R13, $+15
-	JGT         else171
+	JGT         else188
 	MOVQ        $-1, R12
 	BZHIQ       R14, R12, R12
 	KMOVW       R12, K2
@@ -5040,7 +5208,7 @@ end170:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end173
+	JS          end190
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -5054,10 +5222,10 @@ end170:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end173:
-	JMP end172
+end190:
+	JMP end189
 
-else171:
+else188:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -5108,7 +5276,7 @@ else171:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end174
+	JS          end191
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -5122,8 +5290,8 @@ else171:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end174:
-end172:
+end191:
+end189:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R14*4), DX
 	ADDQ    $-64, AX
@@ -5145,24 +5313,24 @@ end172:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop158
+	JGE     loop174
 
-end159:
+end175:
 	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	MOVQ         bias_base+72(FP), R9
 	PREFETCHT1   (AX)(SI*8)
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -5171,67 +5339,67 @@ end159:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end175
-	VADDPS       Z7, Z0, Z0
+	JLS          end192
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end177
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end194
 
-loop176:
-	VMOVUPS     (R9), Z8
+loop193:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R9), Z8
+	VMOVUPS     64(R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop176
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop193
 
-end177:
-	CMPQ        R10, $+15
-	JGT         else178
+end194:
+	CMPQ        R11, $+15
+	JGT         else195
 	TESTQ       DI, DI
-	JZ          end180
-	VMOVUPS.Z   (R9), K1, Z8
+	JZ          end197
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end180:
-	JMP end179
+end197:
+	JMP end196
 
-else178:
-	VMOVUPS     (R9), Z8
+else195:
+	VMOVUPS     (R10), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R9
+	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end181
-	VMOVUPS.Z   (R9), K1, Z8
+	JZ          end198
+	VMOVUPS.Z   (R10), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
 
-end181:
-end179:
+end198:
+end196:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -5256,97 +5424,105 @@ end179:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end175:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+112(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end192:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	MOVQ         AX, DI
-	ANDQ         $+63, DI
-	SHRQ         $0x02, DI
-	MOVQ         $-1, R9
-	SHLXQ        DI, R9, R9
-	KMOVW        R9, K1
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, AX
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, CX
-	VMOVUPS.Z    (CX), K1, Z0
-	VSUBPS       Z4, Z0, Z0
-	VFMADD213PS  Z6, Z5, Z0
-	VMOVUPS      (DX), Z7
-	VEXPANDPS.Z  Z7, K1, Z7
-	VMOVUPS      (BX), Z8
-	VEXPANDPS.Z  Z8, K1, Z8
-	VFMADD213PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, DX
-	MOVQ         DI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, BX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	MOVQ         SI, R9
-	ADDQ         $+14, R9
-	ANDQ         $-16, R9
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JLT          end183
+	VMOVD        X7, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end199
+	ADDQ         $+1, BX
+	JMP          end147
 
-loop182:
+end199:
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R10
+	SHLXQ       DI, R10, R10
+	KMOVW       R10, K1
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, AX
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VEXPANDPS.Z Z7, K1, Z7
+	VMOVUPS     (R9), Z8
+	VEXPANDPS.Z Z8, K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	MOVQ        DI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, R9
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end201
+
+loop200:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
+	VMOVUPS     (R9), Z8
 	VFMADD213PS Z8, Z7, Z0
 	VMOVNTPS    Z0, (AX)
 	VMOVUPS     64(CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
+	VMOVUPS     64(R9), Z8
 	VFMADD213PS Z8, Z7, Z0
 	VMOVNTPS    Z0, 64(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop182
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop200
 
-end183:
-	MOVQ        SI, R10
-	ADDQ        DI, R10
+end201:
+	MOVQ        SI, R11
+	ADDQ        DI, R11
 	MOVQ        SI, DI
 	ADDQ        $+14, DI
 	ANDQ        $-16, DI
 	SUBQ        $+32, DI
-	SUBQ        DI, R10
-	SUBQ        $+16, R10
-	CMPQ        R9, $+15
-	JGT         else184
+	SUBQ        DI, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else202
 	MOVQ        $-1, DI
-	BZHIQ       R10, DI, DI
+	BZHIQ       R11, DI, DI
 	KMOVW       DI, K1
 	SHRQ        $0x10, DI
 	KMOVW       DI, K2
@@ -5354,42 +5530,42 @@ end183:
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
+	VMOVUPS.Z   (R9), K1, Z8
 	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, DI
+	ADDQ        $+64, R9
+	MOVQ        R11, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end186
+	JS          end204
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
+	VMOVUPS.Z   (R9), K2, Z5
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end186:
-	JMP end185
+end204:
+	JMP end203
 
-else184:
+else202:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
+	VMOVUPS     (R9), Z8
 	VFMADD213PS Z8, Z7, Z0
 	VMOVNTPS    Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
+	ADDQ        $+64, R9
 	MOVQ        $-1, DI
-	BZHIQ       R10, DI, DI
+	BZHIQ       R11, DI, DI
 	KMOVW       DI, K1
 	SHRQ        $0x10, DI
 	KMOVW       DI, K2
@@ -5397,117 +5573,118 @@ else184:
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
+	VMOVUPS.Z   (R9), K1, Z8
 	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, DI
+	ADDQ        $+64, R9
+	MOVQ        R11, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end187
+	JS          end205
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
+	VMOVUPS.Z   (R9), K2, Z5
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end187:
-end185:
+end205:
+end203:
 	ADDQ    $-64, AX
-	LEAQ    (AX)(R10*4), AX
+	LEAQ    (AX)(R11*4), AX
 	ADDQ    $-64, CX
-	LEAQ    (CX)(R10*4), CX
+	LEAQ    (CX)(R11*4), CX
 	ADDQ    $-64, DX
-	LEAQ    (DX)(R10*4), DX
-	ADDQ    $-64, BX
-	LEAQ    (BX)(R10*4), BX
+	LEAQ    (DX)(R11*4), DX
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R11*4), R9
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
-end135:
+end149:
+end147:
 	MOVQ        weight_base+48(FP), DX
-	MOVQ        bias_base+72(FP), BX
+	MOVQ        bias_base+72(FP), DI
 	PREFETCHT1  (AX)(SI*8)
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
+	MOVQ        AX, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, AX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     (DX), Z1
 	VEXPANDPS.Z Z1, K1, Z1
-	VMOVUPS     (BX), Z2
+	VMOVUPS     (DI), Z2
 	VEXPANDPS.Z Z2, K1, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, BX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        SI, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end189
+	ADDQ        $+64, DI
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JLT         end207
 
-loop188:
+loop206:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
+	VMOVUPS     (DI), Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVNTPS    Z0, (AX)
 	VMOVUPS     64(CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
+	VMOVUPS     64(DI), Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVNTPS    Z0, 64(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop188
+	ADDQ        $+128, DI
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop206
 
-end189:
-	MOVQ        SI, R9
-	ADDQ        DI, R9
+end207:
+	MOVQ        SI, R10
+	ADDQ        R8, R10
 	ADDQ        $+14, SI
 	ANDQ        $-16, SI
 	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        R8, $+15
-	JGT         else190
+	SUBQ        SI, R10
+	SUBQ        $+16, R10
+	CMPQ        R9, $+15
+	JGT         else208
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R10, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -5515,42 +5692,42 @@ end189:
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (DI), K1, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	ADDQ        $+64, DI
+	MOVQ        R10, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end192
+	JS          end210
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
+	VMOVUPS.Z   (DI), K2, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end192:
-	JMP end191
+end210:
+	JMP end209
 
-else190:
+else208:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
+	VMOVUPS     (DI), Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVNTPS    Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
+	ADDQ        $+64, DI
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R10, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -5558,47 +5735,49 @@ else190:
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (DI), K1, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	ADDQ        $+64, DI
+	MOVQ        R10, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end193
+	JS          end211
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
+	VMOVUPS.Z   (DI), K2, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end193:
-end191:
+end211:
+end209:
 	ADDQ $-64, AX
-	LEAQ (AX)(R9*4), AX
+	LEAQ (AX)(R10*4), AX
 	ADDQ $-64, CX
-	LEAQ (CX)(R9*4), CX
+	LEAQ (CX)(R10*4), CX
 	ADDQ $-64, DX
-	LEAQ (DX)(R9*4), DX
-	ADDQ $-64, BX
-	LEAQ (BX)(R9*4), BX
+	LEAQ (DX)(R10*4), DX
+	ADDQ $-64, DI
+	LEAQ (DI)(R10*4), DI
 
-end125:
+end138:
+end137:
+	MOVQ BX, ret+120(FP)
 	SFENCE
 
-end55:
+end61:
 end2:
 	VZEROUPPER
 	RET
 
-// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
+TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-176
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   sum_base+24(FP), CX
 	MOVQ   CX, DX
@@ -5636,17 +5815,18 @@ TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
 	JZ     else1
 	TESTQ  DI, DI
 	JZ     end3
+	SUBQ   $0x01, DI
 	CMPQ   R8, $+15
-	JGT    else4
+	JGT    else5
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end5
+	JMP          end6
 
-else4:
+else5:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z1
@@ -5662,7 +5842,7 @@ else4:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end5:
+end6:
 	VXORPS      Z1, Z1, Z1
 	VXORPS      Z4, Z4, Z4
 	VXORPS      Z2, Z2, Z2
@@ -5698,9 +5878,9 @@ end5:
 	ANDQ        $-16, R12
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JLT         end7
+	JLT         end8
 
-loop6:
+loop7:
 	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z5, Z5
@@ -5720,9 +5900,9 @@ loop6:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop6
+	JGE         loop7
 
-end7:
+end8:
 	MOVQ        R8, R13
 	ADDQ        R11, R13
 	MOVQ        R8, R11
@@ -5732,7 +5912,7 @@ end7:
 	SUBQ        R11, R13
 	SUBQ        $+16, R13
 	CMPQ        R12, $+15
-	JGT         else8
+	JGT         else9
 	MOVQ        $-1, R11
 	BZHIQ       R13, R11, R11
 	KMOVW       R11, K2
@@ -5752,7 +5932,7 @@ end7:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end10
+	JS          end11
 	VMOVUPS.Z   (BX), K3, Z5
 	VMOVUPS.Z   (SI), K3, Z6
 	VADDPS      Z6, Z5, Z5
@@ -5762,10 +5942,10 @@ end7:
 	VFMADD231PS Z6, Z6, Z2
 	VMOVUPS     Z5, K3, (DX)
 
-end10:
-	JMP end9
+end11:
+	JMP end10
 
-else8:
+else9:
 	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z5, Z5
@@ -5795,7 +5975,7 @@ else8:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end11
+	JS          end12
 	VMOVUPS.Z   (BX), K3, Z5
 	VMOVUPS.Z   (SI), K3, Z6
 	VADDPS      Z6, Z5, Z5
@@ -5805,8 +5985,8 @@ else8:
 	VFMADD231PS Z6, Z6, Z3
 	VMOVUPS     Z5, K3, (DX)
 
-end11:
-end9:
+end12:
+end10:
 	ADDQ         $-64, DX
 	LEAQ         (DX)(R13*4), DX
 	ADDQ         $-64, BX
@@ -5818,20 +5998,20 @@ end9:
 	VMOVAPS      Z1, Z1
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DI, $+1
-	JGT          else12
+	CMPQ         DI, $+0
+	JGT          else14
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -5840,12 +6020,12 @@ end9:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end14
-	VADDPS       Z4, Z0, Z0
+	JLS          end16
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -5853,9 +6033,9 @@ end9:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end16
+	JLT          end18
 
-loop15:
+loop17:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -5867,13 +6047,13 @@ loop15:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop15
+	JGE         loop17
 
-end16:
+end18:
 	CMPQ        BX, $+15
-	JGT         else17
+	JGT         else19
 	TESTQ       R9, R9
-	JZ          end19
+	JZ          end21
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -5881,17 +6061,17 @@ end16:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (DX)(R9*4), DX
 
-end19:
-	JMP end18
+end21:
+	JMP end20
 
-else17:
+else19:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, DX
 	TESTQ       R9, R9
-	JZ          end20
+	JZ          end22
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -5899,8 +6079,8 @@ else17:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(R9*4), DX
 
+end22:
 end20:
-end18:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -5925,42 +6105,50 @@ end18:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end14:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end16:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	LEAQ         (R10)(R8*4), R10
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end13
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end23
+	ADDQ         $+1, DI
+	JMP          end4
 
-else12:
+end23:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end15
+
+else14:
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -5969,12 +6157,12 @@ else12:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end21
-	VADDPS       Z4, Z0, Z0
+	JLS          end24
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -5982,9 +6170,9 @@ else12:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end23
+	JLT          end26
 
-loop22:
+loop25:
 	VMOVUPS     (R11), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -5996,13 +6184,13 @@ loop22:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop22
+	JGE         loop25
 
-end23:
+end26:
 	CMPQ        R12, $+15
-	JGT         else24
+	JGT         else27
 	TESTQ       R9, R9
-	JZ          end26
+	JZ          end29
 	VMOVUPS.Z   (R11), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -6010,17 +6198,17 @@ end23:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (R11)(R9*4), R11
 
-end26:
-	JMP end25
+end29:
+	JMP end28
 
-else24:
+else27:
 	VMOVUPS     (R11), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, R11
 	TESTQ       R9, R9
-	JZ          end27
+	JZ          end30
 	VMOVUPS.Z   (R11), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -6028,8 +6216,8 @@ else24:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (R11)(R9*4), R11
 
-end27:
-end25:
+end30:
+end28:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -6054,34 +6242,42 @@ end25:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end21:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end24:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         R8, $+15
-	JGT          else28
+	VMOVD        X4, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end31
+	ADDQ         $+1, DI
+	JMP          end4
+
+end31:
+	CMPQ R8, $+15
+	JGT  else32
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end29
+	JMP          end33
 
-else28:
+else32:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z4
@@ -6097,7 +6293,7 @@ else28:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end29:
+end33:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -6133,9 +6329,9 @@ end29:
 	ANDQ        $-16, R12
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JLT         end31
+	JLT         end35
 
-loop30:
+loop34:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -6155,9 +6351,9 @@ loop30:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop30
+	JGE         loop34
 
-end31:
+end35:
 	MOVQ        R8, R13
 	ADDQ        R11, R13
 	MOVQ        R8, R11
@@ -6167,7 +6363,7 @@ end31:
 	SUBQ        R11, R13
 	SUBQ        $+16, R13
 	CMPQ        R12, $+15
-	JGT         else32
+	JGT         else36
 	MOVQ        $-1, R11
 	BZHIQ       R13, R11, R11
 	KMOVW       R11, K2
@@ -6187,7 +6383,7 @@ end31:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end34
+	JS          end38
 	VMOVUPS.Z   (BX), K3, Z4
 	VMOVUPS.Z   (SI), K3, Z5
 	VADDPS      Z5, Z4, Z4
@@ -6197,10 +6393,10 @@ end31:
 	VFMADD231PS Z5, Z5, Z9
 	VMOVUPS     Z4, K3, (DX)
 
-end34:
-	JMP end33
+end38:
+	JMP end37
 
-else32:
+else36:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -6230,7 +6426,7 @@ else32:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end35
+	JS          end39
 	VMOVUPS.Z   (BX), K3, Z4
 	VMOVUPS.Z   (SI), K3, Z5
 	VADDPS      Z5, Z4, Z4
@@ -6240,8 +6436,8 @@ else32:
 	VFMADD231PS Z5, Z5, Z10
 	VMOVUPS     Z4, K3, (DX)
 
-end35:
-end33:
+end39:
+end37:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R13*4), DX
 	ADDQ    $-64, BX
@@ -6257,11 +6453,11 @@ end33:
 	VMOVAPS Z1, Z1
 	VADDPS  Z10, Z9, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DI
+	SUBQ    $0x01, DI
 	CMPQ    DI, $+1
-	JLT     end37
+	JLT     end41
 
-loop36:
+loop40:
 	MOVQ         weight_base+96(FP), R11
 	MOVQ         bias_base+120(FP), R12
 	VXORPS       X3, X3, X3
@@ -6288,7 +6484,7 @@ loop36:
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end38
+	JLS          end42
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -6297,9 +6493,9 @@ loop36:
 	MOVQ         R10, R13
 	MOVQ         R8, R14
 	CMPQ         R14, $+32
-	JLT          end40
+	JLT          end44
 
-loop39:
+loop43:
 	VMOVUPS     (R13), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -6311,13 +6507,13 @@ loop39:
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop39
+	JGE         loop43
 
-end40:
+end44:
 	CMPQ        R14, $+15
-	JGT         else41
+	JGT         else45
 	TESTQ       R9, R9
-	JZ          end43
+	JZ          end47
 	VMOVUPS.Z   (R13), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -6325,17 +6521,17 @@ end40:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (R13)(R9*4), R13
 
-end43:
-	JMP end42
+end47:
+	JMP end46
 
-else41:
+else45:
 	VMOVUPS     (R13), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, R13
 	TESTQ       R9, R9
-	JZ          end44
+	JZ          end48
 	VMOVUPS.Z   (R13), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -6343,8 +6539,8 @@ else41:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (R13)(R9*4), R13
 
-end44:
-end42:
+end48:
+end46:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -6372,31 +6568,39 @@ end42:
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end38:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z1, Z7, Z1
-	VBROADCASTSS eps+160(FP), Z7
-	VADDPS       Z7, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z7
+end42:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z7, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
 	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         R8, $+15
-	JGT          else45
+	VMOVD        X7, R13
+	SUBL         $0x0d800001, R13
+	CMPL         R13, $0x71fffffe
+	JLS          end49
+	ADDQ         $+1, DI
+	JMP          end13
+
+end49:
+	CMPQ R8, $+15
+	JGT  else50
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end46
+	JMP          end51
 
-else45:
+else50:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z7
@@ -6412,7 +6616,7 @@ else45:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end46:
+end51:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -6479,9 +6683,9 @@ end46:
 	ANDQ        $-16, R15
 	SUBQ        $+32, R15
 	CMPQ        R15, $+32
-	JLT         end48
+	JLT         end53
 
-loop47:
+loop52:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6519,9 +6723,9 @@ loop47:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R15
 	CMPQ        R15, $+32
-	JGE         loop47
+	JGE         loop52
 
-end48:
+end53:
 	MOVQ        R8, BP
 	ADDQ        R13, BP
 	MOVQ        R8, R13
@@ -6539,7 +6743,7 @@ end48:
 	SUBQ        R14, R13
 	SUBQ        $+16, R13
 	CMPQ        R15, $+15
-	JGT         else49
+	JGT         else54
 	MOVQ        $-1, R14
 	BZHIQ       BP, R14, R14
 	KMOVW       R14, K2
@@ -6578,7 +6782,7 @@ end48:
 	SUBQ        $+17, R15
 	ANDQ        R15, R14
 	TESTQ       R14, R14
-	JS          end51
+	JS          end56
 	VMOVUPS.Z   (BX), K3, Z11
 	VMOVUPS.Z   (SI), K3, Z12
 	VADDPS      Z12, Z11, Z11
@@ -6595,10 +6799,10 @@ end48:
 	VMOVUPS     Z11, K3, (DX)
 	VMOVUPS     Z4, K5, (AX)
 
-end51:
-	JMP end50
+end56:
+	JMP end55
 
-else49:
+else54:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6658,7 +6862,7 @@ else49:
 	SUBQ        $+17, R15
 	ANDQ        R15, R14
 	TESTQ       R14, R14
-	JS          end52
+	JS          end57
 	VMOVUPS.Z   (BX), K3, Z11
 	VMOVUPS.Z   (SI), K3, Z12
 	VADDPS      Z12, Z11, Z11
@@ -6675,8 +6879,8 @@ else49:
 	VMOVUPS     Z11, K3, (DX)
 	VMOVUPS     Z4, K5, (AX)
 
-end52:
-end50:
+end57:
+end55:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(BP*4), DX
 	ADDQ    $-64, BX
@@ -6702,23 +6906,23 @@ end50:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop36
+	JGE     loop40
 
-end37:
+end41:
 	MOVQ         weight_base+96(FP), DX
 	MOVQ         bias_base+120(FP), BX
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -6727,22 +6931,22 @@ end37:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end53
-	VADDPS       Z7, Z0, Z0
+	JLS          end58
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R10, SI
-	MOVQ         R8, DI
-	CMPQ         DI, $+32
-	JLT          end55
+	MOVQ         R8, R11
+	CMPQ         R11, $+32
+	JLT          end60
 
-loop54:
+loop59:
 	VMOVUPS     (SI), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -6752,15 +6956,15 @@ loop54:
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
 	ADDQ        $+128, SI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop54
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop59
 
-end55:
-	CMPQ        DI, $+15
-	JGT         else56
+end60:
+	CMPQ        R11, $+15
+	JGT         else61
 	TESTQ       R9, R9
-	JZ          end58
+	JZ          end63
 	VMOVUPS.Z   (SI), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -6768,17 +6972,17 @@ end55:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (SI)(R9*4), SI
 
-end58:
-	JMP end57
+end63:
+	JMP end62
 
-else56:
+else61:
 	VMOVUPS     (SI), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end59
+	JZ          end64
 	VMOVUPS.Z   (SI), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -6786,8 +6990,8 @@ else56:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (SI)(R9*4), SI
 
-end59:
-end57:
+end64:
+end62:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -6812,62 +7016,70 @@ end57:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end53:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end58:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	MOVQ         AX, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, DI
-	SHLXQ        SI, DI, DI
-	KMOVW        DI, K1
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, AX
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, CX
-	VMOVUPS.Z    (CX), K1, Z0
-	VSUBPS       Z4, Z0, Z0
-	VFMADD213PS  Z6, Z5, Z0
-	VMOVUPS      (DX), Z7
-	VEXPANDPS.Z  Z7, K1, Z7
-	VMOVUPS      (BX), Z8
-	VEXPANDPS.Z  Z8, K1, Z8
-	VFMADD213PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, DX
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, BX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	MOVQ         R8, DI
-	ADDQ         $+14, DI
-	ANDQ         $-16, DI
-	SUBQ         $+32, DI
-	CMPQ         DI, $+32
-	JLT          end61
+	VMOVD        X7, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end65
+	ADDQ         $+1, DI
+	JMP          end13
 
-loop60:
+end65:
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R9
+	SHLXQ       SI, R9, R9
+	KMOVW       R9, K1
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, AX
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VEXPANDPS.Z Z7, K1, Z7
+	VMOVUPS     (BX), Z8
+	VEXPANDPS.Z Z8, K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DX
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, BX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R8, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JLT         end67
+
+loop66:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6886,23 +7098,23 @@ loop60:
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop60
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop66
 
-end61:
-	MOVQ        R8, R9
-	ADDQ        SI, R9
+end67:
+	MOVQ        R8, R11
+	ADDQ        SI, R11
 	MOVQ        R8, SI
 	ADDQ        $+14, SI
 	ANDQ        $-16, SI
 	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        DI, $+15
-	JGT         else62
+	SUBQ        SI, R11
+	SUBQ        $+16, R11
+	CMPQ        R9, $+15
+	JGT         else68
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R11, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -6917,10 +7129,10 @@ end61:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end64
+	JS          end70
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6929,10 +7141,10 @@ end61:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end64:
-	JMP end63
+end70:
+	JMP end69
 
-else62:
+else68:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6945,7 +7157,7 @@ else62:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R11, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -6960,10 +7172,10 @@ else62:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end65
+	JS          end71
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6972,36 +7184,37 @@ else62:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end65:
-end63:
+end71:
+end69:
 	ADDQ    $-64, AX
-	LEAQ    (AX)(R9*4), AX
+	LEAQ    (AX)(R11*4), AX
 	ADDQ    $-64, CX
-	LEAQ    (CX)(R9*4), CX
+	LEAQ    (CX)(R11*4), CX
 	ADDQ    $-64, DX
-	LEAQ    (DX)(R9*4), DX
+	LEAQ    (DX)(R11*4), DX
 	ADDQ    $-64, BX
-	LEAQ    (BX)(R9*4), BX
+	LEAQ    (BX)(R11*4), BX
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
+end15:
 end13:
 	MOVQ        weight_base+96(FP), DX
 	MOVQ        bias_base+120(FP), BX
 	MOVQ        AX, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
-	MOVQ        $-1, DI
-	SHLXQ       SI, DI, DI
-	KMOVW       DI, K1
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, AX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, CX
+	MOVQ        $-1, R9
+	SHLXQ       SI, R9, R9
+	KMOVW       R9, K1
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, AX
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7011,24 +7224,24 @@ end13:
 	VEXPANDPS.Z Z2, K1, Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, DX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, BX
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DX
+	MOVQ        SI, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, BX
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	MOVQ        R8, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JLT         end67
+	MOVQ        R8, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JLT         end73
 
-loop66:
+loop72:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7047,23 +7260,23 @@ loop66:
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop66
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop72
 
-end67:
-	MOVQ        R8, R9
-	ADDQ        SI, R9
+end73:
+	MOVQ        R8, R10
+	ADDQ        SI, R10
 	MOVQ        R8, SI
 	ADDQ        $+14, SI
 	ANDQ        $-16, SI
 	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        DI, $+15
-	JGT         else68
+	SUBQ        SI, R10
+	SUBQ        $+16, R10
+	CMPQ        R9, $+15
+	JGT         else74
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R10, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -7078,10 +7291,10 @@ end67:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	MOVQ        R10, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end70
+	JS          end76
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7090,10 +7303,10 @@ end67:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end70:
-	JMP end69
+end76:
+	JMP end75
 
-else68:
+else74:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7106,7 +7319,7 @@ else68:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
+	BZHIQ       R10, SI, SI
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	KMOVW       SI, K2
@@ -7121,10 +7334,10 @@ else68:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	MOVQ        R9, SI
+	MOVQ        R10, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end71
+	JS          end77
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7133,34 +7346,36 @@ else68:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end71:
-end69:
+end77:
+end75:
 	ADDQ $-64, AX
-	LEAQ (AX)(R9*4), AX
+	LEAQ (AX)(R10*4), AX
 	ADDQ $-64, CX
-	LEAQ (CX)(R9*4), CX
+	LEAQ (CX)(R10*4), CX
 	ADDQ $-64, DX
-	LEAQ (DX)(R9*4), DX
+	LEAQ (DX)(R10*4), DX
 	ADDQ $-64, BX
-	LEAQ (BX)(R9*4), BX
+	LEAQ (BX)(R10*4), BX
 
+end4:
 end3:
 	JMP end2
 
 else1:
 	TESTQ DI, DI
-	JZ    end72
+	JZ    end78
+	SUBQ  $0x01, DI
 	CMPQ  R8, $+15
-	JGT   else73
+	JGT   else80
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end74
+	JMP          end81
 
-else73:
+else80:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z1
@@ -7176,16 +7391,16 @@ else73:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end74:
+end81:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   R8, R11
 	CMPQ   R11, $+32
-	JLT    end76
+	JLT    end83
 
-loop75:
+loop82:
 	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z5, Z5
@@ -7205,13 +7420,13 @@ loop75:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop75
+	JGE         loop82
 
-end76:
+end83:
 	CMPQ        R11, $+15
-	JGT         else77
+	JGT         else84
 	TESTQ       R9, R9
-	JZ          end79
+	JZ          end86
 	VMOVUPS.Z   (BX), K1, Z5
 	VMOVUPS.Z   (SI), K1, Z6
 	VADDPS      Z6, Z5, Z5
@@ -7224,10 +7439,10 @@ end76:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end79:
-	JMP end78
+end86:
+	JMP end85
 
-else77:
+else84:
 	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z5, Z5
@@ -7239,7 +7454,7 @@ else77:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end80
+	JZ          end87
 	VMOVUPS.Z   (BX), K1, Z5
 	VMOVUPS.Z   (SI), K1, Z6
 	VADDPS      Z6, Z5, Z5
@@ -7252,27 +7467,27 @@ else77:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end80:
-end78:
+end87:
+end85:
 	VMOVAPS      Z0, Z0
 	VADDPS       Z4, Z1, Z1
 	VMOVAPS      Z1, Z1
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DI, $+1
-	JGT          else81
+	CMPQ         DI, $+0
+	JGT          else89
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -7281,12 +7496,12 @@ end78:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end83
-	VADDPS       Z4, Z0, Z0
+	JLS          end91
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -7294,9 +7509,9 @@ end78:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end85
+	JLT          end93
 
-loop84:
+loop92:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -7308,13 +7523,13 @@ loop84:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop84
+	JGE         loop92
 
-end85:
+end93:
 	CMPQ        BX, $+15
-	JGT         else86
+	JGT         else94
 	TESTQ       R9, R9
-	JZ          end88
+	JZ          end96
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -7322,17 +7537,17 @@ end85:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (DX)(R9*4), DX
 
-end88:
-	JMP end87
+end96:
+	JMP end95
 
-else86:
+else94:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, DX
 	TESTQ       R9, R9
-	JZ          end89
+	JZ          end97
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -7340,8 +7555,8 @@ else86:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(R9*4), DX
 
-end89:
-end87:
+end97:
+end95:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -7366,42 +7581,50 @@ end87:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end83:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end91:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	LEAQ         (R10)(R8*4), R10
-	VMOVAPS      Z1, Z4
-	VMOVAPS      Z2, Z5
-	VMOVAPS      Z3, Z6
-	JMP          end82
+	VMOVD        X4, DX
+	SUBL         $0x0d800001, DX
+	CMPL         DX, $0x71fffffe
+	JLS          end98
+	ADDQ         $+1, DI
+	JMP          end79
 
-else81:
+end98:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	JMP     end90
+
+else89:
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z4
+	VBROADCASTSS X3, Z4
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z4, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -7410,12 +7633,12 @@ else81:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z4, Z4, Z1
-	VMULPS       Z4, Z4, Z2
+	VDIVPS       Z4, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end90
-	VADDPS       Z4, Z0, Z0
+	JLS          end99
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
@@ -7423,9 +7646,9 @@ else81:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end92
+	JLT          end101
 
-loop91:
+loop100:
 	VMOVUPS     (R11), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -7437,13 +7660,13 @@ loop91:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop91
+	JGE         loop100
 
-end92:
+end101:
 	CMPQ        R12, $+15
-	JGT         else93
+	JGT         else102
 	TESTQ       R9, R9
-	JZ          end95
+	JZ          end104
 	VMOVUPS.Z   (R11), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -7451,17 +7674,17 @@ end92:
 	VFMADD231PS Z5, Z5, Z1
 	LEAQ        (R11)(R9*4), R11
 
-end95:
-	JMP end94
+end104:
+	JMP end103
 
-else93:
+else102:
 	VMOVUPS     (R11), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, R11
 	TESTQ       R9, R9
-	JZ          end96
+	JZ          end105
 	VMOVUPS.Z   (R11), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
@@ -7469,8 +7692,8 @@ else93:
 	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (R11)(R9*4), R11
 
-end96:
-end94:
+end105:
+end103:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -7495,34 +7718,42 @@ end94:
 	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z4
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end90:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end99:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z5, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         R8, $+15
-	JGT          else97
+	VMOVD        X4, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end106
+	ADDQ         $+1, DI
+	JMP          end79
+
+end106:
+	CMPQ R8, $+15
+	JGT  else107
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end98
+	JMP          end108
 
-else97:
+else107:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z4
@@ -7538,16 +7769,16 @@ else97:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end98:
+end108:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   R8, R11
 	CMPQ   R11, $+32
-	JLT    end100
+	JLT    end110
 
-loop99:
+loop109:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -7567,13 +7798,13 @@ loop99:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop99
+	JGE         loop109
 
-end100:
+end110:
 	CMPQ        R11, $+15
-	JGT         else101
+	JGT         else111
 	TESTQ       R9, R9
-	JZ          end103
+	JZ          end113
 	VMOVUPS.Z   (BX), K1, Z4
 	VMOVUPS.Z   (SI), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -7586,10 +7817,10 @@ end100:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end103:
-	JMP end102
+end113:
+	JMP end112
 
-else101:
+else111:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -7601,7 +7832,7 @@ else101:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end104
+	JZ          end114
 	VMOVUPS.Z   (BX), K1, Z4
 	VMOVUPS.Z   (SI), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -7614,8 +7845,8 @@ else101:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end104:
-end102:
+end114:
+end112:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -7625,25 +7856,25 @@ end102:
 	VMOVAPS Z1, Z1
 	VADDPS  Z10, Z9, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DI
+	SUBQ    $0x01, DI
 	CMPQ    DI, $+1
-	JLT     end106
+	JLT     end116
 
-loop105:
+loop115:
 	MOVQ         weight_base+96(FP), R11
 	MOVQ         bias_base+120(FP), R12
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -7652,12 +7883,12 @@ loop105:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end107
-	VADDPS       Z7, Z0, Z0
+	JLS          end117
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
@@ -7665,9 +7896,9 @@ loop105:
 	MOVQ         R10, R13
 	MOVQ         R8, R14
 	CMPQ         R14, $+32
-	JLT          end109
+	JLT          end119
 
-loop108:
+loop118:
 	VMOVUPS     (R13), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -7679,13 +7910,13 @@ loop108:
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop108
+	JGE         loop118
 
-end109:
+end119:
 	CMPQ        R14, $+15
-	JGT         else110
+	JGT         else120
 	TESTQ       R9, R9
-	JZ          end112
+	JZ          end122
 	VMOVUPS.Z   (R13), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -7693,17 +7924,17 @@ end109:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (R13)(R9*4), R13
 
-end112:
-	JMP end111
+end122:
+	JMP end121
 
-else110:
+else120:
 	VMOVUPS     (R13), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, R13
 	TESTQ       R9, R9
-	JZ          end113
+	JZ          end123
 	VMOVUPS.Z   (R13), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -7711,8 +7942,8 @@ else110:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (R13)(R9*4), R13
 
-end113:
-end111:
+end123:
+end121:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -7737,34 +7968,42 @@ end111:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end107:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end117:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	CMPQ         R8, $+15
-	JGT          else114
+	VMOVD        X7, R13
+	SUBL         $0x0d800001, R13
+	CMPL         R13, $0x71fffffe
+	JLS          end124
+	ADDQ         $+1, DI
+	JMP          end88
+
+end124:
+	CMPQ R8, $+15
+	JGT  else125
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end115
+	JMP          end126
 
-else114:
+else125:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z7
@@ -7780,16 +8019,16 @@ else114:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end115:
+end126:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   R8, R13
 	CMPQ   R13, $+32
-	JLT    end117
+	JLT    end128
 
-loop116:
+loop127:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -7827,13 +8066,13 @@ loop116:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop116
+	JGE         loop127
 
-end117:
+end128:
 	CMPQ        R13, $+15
-	JGT         else118
+	JGT         else129
 	TESTQ       R9, R9
-	JZ          end120
+	JZ          end131
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -7857,10 +8096,10 @@ end117:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end120:
-	JMP end119
+end131:
+	JMP end130
 
-else118:
+else129:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -7883,7 +8122,7 @@ else118:
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
 	TESTQ       R9, R9
-	JZ          end121
+	JZ          end132
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -7907,8 +8146,8 @@ else118:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end121:
-end119:
+end132:
+end130:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
@@ -7920,23 +8159,23 @@ end119:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop105
+	JGE     loop115
 
-end106:
+end116:
 	MOVQ         weight_base+96(FP), DX
 	MOVQ         bias_base+120(FP), BX
 	VXORPS       X3, X3, X3
 	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z7
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z1
 	VADDPS       Z1, Z2, Z1
 	VSHUFF32X4   $0xb1, Z1, Z1, Z2
@@ -7945,22 +8184,22 @@ end106:
 	VADDPS       Z2, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z7, Z7, Z1
-	VMULPS       Z7, Z7, Z2
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end122
-	VADDPS       Z7, Z0, Z0
+	JLS          end133
+	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R10, SI
-	MOVQ         R8, DI
-	CMPQ         DI, $+32
-	JLT          end124
+	MOVQ         R8, R11
+	CMPQ         R11, $+32
+	JLT          end135
 
-loop123:
+loop134:
 	VMOVUPS     (SI), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -7970,15 +8209,15 @@ loop123:
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
 	ADDQ        $+128, SI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
-	JGE         loop123
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop134
 
-end124:
-	CMPQ        DI, $+15
-	JGT         else125
+end135:
+	CMPQ        R11, $+15
+	JGT         else136
 	TESTQ       R9, R9
-	JZ          end127
+	JZ          end138
 	VMOVUPS.Z   (SI), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -7986,17 +8225,17 @@ end124:
 	VFMADD231PS Z8, Z8, Z1
 	LEAQ        (SI)(R9*4), SI
 
-end127:
-	JMP end126
+end138:
+	JMP end137
 
-else125:
+else136:
 	VMOVUPS     (SI), Z8
 	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end128
+	JZ          end139
 	VMOVUPS.Z   (SI), K1, Z8
 	VSUBPS      Z0, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
@@ -8004,8 +8243,8 @@ else125:
 	VFMADD231PS Z8, Z8, Z3
 	LEAQ        (SI)(R9*4), SI
 
-end128:
-end126:
+end139:
+end137:
 	VADDPS       Z7, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
@@ -8030,28 +8269,36 @@ end126:
 	VADDPS       Z7, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z7
+	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end122:
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VXORPS       Z3, Z3, Z3
-	VMAXPS       Z1, Z3, Z1
-	VBROADCASTSS eps+160(FP), Z3
-	VADDPS       Z3, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z3
+end133:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+160(FP), Z2
+	VADDPS       Z2, Z1, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z7, Z2
+	VDIVPS       Z2, Z1, Z8
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z3, Z2
+	VMOVAPS      Z8, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z7, Z0, Z0
-	VMULPS       Z3, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	VMOVAPS      Z0, Z3
-	MOVQ         R8, SI
-	CMPQ         SI, $+32
-	JLT          end130
+	VMOVD        X7, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end140
+	ADDQ         $+1, DI
+	JMP          end88
 
-loop129:
+end140:
+	MOVQ R8, SI
+	CMPQ SI, $+32
+	JLT  end142
+
+loop141:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8072,13 +8319,13 @@ loop129:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop129
+	JGE         loop141
 
-end130:
+end142:
 	CMPQ        SI, $+15
-	JGT         else131
+	JGT         else143
 	TESTQ       R9, R9
-	JZ          end133
+	JZ          end145
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8091,10 +8338,10 @@ end130:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end133:
-	JMP end132
+end145:
+	JMP end144
 
-else131:
+else143:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8107,7 +8354,7 @@ else131:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end134
+	JZ          end146
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8120,21 +8367,22 @@ else131:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end134:
-end132:
+end146:
+end144:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
-end82:
+end90:
+end88:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
 	CMPQ SI, $+32
-	JLT  end136
+	JLT  end148
 
-loop135:
+loop147:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8155,13 +8403,13 @@ loop135:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop135
+	JGE         loop147
 
-end136:
+end148:
 	CMPQ        SI, $+15
-	JGT         else137
+	JGT         else149
 	TESTQ       R9, R9
-	JZ          end139
+	JZ          end151
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8174,10 +8422,10 @@ end136:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end139:
-	JMP end138
+end151:
+	JMP end150
 
-else137:
+else149:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8190,7 +8438,7 @@ else137:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end140
+	JZ          end152
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8203,16 +8451,18 @@ else137:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end140:
-end138:
-end72:
+end152:
+end150:
+end79:
+end78:
 end2:
+	MOVQ DI, ret+168(FP)
 	VZEROUPPER
 	RET
 
-// func rmsNormRowsAVX512(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
+// func rmsNormRowsAVX512(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
+TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         rows+72(FP), DX
@@ -8240,6 +8490,7 @@ TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
 	JZ           else1
 	TESTQ        DX, DX
 	JZ           end3
+	SUBQ         $0x01, DX
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
 	MOVQ         DI, SI
@@ -8259,9 +8510,9 @@ TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
 	ANDQ         $-16, R8
 	SUBQ         $+32, R8
 	CMPQ         R8, $+32
-	JLT          end5
+	JLT          end6
 
-loop4:
+loop5:
 	VMOVUPS     (DI), Z4
 	VFMADD231PS Z4, Z4, Z3
 	VMOVUPS     64(DI), Z4
@@ -8269,9 +8520,9 @@ loop4:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	MOVQ        BX, R9
 	ADDQ        SI, R9
 	MOVQ        BX, SI
@@ -8281,7 +8532,7 @@ end5:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        R8, $+15
-	JGT         else6
+	JGT         else7
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -8293,14 +8544,14 @@ end5:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end8
+	JS          end9
 	VMOVUPS.Z   (DI), K2, Z4
 	VFMADD231PS Z4, Z4, Z2
 
-end8:
-	JMP end7
+end9:
+	JMP end8
 
-else6:
+else7:
 	VMOVUPS     (DI), Z4
 	VFMADD231PS Z4, Z4, Z3
 	ADDQ        $+64, DI
@@ -8315,18 +8566,18 @@ else6:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end9
+	JS          end10
 	VMOVUPS.Z   (DI), K2, Z4
 	VFMADD231PS Z4, Z4, Z3
 
-end9:
-end7:
+end10:
+end8:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R9*4), DI
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+1
-	JGT          else10
+	CMPQ         DX, $+0
+	JGT          else12
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -8336,16 +8587,23 @@ end7:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z2, Z3
-	JMP          end11
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end14
+	ADDQ         $+1, DX
+	JMP          end4
 
-else10:
+end14:
+	VMOVAPS Z2, Z3
+	JMP     end13
+
+else12:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -8355,34 +8613,41 @@ else10:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z3, Z4
+	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z3
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         DI, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, R8
-	SHLXQ        SI, R8, R8
-	KMOVW        R8, K1
-	MOVQ         SI, R8
-	SHLQ         $0x02, R8
-	SUBQ         R8, DI
-	VMOVUPS.Z    (DI), K1, Z3
-	VFMADD231PS  Z3, Z3, Z4
-	ADDQ         $+64, DI
-	MOVQ         BX, R8
-	ADDQ         $+14, R8
-	ANDQ         $-16, R8
-	SUBQ         $+32, R8
-	CMPQ         R8, $+32
-	JLT          end13
+	VMOVD        X3, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end15
+	ADDQ         $+1, DX
+	JMP          end4
 
-loop12:
+end15:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	MOVQ        DI, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R8
+	SHLXQ       SI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        SI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DI
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+64, DI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end17
+
+loop16:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z5
 	VMOVUPS     64(DI), Z3
@@ -8390,9 +8655,9 @@ loop12:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop12
+	JGE         loop16
 
-end13:
+end17:
 	MOVQ        BX, R9
 	ADDQ        SI, R9
 	MOVQ        BX, SI
@@ -8402,7 +8667,7 @@ end13:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        R8, $+15
-	JGT         else14
+	JGT         else18
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -8414,14 +8679,14 @@ end13:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end16
+	JS          end20
 	VMOVUPS.Z   (DI), K2, Z3
 	VFMADD231PS Z3, Z3, Z4
 
-end16:
-	JMP end15
+end20:
+	JMP end19
 
-else14:
+else18:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z5
 	ADDQ        $+64, DI
@@ -8436,22 +8701,22 @@ else14:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end17
+	JS          end21
 	VMOVUPS.Z   (DI), K2, Z3
 	VFMADD231PS Z3, Z3, Z5
 
-end17:
-end15:
+end21:
+end19:
 	ADDQ    $-64, DI
 	LEAQ    (DI)(R9*4), DI
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end19
+	JLT     end23
 
-loop18:
+loop22:
 	MOVQ         weight_base+48(FP), SI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -8462,58 +8727,65 @@ loop18:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z4, Z5
+	VDIVPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z4, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         DI, R8
-	ANDQ         $+63, R8
-	SHRQ         $0x02, R8
-	MOVQ         $-1, R9
-	SHLXQ        R8, R9, R9
-	KMOVW        R9, K1
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, DI
-	MOVQ         AX, R9
-	ANDQ         $+63, R9
-	SHRQ         $0x02, R9
-	MOVQ         $-1, R10
-	SHLXQ        R9, R10, R10
-	KMOVW        R10, K2
-	MOVQ         R9, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, AX
-	MOVQ         R9, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, CX
-	VMOVUPS.Z    (DI), K1, Z6
-	VFMADD231PS  Z6, Z6, Z4
-	VMOVUPS.Z    (CX), K2, Z6
-	VMULPS       Z3, Z6, Z6
-	VMOVUPS      (SI), Z7
-	VEXPANDPS.Z  Z7, K2, Z7
-	VMULPS       Z7, Z6, Z6
-	VMOVUPS      Z6, K2, (AX)
-	MOVQ         R9, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, SI
-	ADDQ         $+64, DI
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, SI
-	MOVQ         BX, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end21
+	VMOVD        X4, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end24
+	ADDQ         $+1, DX
+	JMP          end11
 
-loop20:
+end24:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	MOVQ        DI, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
+	MOVQ        AX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, AX
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K2, Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (SI), Z7
+	VEXPANDPS.Z Z7, K2, Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, K2, (AX)
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end26
+
+loop25:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z6
@@ -8534,9 +8806,9 @@ loop20:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop20
+	JGE         loop25
 
-end21:
+end26:
 	MOVQ        BX, R11
 	ADDQ        R8, R11
 	MOVQ        BX, R8
@@ -8554,7 +8826,7 @@ end21:
 	SUBQ        R9, R8
 	SUBQ        $+16, R8
 	CMPQ        R10, $+15
-	JGT         else22
+	JGT         else27
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K1
@@ -8582,7 +8854,7 @@ end21:
 	SUBQ        $+17, R10
 	ANDQ        R10, R9
 	TESTQ       R9, R9
-	JS          end24
+	JS          end29
 	VMOVUPS.Z   (DI), K2, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K4, Z6
@@ -8591,10 +8863,10 @@ end21:
 	VMULPS      Z6, Z3, Z3
 	VMOVUPS     Z3, K4, (AX)
 
-end24:
-	JMP end23
+end29:
+	JMP end28
 
-else22:
+else27:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z6
@@ -8633,7 +8905,7 @@ else22:
 	SUBQ        $+17, R10
 	ANDQ        R10, R9
 	TESTQ       R9, R9
-	JS          end25
+	JS          end30
 	VMOVUPS.Z   (DI), K2, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS.Z   (CX), K4, Z6
@@ -8642,8 +8914,8 @@ else22:
 	VMULPS      Z6, Z3, Z3
 	VMOVUPS     Z3, K4, (AX)
 
-end25:
-end23:
+end30:
+end28:
 	ADDQ    $-64, DI
 	LEAQ    (DI)(R11*4), DI
 	ADDQ    $-64, AX
@@ -8657,10 +8929,10 @@ end23:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop18
+	JGE     loop22
 
-end19:
-	MOVQ         weight_base+48(FP), DX
+end23:
+	MOVQ         weight_base+48(FP), SI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -8670,221 +8942,99 @@ end19:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	MOVQ         AX, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, DI
-	SHLXQ        SI, DI, DI
-	KMOVW        DI, K1
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, AX
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, CX
-	VMOVUPS.Z    (CX), K1, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVUPS      (DX), Z1
-	VEXPANDPS.Z  Z1, K1, Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, DX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	MOVQ         BX, DI
-	ADDQ         $+14, DI
-	ANDQ         $-16, DI
-	SUBQ         $+32, DI
-	CMPQ         DI, $+32
-	JLT          end27
-
-loop26:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop26
-
-end27:
-	MOVQ      BX, R8
-	ADDQ      SI, R8
-	MOVQ      BX, SI
-	ADDQ      $+14, SI
-	ANDQ      $-16, SI
-	SUBQ      $+32, SI
-	SUBQ      SI, R8
-	SUBQ      $+16, R8
-	CMPQ      DI, $+15
-	JGT       else28
-	MOVQ      $-1, SI
-	BZHIQ     R8, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	KMOVW     SI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, SI
-	SUBQ      $+17, SI
-	TESTQ     SI, SI
-	JS        end30
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end30:
-	JMP end29
-
-else28:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      $-1, SI
-	BZHIQ     R8, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	KMOVW     SI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, SI
-	SUBQ      $+17, SI
-	TESTQ     SI, SI
-	JS        end31
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end31
+	ADDQ         $+1, DX
+	JMP          end11
 
 end31:
-end29:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R8*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R8*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R8*4), DX
-	VMOVAPS Z2, Z3
-
-end11:
-	MOVQ        weight_base+48(FP), DX
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, DI
-	SHLXQ       SI, DI, DI
-	KMOVW       DI, K1
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, AX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, CX
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
 	VMOVUPS.Z   (CX), K1, Z0
 	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (DX), Z1
+	VMOVUPS     (SI), Z1
 	VEXPANDPS.Z Z1, K1, Z1
 	VMULPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, DX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        BX, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
+	ADDQ        $+64, SI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JLT         end33
 
 loop32:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
+	VMOVUPS (SI), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(CX), Z0
 	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
+	VMOVUPS 64(SI), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, 64(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
+	ADDQ    $+128, SI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
 	JGE     loop32
 
 end33:
-	MOVQ      BX, R8
-	ADDQ      SI, R8
-	ADDQ      $+14, BX
-	ANDQ      $-16, BX
-	SUBQ      $+32, BX
-	SUBQ      BX, R8
-	SUBQ      $+16, R8
-	CMPQ      DI, $+15
+	MOVQ      BX, R9
+	ADDQ      DI, R9
+	MOVQ      BX, DI
+	ADDQ      $+14, DI
+	ANDQ      $-16, DI
+	SUBQ      $+32, DI
+	SUBQ      DI, R9
+	SUBQ      $+16, R9
+	CMPQ      R8, $+15
 	JGT       else34
-	MOVQ      $-1, BX
-	BZHIQ     R8, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
+	MOVQ      $-1, DI
+	BZHIQ     R9, DI, DI
+	KMOVW     DI, K1
+	SHRQ      $0x10, DI
+	KMOVW     DI, K2
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
+	ADDQ      $+64, SI
+	MOVQ      R9, DI
+	SUBQ      $+17, DI
+	TESTQ     DI, DI
 	JS        end36
 	VMOVUPS.Z (CX), K2, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
+	VMOVUPS.Z (SI), K2, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
@@ -8894,57 +9044,189 @@ end36:
 else34:
 	VMOVUPS   (CX), Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
+	VMOVUPS   (SI), Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      $-1, BX
-	BZHIQ     R8, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
+	ADDQ      $+64, SI
+	MOVQ      $-1, DI
+	BZHIQ     R9, DI, DI
+	KMOVW     DI, K1
+	SHRQ      $0x10, DI
+	KMOVW     DI, K2
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
+	ADDQ      $+64, SI
+	MOVQ      R9, DI
+	SUBQ      $+17, DI
+	TESTQ     DI, DI
 	JS        end37
 	VMOVUPS.Z (CX), K2, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
+	VMOVUPS.Z (SI), K2, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
 end37:
 end35:
-	ADDQ $-64, AX
-	LEAQ (AX)(R8*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R8*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R8*4), DX
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R9*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R9*4), CX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R9*4), SI
+	VMOVAPS Z2, Z3
 
+end13:
+end11:
+	MOVQ        weight_base+48(FP), SI
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (SI), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end39
+
+loop38:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (SI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(SI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, SI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop38
+
+end39:
+	MOVQ      BX, R9
+	ADDQ      DI, R9
+	ADDQ      $+14, BX
+	ANDQ      $-16, BX
+	SUBQ      $+32, BX
+	SUBQ      BX, R9
+	SUBQ      $+16, R9
+	CMPQ      R8, $+15
+	JGT       else40
+	MOVQ      $-1, BX
+	BZHIQ     R9, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      R9, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end42
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end42:
+	JMP end41
+
+else40:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (SI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      $-1, BX
+	BZHIQ     R9, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      R9, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end43
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end43:
+end41:
+	ADDQ $-64, AX
+	LEAQ (AX)(R9*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R9*4), CX
+	ADDQ $-64, SI
+	LEAQ (SI)(R9*4), SI
+
+end4:
 end3:
 	JMP end2
 
 else1:
 	TESTQ  DX, DX
-	JZ     end38
+	JZ     end44
+	SUBQ   $0x01, DX
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   BX, R8
 	CMPQ   R8, $+32
-	JLT    end40
+	JLT    end47
 
-loop39:
+loop46:
 	VMOVUPS     (DI), Z4
 	VFMADD231PS Z4, Z4, Z2
 	VMOVUPS     64(DI), Z4
@@ -8952,36 +9234,36 @@ loop39:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop39
+	JGE         loop46
 
-end40:
+end47:
 	CMPQ        R8, $+15
-	JGT         else41
+	JGT         else48
 	TESTQ       SI, SI
-	JZ          end43
+	JZ          end50
 	VMOVUPS.Z   (DI), K1, Z4
 	VFMADD231PS Z4, Z4, Z2
 	LEAQ        (DI)(SI*4), DI
 
-end43:
-	JMP end42
+end50:
+	JMP end49
 
-else41:
+else48:
 	VMOVUPS     (DI), Z4
 	VFMADD231PS Z4, Z4, Z2
 	ADDQ        $+64, DI
 	TESTQ       SI, SI
-	JZ          end44
+	JZ          end51
 	VMOVUPS.Z   (DI), K1, Z4
 	VFMADD231PS Z4, Z4, Z3
 	LEAQ        (DI)(SI*4), DI
 
-end44:
-end42:
+end51:
+end49:
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+1
-	JGT          else45
+	CMPQ         DX, $+0
+	JGT          else53
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -8991,16 +9273,23 @@ end42:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z2, Z3
-	JMP          end46
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end55
+	ADDQ         $+1, DX
+	JMP          end45
 
-else45:
+end55:
+	VMOVAPS Z2, Z3
+	JMP     end54
+
+else53:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -9010,19 +9299,26 @@ else45:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z3, Z4
+	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z3
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         BX, R8
-	CMPQ         R8, $+32
-	JLT          end48
+	VMOVD        X3, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end56
+	ADDQ         $+1, DX
+	JMP          end45
 
-loop47:
+end56:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end58
+
+loop57:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z4
 	VMOVUPS     64(DI), Z3
@@ -9030,40 +9326,40 @@ loop47:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop47
+	JGE         loop57
 
-end48:
+end58:
 	CMPQ        R8, $+15
-	JGT         else49
+	JGT         else59
 	TESTQ       SI, SI
-	JZ          end51
+	JZ          end61
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z3, Z4
 	LEAQ        (DI)(SI*4), DI
 
-end51:
-	JMP end50
+end61:
+	JMP end60
 
-else49:
+else59:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z4
 	ADDQ        $+64, DI
 	TESTQ       SI, SI
-	JZ          end52
+	JZ          end62
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z3, Z5
 	LEAQ        (DI)(SI*4), DI
 
-end52:
-end50:
+end62:
+end60:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end54
+	JLT     end64
 
-loop53:
+loop63:
 	MOVQ         weight_base+48(FP), R8
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -9074,19 +9370,26 @@ loop53:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z4, Z5
+	VDIVPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z4, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end56
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end65
+	ADDQ         $+1, DX
+	JMP          end52
 
-loop55:
+end65:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end67
+
+loop66:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
@@ -9107,13 +9410,13 @@ loop55:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop55
+	JGE         loop66
 
-end56:
+end67:
 	CMPQ        R9, $+15
-	JGT         else57
+	JGT         else68
 	TESTQ       SI, SI
-	JZ          end59
+	JZ          end70
 	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K1, Z6
@@ -9126,10 +9429,10 @@ end56:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end59:
-	JMP end58
+end70:
+	JMP end69
 
-else57:
+else68:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
@@ -9142,7 +9445,7 @@ else57:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	TESTQ       SI, SI
-	JZ          end60
+	JZ          end71
 	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS.Z   (CX), K1, Z6
@@ -9155,17 +9458,17 @@ else57:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end60:
-end58:
+end71:
+end69:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop53
+	JGE     loop63
 
-end54:
-	MOVQ         weight_base+48(FP), DX
+end64:
+	MOVQ         weight_base+48(FP), DI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -9175,145 +9478,155 @@ end54:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	MOVQ         BX, DI
-	CMPQ         DI, $+32
-	JLT          end62
-
-loop61:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop61
-
-end62:
-	CMPQ      DI, $+15
-	JGT       else63
-	TESTQ     SI, SI
-	JZ        end65
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end65:
-	JMP end64
-
-else63:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	TESTQ     SI, SI
-	JZ        end66
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end66:
-end64:
-	VMOVAPS Z2, Z3
-
-end46:
-	MOVQ weight_base+48(FP), DX
-	CMPQ BX, $+32
-	JLT  end68
-
-loop67:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop67
-
-end68:
-	CMPQ      BX, $+15
-	JGT       else69
-	TESTQ     SI, SI
-	JZ        end71
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end71:
-	JMP end70
-
-else69:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	TESTQ     SI, SI
-	JZ        end72
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end72
+	ADDQ         $+1, DX
+	JMP          end52
 
 end72:
-end70:
-end38:
+	MOVQ BX, R8
+	CMPQ R8, $+32
+	JLT  end74
+
+loop73:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop73
+
+end74:
+	CMPQ      R8, $+15
+	JGT       else75
+	TESTQ     SI, SI
+	JZ        end77
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end77:
+	JMP end76
+
+else75:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DI
+	TESTQ     SI, SI
+	JZ        end78
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end78:
+end76:
+	VMOVAPS Z2, Z3
+
+end54:
+end52:
+	MOVQ weight_base+48(FP), DI
+	CMPQ BX, $+32
+	JLT  end80
+
+loop79:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop79
+
+end80:
+	CMPQ      BX, $+15
+	JGT       else81
+	TESTQ     SI, SI
+	JZ        end83
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end83:
+	JMP end82
+
+else81:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DI
+	TESTQ     SI, SI
+	JZ        end84
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end84:
+end82:
+end45:
+end44:
 end2:
+	MOVQ DX, ret+96(FP)
 	VZEROUPPER
 	RET
 
-// func addRMSNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
+// func addRMSNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-140
+TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-152
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         sum_base+24(FP), CX
 	MOVQ         rows+120(FP), DX
@@ -9345,6 +9658,7 @@ TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-140
 	JZ           else1
 	TESTQ        DX, DX
 	JZ           end3
+	SUBQ         $0x01, DX
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
 	MOVQ         DI, SI
@@ -9375,9 +9689,9 @@ TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-140
 	ANDQ         $-16, R10
 	SUBQ         $+32, R10
 	CMPQ         R10, $+32
-	JLT          end5
+	JLT          end6
 
-loop4:
+loop5:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VADDPS      Z5, Z4, Z4
@@ -9393,9 +9707,9 @@ loop4:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop4
+	JGE         loop5
 
-end5:
+end6:
 	MOVQ        BX, R11
 	ADDQ        SI, R11
 	MOVQ        BX, SI
@@ -9405,7 +9719,7 @@ end5:
 	SUBQ        SI, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else6
+	JGT         else7
 	MOVQ        $-1, SI
 	BZHIQ       R11, SI, SI
 	KMOVW       SI, K1
@@ -9422,17 +9736,17 @@ end5:
 	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end8
+	JS          end9
 	VMOVUPS.Z   (R8), K2, Z4
 	VMOVUPS.Z   (R9), K2, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z4, Z4, Z2
 	VMOVUPS     Z4, K2, (DI)
 
-end8:
-	JMP end7
+end9:
+	JMP end8
 
-else6:
+else7:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VADDPS      Z5, Z4, Z4
@@ -9457,15 +9771,15 @@ else6:
 	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end9
+	JS          end10
 	VMOVUPS.Z   (R8), K2, Z4
 	VMOVUPS.Z   (R9), K2, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z4, Z4, Z3
 	VMOVUPS     Z4, K2, (DI)
 
-end9:
-end7:
+end10:
+end8:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R11*4), DI
 	ADDQ         $-64, R8
@@ -9474,8 +9788,8 @@ end7:
 	LEAQ         (R9)(R11*4), R9
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+1
-	JGT          else10
+	CMPQ         DX, $+0
+	JGT          else12
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -9485,16 +9799,23 @@ end7:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z2, Z3
-	JMP          end11
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end14
+	ADDQ         $+1, DX
+	JMP          end4
 
-else10:
+end14:
+	VMOVAPS Z2, Z3
+	JMP     end13
+
+else12:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -9504,45 +9825,52 @@ else10:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z3, Z4
+	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z3
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         DI, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, R10
-	SHLXQ        SI, R10, R10
-	KMOVW        R10, K1
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, DI
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R8
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R9
-	VMOVUPS.Z    (R8), K1, Z3
-	VMOVUPS.Z    (R9), K1, Z6
-	VADDPS       Z6, Z3, Z3
-	VFMADD231PS  Z3, Z3, Z4
-	VMOVUPS      Z3, K1, (DI)
-	ADDQ         $+64, DI
-	ADDQ         $+64, R8
-	ADDQ         $+64, R9
-	MOVQ         BX, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end13
+	VMOVD        X3, SI
+	SUBL         $0x0d800001, SI
+	CMPL         SI, $0x71fffffe
+	JLS          end15
+	ADDQ         $+1, DX
+	JMP          end4
 
-loop12:
+end15:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	MOVQ        DI, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R10
+	SHLXQ       SI, R10, R10
+	KMOVW       R10, K1
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DI
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R8
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R9
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end17
+
+loop16:
 	VMOVUPS     (R8), Z3
 	VMOVUPS     (R9), Z6
 	VADDPS      Z6, Z3, Z3
@@ -9558,9 +9886,9 @@ loop12:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop12
+	JGE         loop16
 
-end13:
+end17:
 	MOVQ        BX, R11
 	ADDQ        SI, R11
 	MOVQ        BX, SI
@@ -9570,7 +9898,7 @@ end13:
 	SUBQ        SI, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else14
+	JGT         else18
 	MOVQ        $-1, SI
 	BZHIQ       R11, SI, SI
 	KMOVW       SI, K1
@@ -9587,17 +9915,17 @@ end13:
 	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end16
+	JS          end20
 	VMOVUPS.Z   (R8), K2, Z3
 	VMOVUPS.Z   (R9), K2, Z6
 	VADDPS      Z6, Z3, Z3
 	VFMADD231PS Z3, Z3, Z4
 	VMOVUPS     Z3, K2, (DI)
 
-end16:
-	JMP end15
+end20:
+	JMP end19
 
-else14:
+else18:
 	VMOVUPS     (R8), Z3
 	VMOVUPS     (R9), Z6
 	VADDPS      Z6, Z3, Z3
@@ -9622,15 +9950,15 @@ else14:
 	MOVQ        R11, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end17
+	JS          end21
 	VMOVUPS.Z   (R8), K2, Z3
 	VMOVUPS.Z   (R9), K2, Z6
 	VADDPS      Z6, Z3, Z3
 	VFMADD231PS Z3, Z3, Z5
 	VMOVUPS     Z3, K2, (DI)
 
-end17:
-end15:
+end21:
+end19:
 	ADDQ    $-64, DI
 	LEAQ    (DI)(R11*4), DI
 	ADDQ    $-64, R8
@@ -9640,11 +9968,11 @@ end15:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end19
+	JLT     end23
 
-loop18:
+loop22:
 	MOVQ         weight_base+96(FP), SI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -9655,69 +9983,76 @@ loop18:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z4, Z5
+	VDIVPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z4, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         DI, R10
-	ANDQ         $+63, R10
-	SHRQ         $0x02, R10
-	MOVQ         $-1, R11
-	SHLXQ        R10, R11, R11
-	KMOVW        R11, K1
-	MOVQ         R10, R11
-	SHLQ         $0x02, R11
-	SUBQ         R11, DI
-	MOVQ         R10, R11
-	SHLQ         $0x02, R11
-	SUBQ         R11, R8
-	MOVQ         R10, R11
-	SHLQ         $0x02, R11
-	SUBQ         R11, R9
-	MOVQ         AX, R11
-	ANDQ         $+63, R11
-	SHRQ         $0x02, R11
-	MOVQ         $-1, R12
-	SHLXQ        R11, R12, R12
-	KMOVW        R12, K2
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, AX
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, CX
-	VMOVUPS.Z    (R8), K1, Z6
-	VMOVUPS.Z    (R9), K1, Z7
-	VADDPS       Z7, Z6, Z6
-	VFMADD231PS  Z6, Z6, Z4
-	VMOVUPS.Z    (CX), K2, Z7
-	VMULPS       Z3, Z7, Z7
-	VMOVUPS      (SI), Z8
-	VEXPANDPS.Z  Z8, K2, Z8
-	VMULPS       Z8, Z7, Z7
-	VMOVUPS      Z6, K1, (DI)
-	VMOVUPS      Z7, K2, (AX)
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, SI
-	ADDQ         $+64, DI
-	ADDQ         $+64, R8
-	ADDQ         $+64, R9
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, SI
-	MOVQ         BX, R12
-	ADDQ         $+14, R12
-	ANDQ         $-16, R12
-	SUBQ         $+32, R12
-	CMPQ         R12, $+32
-	JLT          end21
+	VMOVD        X4, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end24
+	ADDQ         $+1, DX
+	JMP          end11
 
-loop20:
+end24:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	MOVQ        DI, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K1
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, DI
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R8
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R9
+	MOVQ        AX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, AX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, CX
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K2, Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VEXPANDPS.Z Z8, K2, Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z7, K2, (AX)
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JLT         end26
+
+loop25:
 	VMOVUPS     (R8), Z6
 	VMOVUPS     (R9), Z7
 	VADDPS      Z7, Z6, Z6
@@ -9746,9 +10081,9 @@ loop20:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop20
+	JGE         loop25
 
-end21:
+end26:
 	MOVQ        BX, R13
 	ADDQ        R10, R13
 	MOVQ        BX, R10
@@ -9766,7 +10101,7 @@ end21:
 	SUBQ        R11, R10
 	SUBQ        $+16, R10
 	CMPQ        R12, $+15
-	JGT         else22
+	JGT         else27
 	MOVQ        $-1, R11
 	BZHIQ       R13, R11, R11
 	KMOVW       R11, K1
@@ -9799,7 +10134,7 @@ end21:
 	SUBQ        $+17, R12
 	ANDQ        R12, R11
 	TESTQ       R11, R11
-	JS          end24
+	JS          end29
 	VMOVUPS.Z   (R8), K2, Z6
 	VMOVUPS.Z   (R9), K2, Z7
 	VADDPS      Z7, Z6, Z6
@@ -9811,10 +10146,10 @@ end21:
 	VMOVUPS     Z6, K2, (DI)
 	VMOVUPS     Z3, K4, (AX)
 
-end24:
-	JMP end23
+end29:
+	JMP end28
 
-else22:
+else27:
 	VMOVUPS     (R8), Z6
 	VMOVUPS     (R9), Z7
 	VADDPS      Z7, Z6, Z6
@@ -9863,7 +10198,7 @@ else22:
 	SUBQ        $+17, R12
 	ANDQ        R12, R11
 	TESTQ       R11, R11
-	JS          end25
+	JS          end30
 	VMOVUPS.Z   (R8), K2, Z6
 	VMOVUPS.Z   (R9), K2, Z7
 	VADDPS      Z7, Z6, Z6
@@ -9875,8 +10210,8 @@ else22:
 	VMOVUPS     Z6, K2, (DI)
 	VMOVUPS     Z3, K4, (AX)
 
-end25:
-end23:
+end30:
+end28:
 	ADDQ    $-64, DI
 	LEAQ    (DI)(R13*4), DI
 	ADDQ    $-64, R8
@@ -9894,10 +10229,10 @@ end23:
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop18
+	JGE     loop22
 
-end19:
-	MOVQ         weight_base+96(FP), DX
+end23:
+	MOVQ         weight_base+96(FP), SI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -9907,221 +10242,99 @@ end19:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	MOVQ         AX, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, DI
-	SHLXQ        SI, DI, DI
-	KMOVW        DI, K1
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, AX
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, CX
-	VMOVUPS.Z    (CX), K1, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVUPS      (DX), Z1
-	VEXPANDPS.Z  Z1, K1, Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
-	SUBQ         DI, DX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	MOVQ         BX, DI
-	ADDQ         $+14, DI
-	ANDQ         $-16, DI
-	SUBQ         $+32, DI
-	CMPQ         DI, $+32
-	JLT          end27
-
-loop26:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop26
-
-end27:
-	MOVQ      BX, R8
-	ADDQ      SI, R8
-	MOVQ      BX, SI
-	ADDQ      $+14, SI
-	ANDQ      $-16, SI
-	SUBQ      $+32, SI
-	SUBQ      SI, R8
-	SUBQ      $+16, R8
-	CMPQ      DI, $+15
-	JGT       else28
-	MOVQ      $-1, SI
-	BZHIQ     R8, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	KMOVW     SI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, SI
-	SUBQ      $+17, SI
-	TESTQ     SI, SI
-	JS        end30
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end30:
-	JMP end29
-
-else28:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      $-1, SI
-	BZHIQ     R8, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	KMOVW     SI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, SI
-	SUBQ      $+17, SI
-	TESTQ     SI, SI
-	JS        end31
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end31
+	ADDQ         $+1, DX
+	JMP          end11
 
 end31:
-end29:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R8*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R8*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R8*4), DX
-	VMOVAPS Z2, Z3
-
-end11:
-	MOVQ        weight_base+96(FP), DX
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, DI
-	SHLXQ       SI, DI, DI
-	KMOVW       DI, K1
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, AX
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, CX
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
 	VMOVUPS.Z   (CX), K1, Z0
 	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (DX), Z1
+	VMOVUPS     (SI), Z1
 	VEXPANDPS.Z Z1, K1, Z1
 	VMULPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, DI
-	SHLQ        $0x02, DI
-	SUBQ        DI, DX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	MOVQ        BX, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
+	ADDQ        $+64, SI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JLT         end33
 
 loop32:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
+	VMOVUPS (SI), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(CX), Z0
 	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
+	VMOVUPS 64(SI), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, 64(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
+	ADDQ    $+128, SI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
 	JGE     loop32
 
 end33:
-	MOVQ      BX, R8
-	ADDQ      SI, R8
-	ADDQ      $+14, BX
-	ANDQ      $-16, BX
-	SUBQ      $+32, BX
-	SUBQ      BX, R8
-	SUBQ      $+16, R8
-	CMPQ      DI, $+15
+	MOVQ      BX, R9
+	ADDQ      DI, R9
+	MOVQ      BX, DI
+	ADDQ      $+14, DI
+	ANDQ      $-16, DI
+	SUBQ      $+32, DI
+	SUBQ      DI, R9
+	SUBQ      $+16, R9
+	CMPQ      R8, $+15
 	JGT       else34
-	MOVQ      $-1, BX
-	BZHIQ     R8, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
+	MOVQ      $-1, DI
+	BZHIQ     R9, DI, DI
+	KMOVW     DI, K1
+	SHRQ      $0x10, DI
+	KMOVW     DI, K2
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
+	ADDQ      $+64, SI
+	MOVQ      R9, DI
+	SUBQ      $+17, DI
+	TESTQ     DI, DI
 	JS        end36
 	VMOVUPS.Z (CX), K2, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
+	VMOVUPS.Z (SI), K2, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
@@ -10131,57 +10344,189 @@ end36:
 else34:
 	VMOVUPS   (CX), Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
+	VMOVUPS   (SI), Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      $-1, BX
-	BZHIQ     R8, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
+	ADDQ      $+64, SI
+	MOVQ      $-1, DI
+	BZHIQ     R9, DI, DI
+	KMOVW     DI, K1
+	SHRQ      $0x10, DI
+	KMOVW     DI, K2
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	MOVQ      R8, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
+	ADDQ      $+64, SI
+	MOVQ      R9, DI
+	SUBQ      $+17, DI
+	TESTQ     DI, DI
 	JS        end37
 	VMOVUPS.Z (CX), K2, Z0
 	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K2, Z1
+	VMOVUPS.Z (SI), K2, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
 end37:
 end35:
-	ADDQ $-64, AX
-	LEAQ (AX)(R8*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R8*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R8*4), DX
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R9*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R9*4), CX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R9*4), SI
+	VMOVAPS Z2, Z3
 
+end13:
+end11:
+	MOVQ        weight_base+96(FP), SI
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (SI), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end39
+
+loop38:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (SI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(SI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, SI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop38
+
+end39:
+	MOVQ      BX, R9
+	ADDQ      DI, R9
+	ADDQ      $+14, BX
+	ANDQ      $-16, BX
+	SUBQ      $+32, BX
+	SUBQ      BX, R9
+	SUBQ      $+16, R9
+	CMPQ      R8, $+15
+	JGT       else40
+	MOVQ      $-1, BX
+	BZHIQ     R9, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      R9, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end42
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end42:
+	JMP end41
+
+else40:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (SI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      $-1, BX
+	BZHIQ     R9, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, SI
+	MOVQ      R9, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end43
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (SI), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end43:
+end41:
+	ADDQ $-64, AX
+	LEAQ (AX)(R9*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R9*4), CX
+	ADDQ $-64, SI
+	LEAQ (SI)(R9*4), SI
+
+end4:
 end3:
 	JMP end2
 
 else1:
 	TESTQ  DX, DX
-	JZ     end38
+	JZ     end44
+	SUBQ   $0x01, DX
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   BX, R10
 	CMPQ   R10, $+32
-	JLT    end40
+	JLT    end47
 
-loop39:
+loop46:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VADDPS      Z5, Z4, Z4
@@ -10197,13 +10542,13 @@ loop39:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop39
+	JGE         loop46
 
-end40:
+end47:
 	CMPQ        R10, $+15
-	JGT         else41
+	JGT         else48
 	TESTQ       SI, SI
-	JZ          end43
+	JZ          end50
 	VMOVUPS.Z   (R8), K1, Z4
 	VMOVUPS.Z   (R9), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -10213,10 +10558,10 @@ end40:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end43:
-	JMP end42
+end50:
+	JMP end49
 
-else41:
+else48:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VADDPS      Z5, Z4, Z4
@@ -10226,7 +10571,7 @@ else41:
 	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	TESTQ       SI, SI
-	JZ          end44
+	JZ          end51
 	VMOVUPS.Z   (R8), K1, Z4
 	VMOVUPS.Z   (R9), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -10236,12 +10581,12 @@ else41:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end44:
-end42:
+end51:
+end49:
 	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+1
-	JGT          else45
+	CMPQ         DX, $+0
+	JGT          else53
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -10251,16 +10596,23 @@ end42:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z2, Z3
-	JMP          end46
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end55
+	ADDQ         $+1, DX
+	JMP          end45
 
-else45:
+end55:
+	VMOVAPS Z2, Z3
+	JMP     end54
+
+else53:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -10270,19 +10622,26 @@ else45:
 	VSHUFPS      $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z3, Z4
+	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z3
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end48
+	VMOVD        X3, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end56
+	ADDQ         $+1, DX
+	JMP          end45
 
-loop47:
+end56:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   BX, R10
+	CMPQ   R10, $+32
+	JLT    end58
+
+loop57:
 	VMOVUPS     (R8), Z3
 	VMOVUPS     (R9), Z6
 	VADDPS      Z6, Z3, Z3
@@ -10298,13 +10657,13 @@ loop47:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop47
+	JGE         loop57
 
-end48:
+end58:
 	CMPQ        R10, $+15
-	JGT         else49
+	JGT         else59
 	TESTQ       SI, SI
-	JZ          end51
+	JZ          end61
 	VMOVUPS.Z   (R8), K1, Z3
 	VMOVUPS.Z   (R9), K1, Z6
 	VADDPS      Z6, Z3, Z3
@@ -10314,10 +10673,10 @@ end48:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end51:
-	JMP end50
+end61:
+	JMP end60
 
-else49:
+else59:
 	VMOVUPS     (R8), Z3
 	VMOVUPS     (R9), Z6
 	VADDPS      Z6, Z3, Z3
@@ -10327,7 +10686,7 @@ else49:
 	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	TESTQ       SI, SI
-	JZ          end52
+	JZ          end62
 	VMOVUPS.Z   (R8), K1, Z3
 	VMOVUPS.Z   (R9), K1, Z6
 	VADDPS      Z6, Z3, Z3
@@ -10337,16 +10696,16 @@ else49:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
-end52:
-end50:
+end62:
+end60:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x02, DX
+	SUBQ    $0x01, DX
 	CMPQ    DX, $+1
-	JLT     end54
+	JLT     end64
 
-loop53:
+loop63:
 	MOVQ         weight_base+96(FP), R10
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -10357,19 +10716,26 @@ loop53:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z4, Z5
+	VDIVPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z0, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z4, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         BX, R11
-	CMPQ         R11, $+32
-	JLT          end56
+	VMOVD        X4, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end65
+	ADDQ         $+1, DX
+	JMP          end52
 
-loop55:
+end65:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   BX, R11
+	CMPQ   R11, $+32
+	JLT    end67
+
+loop66:
 	VMOVUPS     (R8), Z6
 	VMOVUPS     (R9), Z7
 	VADDPS      Z7, Z6, Z6
@@ -10398,13 +10764,13 @@ loop55:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop55
+	JGE         loop66
 
-end56:
+end67:
 	CMPQ        R11, $+15
-	JGT         else57
+	JGT         else68
 	TESTQ       SI, SI
-	JZ          end59
+	JZ          end70
 	VMOVUPS.Z   (R8), K1, Z6
 	VMOVUPS.Z   (R9), K1, Z7
 	VADDPS      Z7, Z6, Z6
@@ -10422,10 +10788,10 @@ end56:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R10)(SI*4), R10
 
-end59:
-	JMP end58
+end70:
+	JMP end69
 
-else57:
+else68:
 	VMOVUPS     (R8), Z6
 	VMOVUPS     (R9), Z7
 	VADDPS      Z7, Z6, Z6
@@ -10443,7 +10809,7 @@ else57:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R10
 	TESTQ       SI, SI
-	JZ          end60
+	JZ          end71
 	VMOVUPS.Z   (R8), K1, Z6
 	VMOVUPS.Z   (R9), K1, Z7
 	VADDPS      Z7, Z6, Z6
@@ -10461,17 +10827,17 @@ else57:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R10)(SI*4), R10
 
-end60:
-end58:
+end71:
+end69:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop53
+	JGE     loop63
 
-end54:
-	MOVQ         weight_base+96(FP), DX
+end64:
+	MOVQ         weight_base+96(FP), DI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -10481,138 +10847,148 @@ end54:
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
+	VADDPS       Z0, Z1, Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VADDPS       Z0, Z2, Z0
-	VSQRTPS      Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVAPS      Z0, Z2
-	MOVQ         BX, DI
-	CMPQ         DI, $+32
-	JLT          end62
-
-loop61:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, DI
-	CMPQ    DI, $+32
-	JGE     loop61
-
-end62:
-	CMPQ      DI, $+15
-	JGT       else63
-	TESTQ     SI, SI
-	JZ        end65
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end65:
-	JMP end64
-
-else63:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	TESTQ     SI, SI
-	JZ        end66
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end66:
-end64:
-	VMOVAPS Z2, Z3
-
-end46:
-	MOVQ weight_base+96(FP), DX
-	CMPQ BX, $+32
-	JLT  end68
-
-loop67:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop67
-
-end68:
-	CMPQ      BX, $+15
-	JGT       else69
-	TESTQ     SI, SI
-	JZ        end71
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
-
-end71:
-	JMP end70
-
-else69:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DX), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DX
-	TESTQ     SI, SI
-	JZ        end72
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DX)(SI*4), DX
+	VSQRTPS      Z0, Z2
+	VDIVPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z2
+	VMOVD        X0, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end72
+	ADDQ         $+1, DX
+	JMP          end52
 
 end72:
-end70:
-end38:
+	MOVQ BX, R8
+	CMPQ R8, $+32
+	JLT  end74
+
+loop73:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop73
+
+end74:
+	CMPQ      R8, $+15
+	JGT       else75
+	TESTQ     SI, SI
+	JZ        end77
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end77:
+	JMP end76
+
+else75:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DI
+	TESTQ     SI, SI
+	JZ        end78
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end78:
+end76:
+	VMOVAPS Z2, Z3
+
+end54:
+end52:
+	MOVQ weight_base+96(FP), DI
+	CMPQ BX, $+32
+	JLT  end80
+
+loop79:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DI), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop79
+
+end80:
+	CMPQ      BX, $+15
+	JGT       else81
+	TESTQ     SI, SI
+	JZ        end83
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end83:
+	JMP end82
+
+else81:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DI), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DI
+	TESTQ     SI, SI
+	JZ        end84
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DI)(SI*4), DI
+
+end84:
+end82:
+end45:
+end44:
 end2:
+	MOVQ DX, ret+144(FP)
 	VZEROUPPER
 	RET

@@ -6,21 +6,36 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) int {
 	for r := range rows {
-		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
-		mean := guessOfMean(s)
-		off, variance := deviation(s, mean)
-		if off*off > variance {
-			mean += off
-			off, variance = deviation(s, mean)
+		s := x[r*cols:][:cols]
+		mean, off, variance := usualDeviation(s)
+		variance += eps
+		if order.IsFar(variance) {
+			return rows - r
 		}
-		rstd := 1 / squareRoot(max(0, variance)+eps)
-		shift := float32((0 - off) * rstd)
-		for i, v := range s {
-			d[i] = order.FMA(order.FMA(v-mean, rstd, shift), weight[i], bias[i])
-		}
+		inverse := 1 / squareRoot(variance)
+		normalise(dst[r*cols:][:cols], s, weight, bias, mean, inverse, float32((0-off)*inverse))
 	}
+	return 0
+}
+
+// normalise is the last step of LayerNorm: elements less mean, times inverse, plus shift, then weight and bias.
+func normalise(dst, x, weight, bias []float32, mean, inverse, shift float32) {
+	for i, v := range x {
+		dst[i] = order.FMA(order.FMA(v-mean, inverse, shift), weight[i], bias[i])
+	}
+}
+
+// usualDeviation returns a number near the mean of a row, the mean of the differences from it, and the variance.
+func usualDeviation(x []float32) (mean, off, variance float32) {
+	mean = guessOfMean(x)
+	off, variance = deviation(x, 1, 0-mean, 1)
+	if off*off > variance {
+		mean += off
+		off, variance = deviation(x, 1, 0-mean, 1)
+	}
+	return mean, off, max(0, variance)
 }
 
 // guessOfMean returns the mean of the first 16 elements, or the first one where there are fewer.
@@ -32,11 +47,16 @@ func guessOfMean(x []float32) float32 {
 	return order.Sum(x[:n]) * (1. / n)
 }
 
-// deviation returns the mean of the differences from mean, and the variance about the mean that this makes.
-func deviation(x []float32, mean float32) (off, variance float32) {
+// deviation returns the mean of the differences from a mean, whose negative it gets, and the variance about the mean that this makes.
+// Elements are multiplied by down before, and differences by more.
+func deviation(x []float32, down, mean, more float32) (off, variance float32) {
 	var rest, square order.Sums
 	for i, v := range x {
-		d := v - mean
+		d := v + mean
+		if down != 1 {
+			d = order.FMA(v, down, mean)
+		}
+		d = float32(d * more)
 		rest[i%order.Lanes] += d
 		square[i%order.Lanes] = order.FMA(d, d, square[i%order.Lanes])
 	}
@@ -45,29 +65,85 @@ func deviation(x []float32, mean float32) (off, variance float32) {
 	return off, order.FMA(-off, off, square.Total()/n)
 }
 
+// FarLayerNorm normalises one row whose variance, with eps, is far from usual, where kernels stop. It begins with the first element as
+// the mean and improves it once. Where differences from the mean may be infinite, it does not subtract the mean before the division: the
+// mean is no more than two times the root of the length deviations there.
+func FarLayerNorm(dst, x, weight, bias []float32, eps float32) {
+	_, _, variance := usualDeviation(x)
+	down, more := order.FarFactors(variance + eps)
+	negative := float32((0 - x[0]) * down)
+	var off float32
+	for range 2 {
+		negative = order.FMA(-off, 1/more, negative)
+		off, variance = deviation(x, down, negative, more)
+	}
+	f, base := more*down, float32(0)
+	variance = max(0, variance)
+	inverse := order.InverseRoot(variance + float32(float32(eps*f)*f))
+	if down != 1 && variance*float32(len(x)) > order.MostSquares {
+		base = negative
+	}
+	normalise(dst, x, weight, bias, float32((base-negative)*(1/down)), min(math.MaxFloat32, float32(inverse*f)), float32((base-off)*inverse))
+}
+
 // squareRoot returns the root, rounded once: twice the digits are enough for that.
 func squareRoot(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-func layerNormRowsStreamGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) {
-	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+func layerNormRowsStreamGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+	return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
-func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
-	addVecGeneric(sum, x, residual)
-	layerNormRowsGeneric(dst, sum, weight, bias, rows, cols, eps)
-}
-
-func addRMSNormRowsGeneric(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
-	addVecGeneric(sum, x, residual)
-	rmsNormRowsGeneric(dst, sum, weight, rows, cols, eps)
-}
-
-func rmsNormRowsGeneric(dst, x, weight []float32, rows, cols int, eps float32) {
+func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	for r := range rows {
-		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
-		rstd := 1 / squareRoot(order.Dot(s, s)/float32(cols)+eps)
-		for i, v := range s {
-			d[i] = float32(v*rstd) * weight[i]
+		s := sum[r*cols:][:cols]
+		addVecGeneric(s, x[r*cols:][:cols], residual[r*cols:][:cols])
+		if layerNormRowsGeneric(dst[r*cols:][:cols], s, weight, bias, 1, cols, eps) > 0 {
+			return rows - r
 		}
 	}
+	return 0
+}
+
+func addRMSNormRowsGeneric(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
+	for r := range rows {
+		s := sum[r*cols:][:cols]
+		addVecGeneric(s, x[r*cols:][:cols], residual[r*cols:][:cols])
+		if rmsNormRowsGeneric(dst[r*cols:][:cols], s, weight, 1, cols, eps) > 0 {
+			return rows - r
+		}
+	}
+	return 0
+}
+
+func rmsNormRowsGeneric(dst, x, weight []float32, rows, cols int, eps float32) int {
+	for r := range rows {
+		s := x[r*cols:][:cols]
+		square := order.Dot(s, s)/float32(cols) + eps
+		if order.IsFar(square) {
+			return rows - r
+		}
+		scale(dst[r*cols:][:cols], s, weight, 1/squareRoot(square))
+	}
+	return 0
+}
+
+// scale is the last step of RMSNorm.
+func scale(dst, x, weight []float32, factor float32) {
+	for i, v := range x {
+		dst[i] = float32(v*factor) * weight[i]
+	}
+}
+
+// FarRMSNorm normalises one row whose mean square, with eps, is far from usual, where kernels stop.
+func FarRMSNorm(dst, x, weight []float32, eps float32) {
+	down, more := order.FarFactors(order.Dot(x, x)/float32(len(x)) + eps)
+	f := down * more
+	var square order.Sums
+	for i, v := range x {
+		v *= f
+		square[i%order.Lanes] = order.FMA(v, v, square[i%order.Lanes])
+	}
+	sum := square.Total()/float32(len(x)) + float32(float32(eps*f)*f)
+	sum += sum - sum // NaN for a row with an infinity
+	scale(dst, x, weight, min(math.MaxFloat32, float32(order.InverseRoot(sum)*f)))
 }

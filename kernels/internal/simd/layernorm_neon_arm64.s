@@ -4,25 +4,25 @@
 
 #include "textflag.h"
 
-// func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-116
-	MOVD   $constants<>(SB), R7
-	FMOVQ  32(R7), F7
+// func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-128
+	MOVD   $constants<>(SB), R10
+	FMOVQ  32(R10), F7
 	MOVD   dst_base+0(FP), R2
 	MOVD   x_base+24(FP), R3
-	MOVD   R3, R10
-	MOVD   rows+96(FP), R11
+	MOVD   R3, R11
+	MOVD   rows+96(FP), R4
 	MOVD   cols+104(FP), R9
-	AND    $3, R9, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F6
+	AND    $3, R9, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F6
 	VDUP   V6.S[0], V6.S4
-	FMOVQ  (R7), F0
+	FMOVQ  (R10), F0
 	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
 	VMOVI  $0, V18.B16
 	MOVD   R3, R8
@@ -31,24 +31,25 @@ TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-116
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V5.B16
-	VMOVI  $0, V11.B16
+	VMOVI  $0, V9.B16
 	VMOVI  $0, V23.B16
 	VMOVI  $0, V24.B16
 	VMOVI  $0, V25.B16
-	CBZ    R11, end1
+	CBZ    R4, end1
+	SUB    $1, R4, R4
 	CMP    $15, R9
-	BGT    else2
+	BGT    else3
 	// Any number is right for a guess.
-	FMOVS  (R10), F18
+	FMOVS  (R11), F18
 	VDUP   V18.S[0], V18.S4
-	B      end3
+	B      end4
 
-else2:
+else3:
 	// Any number is right for a guess.
-	FMOVQ (R10), F0
-	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -57,7 +58,7 @@ else2:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end3:
+end4:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -76,56 +77,56 @@ end3:
 	VMOVI $0, V19.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end5
+	BLT   end6
 
-loop4:
-	FMOVQ (R10), F0
+loop5:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R10, R10
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
+end6:
 	CMP $4, R0
-	BLT end7
+	BLT end8
 
-loop6:
-	FMOVQ (R10), F0
+loop7:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R10, R10
+	ADD   $16, R11, R11
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -146,23 +147,23 @@ loop6:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop6
+	BGE   loop7
 
-end7:
-	CBZ   R4, end8
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
+end8:
+	CBZ   R5, end9
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R4<<2, R10, R10
+	ADD   R5<<2, R11, R11
 
-end8:
+end9:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
 	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
@@ -177,8 +178,8 @@ end8:
 	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $1, R11
-	BGT    else9
+	CMP    $0, R4
+	BGT    else11
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -193,7 +194,7 @@ end8:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end11
+	CBZ    R0, end13
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -214,9 +215,9 @@ end8:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end13
+	BLT    end15
 
-loop12:
+loop14:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -252,13 +253,13 @@ loop12:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop12
+	BGE   loop14
 
-end13:
+end15:
 	CMP $4, R1
-	BLT end15
+	BLT end17
 
-loop14:
+loop16:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -284,23 +285,23 @@ loop14:
 	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop14
+	BGE   loop16
 
-end15:
-	CBZ   R4, end16
+end17:
+	CBZ   R5, end18
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end16:
+end18:
 	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
 	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
 	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
@@ -327,26 +328,36 @@ end16:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end11:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+end13:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
 	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	ADD   R9<<2, R8, R8
-	VMOV  V4.B16, V23.B16
-	VMOV  V5.B16, V24.B16
-	VMOV  V11.B16, V25.B16
-	B     end10
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end19
+	ADD   $1, R4, R4
+	B     end2
 
-else9:
+end19:
+	ADD  R9<<2, R8, R8
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V9.B16, V25.B16
+	B    end12
+
+else11:
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -361,7 +372,7 @@ else9:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end17
+	CBZ    R0, end20
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -382,9 +393,9 @@ else9:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end19
+	BLT    end22
 
-loop18:
+loop21:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -420,13 +431,13 @@ loop18:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop18
+	BGE   loop21
 
-end19:
+end22:
 	CMP $4, R1
-	BLT end21
+	BLT end24
 
-loop20:
+loop23:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -452,23 +463,23 @@ loop20:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop20
+	BGE   loop23
 
-end21:
-	CBZ   R4, end22
+end24:
+	CBZ   R5, end25
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end22:
+end25:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
 	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
@@ -495,32 +506,42 @@ end22:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end17:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	CMP   $15, R9
-	BGT   else23
-	// Any number is right for a guess.
-	FMOVS (R10), F18
-	VDUP  V18.S[0], V18.S4
-	B     end24
-
-else23:
-	// Any number is right for a guess.
-	FMOVQ (R10), F0
+end20:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end26
+	ADD   $1, R4, R4
+	B     end2
+
+end26:
+	CMP   $15, R9
+	BGT   else27
+	// Any number is right for a guess.
+	FMOVS (R11), F18
+	VDUP  V18.S[0], V18.S4
+	B     end28
+
+else27:
+	// Any number is right for a guess.
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -529,13 +550,13 @@ else23:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end24:
+end28:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
@@ -548,63 +569,63 @@ end24:
 	VMOVI $0, V22.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end26
+	BLT   end30
 
-loop25:
-	FMOVQ (R10), F0
+loop29:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 64(R10), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 80(R11), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V22.S4
-	ADD   $128, R10, R10
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop25
+	BGE   loop29
 
-end26:
+end30:
 	CMP $4, R0
-	BLT end28
+	BLT end32
 
-loop27:
-	FMOVQ (R10), F0
+loop31:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   $16, R10, R10
+	ADD   $16, R11, R11
 	VMOV  V1.B16, V0.B16
 	VMOV  V2.B16, V1.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V8.B16, V3.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V12.B16, V10.B16
+	VMOV  V10.B16, V8.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
 	VMOV  V13.B16, V12.B16
 	VMOV  V0.B16, V13.B16
 	VMOV  V14.B16, V0.B16
@@ -618,29 +639,29 @@ loop27:
 	VMOV  V0.B16, V22.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop27
+	BGE   loop31
 
-end28:
-	CBZ   R4, end29
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
+end32:
+	CBZ   R5, end33
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   R4<<2, R10, R10
+	ADD   R5<<2, R11, R11
 
-end29:
+end33:
 	ADD  R9<<2, R8, R8
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
-	WORD $0x4e29d420 // fadd v0.4s, v1.4s, v9.4s
-	WORD $0x4e2ad441 // fadd v1.4s, v2.4s, v10.4s
+	VMOV V9.B16, V25.B16
+	WORD $0x4e2ad420 // fadd v0.4s, v1.4s, v10.4s
+	WORD $0x4e2bd441 // fadd v1.4s, v2.4s, v11.4s
 	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
 	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
@@ -653,11 +674,11 @@ end29:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $2, R11, R11
-	CMP  $1, R11
-	BLT  end31
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BLT  end35
 
-loop30:
+loop34:
 	MOVD   weight_base+48(FP), R12
 	MOVD   bias_base+72(FP), R13
 	SCVTFS R9, F1
@@ -674,7 +695,7 @@ loop30:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end32
+	CBZ    R0, end36
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -695,9 +716,9 @@ loop30:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end34
+	BLT    end38
 
-loop33:
+loop37:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -733,13 +754,13 @@ loop33:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop33
+	BGE   loop37
 
-end34:
+end38:
 	CMP $4, R1
-	BLT end36
+	BLT end40
 
-loop35:
+loop39:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -765,23 +786,23 @@ loop35:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop35
+	BGE   loop39
 
-end36:
-	CBZ   R4, end37
+end40:
+	CBZ   R5, end41
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end37:
+end41:
 	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
 	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
@@ -808,32 +829,42 @@ end37:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end32:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	CMP   $15, R9
-	BGT   else38
-	// Any number is right for a guess.
-	FMOVS (R10), F18
-	VDUP  V18.S[0], V18.S4
-	B     end39
-
-else38:
-	// Any number is right for a guess.
-	FMOVQ (R10), F0
+end36:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end42
+	ADD   $1, R4, R4
+	B     end10
+
+end42:
+	CMP   $15, R9
+	BGT   else43
+	// Any number is right for a guess.
+	FMOVS (R11), F18
+	VDUP  V18.S[0], V18.S4
+	B     end44
+
+else43:
+	// Any number is right for a guess.
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -842,11 +873,11 @@ else38:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end39:
+end44:
 	VMOVI $0, V3.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
@@ -861,10 +892,10 @@ end39:
 	VMOVI $0, V15.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end41
+	BLT   end46
 
-loop40:
-	FMOVQ (R10), F0
+loop45:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
@@ -876,7 +907,7 @@ loop40:
 	FMOVQ (R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V22.S4
@@ -888,9 +919,9 @@ loop40:
 	FMOVQ 16(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V21.S4
 	FMOVQ 32(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
@@ -900,9 +931,9 @@ loop40:
 	FMOVQ 32(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 32(R2)
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V20.S4
 	FMOVQ 48(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
@@ -912,7 +943,7 @@ loop40:
 	FMOVQ 48(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 48(R2)
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
@@ -924,7 +955,7 @@ loop40:
 	FMOVQ 64(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 64(R2)
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
@@ -936,7 +967,7 @@ loop40:
 	FMOVQ 80(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 80(R2)
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
@@ -948,7 +979,7 @@ loop40:
 	FMOVQ 96(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 96(R2)
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
@@ -960,21 +991,21 @@ loop40:
 	FMOVQ 112(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 112(R2)
-	ADD   $128, R10, R10
+	ADD   $128, R11, R11
 	ADD   $128, R2, R2
 	ADD   $128, R3, R3
 	ADD   $128, R12, R12
 	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop40
+	BGE   loop45
 
-end41:
+end46:
 	CMP $4, R0
-	BLT end43
+	BLT end48
 
-loop42:
-	FMOVQ (R10), F0
+loop47:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
@@ -986,16 +1017,16 @@ loop42:
 	FMOVQ (R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
-	ADD   $16, R10, R10
+	ADD   $16, R11, R11
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
 	ADD   $16, R12, R12
 	ADD   $16, R13, R13
 	VMOV  V3.B16, V0.B16
 	VMOV  V8.B16, V3.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V12.B16, V10.B16
+	VMOV  V10.B16, V8.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
 	VMOV  V13.B16, V12.B16
 	VMOV  V14.B16, V13.B16
 	VMOV  V27.B16, V14.B16
@@ -1011,14 +1042,14 @@ loop42:
 	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop42
+	BGE   loop47
 
-end43:
-	CBZ   R4, end44
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
+end48:
+	CBZ   R5, end49
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
@@ -1026,46 +1057,46 @@ end43:
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVS (R3), F0
-	ADD   R5, R3, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R3, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R12), F0
-	ADD   R5, R12, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R12, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R12, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R13), F1
-	ADD   R5, R13, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R6, R2, R0
+	ADD   R7, R2, R0
 	VST1  V1.S[2], (R0)
-	ADD   R5, R2, R0
+	ADD   R6, R2, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R2)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R13, R13
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R13, R13
 
-end44:
+end49:
 	ADD  R9<<2, R8, R8
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
+	VMOV V9.B16, V25.B16
 	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
 	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
-	WORD $0x4e2ed522 // fadd v2.4s, v9.4s, v14.4s
-	WORD $0x4e3bd543 // fadd v3.4s, v10.4s, v27.4s
+	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
+	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
@@ -1076,13 +1107,13 @@ end44:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R11, R11
-	CMP  $1, R11
-	BGE  loop30
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BGE  loop34
 
-end31:
-	MOVD   weight_base+48(FP), R0
-	MOVD   bias_base+72(FP), R1
+end35:
+	MOVD   weight_base+48(FP), R11
+	MOVD   bias_base+72(FP), R12
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -1096,8 +1127,8 @@ end31:
 	VFMLS  V2.S4, V2.S4, V0.S4
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R10
-	CBZ    R10, end45
+	FMOVS  F1, R0
+	CBZ    R0, end50
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -1115,59 +1146,59 @@ end31:
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
-	MOVD   R8, R10
-	MOVD   R9, R11
-	CMP    $32, R11
-	BLT    end47
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end52
 
-loop46:
-	FMOVQ (R10), F0
+loop51:
+	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R10, R10
-	SUB   $32, R11, R11
-	CMP   $32, R11
-	BGE   loop46
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop51
 
-end47:
-	CMP $4, R11
-	BLT end49
+end52:
+	CMP $4, R1
+	BLT end54
 
-loop48:
-	FMOVQ (R10), F0
+loop53:
+	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R10, R10
+	ADD   $16, R0, R0
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -1186,25 +1217,25 @@ loop48:
 	VMOV  V16.B16, V15.B16
 	VMOV  V17.B16, V16.B16
 	VMOV  V0.B16, V17.B16
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop48
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop53
 
-end49:
-	CBZ   R4, end50
-	FMOVS (R10), F0
-	ADD   R5, R10, R11
-	VLD1  (R11), V0.S[1]
-	ADD   R6, R10, R11
-	VLD1  (R11), V0.S[2]
+end54:
+	CBZ   R5, end55
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R4<<2, R10, R10
+	ADD   R5<<2, R0, R0
 
-end50:
+end55:
 	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
 	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
@@ -1231,163 +1262,175 @@ end50:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end45:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+end50:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
 	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	MOVD  R9, R7
-	CMP   $32, R7
-	BLT   end52
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end56
+	ADD   $1, R4, R4
+	B     end10
 
-loop51:
+end56:
+	MOVD R9, R0
+	CMP  $32, R0
+	BLT  end58
+
+loop57:
 	FMOVQ (R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
 	FMOVQ 32(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 32(R2)
 	FMOVQ 48(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 48(R2)
 	FMOVQ 64(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 64(R2)
 	FMOVQ 80(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 80(R2)
 	FMOVQ 96(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 96(R2)
 	FMOVQ 112(R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 112(R2)
 	ADD   $128, R2, R2
 	ADD   $128, R3, R3
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R7, R7
-	CMP   $32, R7
-	BGE   loop51
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop57
 
-end52:
-	CMP $4, R7
-	BLT end54
+end58:
+	CMP $4, R0
+	BLT end60
 
-loop53:
+loop59:
 	FMOVQ (R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop53
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop59
 
-end54:
-	CBZ   R4, end55
+end60:
+	CBZ   R5, end61
 	FMOVS (R3), F0
-	ADD   R5, R3, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R3, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R3, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R0, R7
-	VLD1  (R7), V0.S[2]
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R5, R1, R7
-	VLD1  (R7), V1.S[1]
-	ADD   R6, R1, R7
-	VLD1  (R7), V1.S[2]
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R6, R2, R7
-	VST1  V1.S[2], (R7)
-	ADD   R5, R2, R7
-	VST1  V1.S[1], (R7)
+	ADD   R7, R2, R0
+	VST1  V1.S[2], (R0)
+	ADD   R6, R2, R0
+	VST1  V1.S[1], (R0)
 	FMOVS F1, (R2)
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
 
-end55:
+end61:
 	ADD  R9<<2, R8, R8
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
+	VMOV V9.B16, V25.B16
+
+end12:
 
 end10:
 	MOVD weight_base+48(FP), R0
 	MOVD bias_base+72(FP), R1
 	CMP  $32, R9
-	BLT  end57
+	BLT  end63
 
-loop56:
+loop62:
 	FMOVQ (R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
@@ -1458,13 +1501,13 @@ loop56:
 	ADD   $128, R1, R1
 	SUB   $32, R9, R9
 	CMP   $32, R9
-	BGE   loop56
+	BGE   loop62
 
-end57:
+end63:
 	CMP $4, R9
-	BLT end59
+	BLT end65
 
-loop58:
+loop64:
 	FMOVQ (R3), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
@@ -1479,92 +1522,96 @@ loop58:
 	ADD   $16, R1, R1
 	SUB   $4, R9, R9
 	CMP   $4, R9
-	BGE   loop58
+	BGE   loop64
 
-end59:
-	CBZ   R4, end60
+end65:
+	CBZ   R5, end66
 	FMOVS (R3), F0
-	ADD   R5, R3, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R3, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R3, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R7, R3, R8
+	VLD1  (R8), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
-	ADD   R5, R0, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R0, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R0, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R7, R0, R8
+	VLD1  (R8), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
-	ADD   R5, R1, R7
-	VLD1  (R7), V1.S[1]
-	ADD   R6, R1, R7
-	VLD1  (R7), V1.S[2]
+	ADD   R6, R1, R8
+	VLD1  (R8), V1.S[1]
+	ADD   R7, R1, R8
+	VLD1  (R8), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
+	ADD   R7, R2, R7
+	VST1  V1.S[2], (R7)
 	ADD   R6, R2, R6
-	VST1  V1.S[2], (R6)
-	ADD   R5, R2, R5
-	VST1  V1.S[1], (R5)
+	VST1  V1.S[1], (R6)
 	FMOVS F1, (R2)
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R0, R0
+	ADD   R5<<2, R1, R1
 
-end60:
+end66:
+
+end2:
 
 end1:
+	MOVD R4, ret+120(FP)
 	RET
 
-// func layerNormRowsStreamNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-116
-	MOVD   $constants<>(SB), R8
-	FMOVQ  32(R8), F7
-	MOVD   dst_base+0(FP), R6
-	MOVD   x_base+24(FP), R7
+// func layerNormRowsStreamNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-128
+	MOVD   $constants<>(SB), R10
+	FMOVQ  32(R10), F7
+	MOVD   dst_base+0(FP), R7
+	MOVD   x_base+24(FP), R8
 	MOVD   cols+104(FP), R0
-	MOVD   R7, R10
-	MOVD   rows+96(FP), R11
+	MOVD   R8, R11
+	MOVD   rows+96(FP), R2
 	MOVD   cols+104(FP), R9
-	AND    $3, R9, R2
-	MOVD   $4, R3
-	CMP    $1, R2
-	CSEL   GT, R3, ZR, R3
-	MOVD   $8, R4
-	CMP    $2, R2
-	CSEL   GT, R4, R3, R4
-	SCVTFS R2, F6
+	AND    $3, R9, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F6
 	VDUP   V6.S[0], V6.S4
-	FMOVQ  (R8), F0
+	FMOVQ  (R10), F0
 	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
 	VMOVI  $0, V18.B16
-	MOVD   R7, R5
+	MOVD   R8, R6
 	VMOVI  $0, V18.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V5.B16
-	VMOVI  $0, V11.B16
+	VMOVI  $0, V9.B16
 	VMOVI  $0, V23.B16
 	VMOVI  $0, V24.B16
 	VMOVI  $0, V25.B16
-	CBZ    R11, end1
+	CBZ    R2, end1
+	SUB    $1, R2, R2
 	CMP    $15, R9
-	BGT    else2
+	BGT    else3
 	// Any number is right for a guess.
-	FMOVS  (R10), F18
+	FMOVS  (R11), F18
 	VDUP   V18.S[0], V18.S4
-	B      end3
+	B      end4
 
-else2:
+else3:
 	// Any number is right for a guess.
-	FMOVQ (R10), F0
-	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -1573,7 +1620,7 @@ else2:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end3:
+end4:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -1592,56 +1639,56 @@ end3:
 	VMOVI $0, V19.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end5
+	BLT   end6
 
-loop4:
-	FMOVQ (R10), F0
+loop5:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R10, R10
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
+end6:
 	CMP $4, R0
-	BLT end7
+	BLT end8
 
-loop6:
-	FMOVQ (R10), F0
+loop7:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R10, R10
+	ADD   $16, R11, R11
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -1662,23 +1709,23 @@ loop6:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop6
+	BGE   loop7
 
-end7:
-	CBZ   R2, end8
-	FMOVS (R10), F0
-	ADD   R3, R10, R0
+end8:
+	CBZ   R3, end9
+	FMOVS (R11), F0
+	ADD   R4, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R4, R10, R0
+	ADD   R5, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R2<<2, R10, R10
+	ADD   R3<<2, R11, R11
 
-end8:
+end9:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
 	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
@@ -1693,8 +1740,8 @@ end8:
 	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $1, R11
-	BGT    else9
+	CMP    $0, R2
+	BGT    else11
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -1709,7 +1756,7 @@ end8:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end11
+	CBZ    R0, end13
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -1727,12 +1774,12 @@ end8:
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
-	MOVD   R5, R0
+	MOVD   R6, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end13
+	BLT    end15
 
-loop12:
+loop14:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -1768,13 +1815,13 @@ loop12:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop12
+	BGE   loop14
 
-end13:
+end15:
 	CMP $4, R1
-	BLT end15
+	BLT end17
 
-loop14:
+loop16:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -1800,23 +1847,23 @@ loop14:
 	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop14
+	BGE   loop16
 
-end15:
-	CBZ   R2, end16
+end17:
+	CBZ   R3, end18
 	FMOVS (R0), F0
-	ADD   R3, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R2<<2, R0, R0
+	ADD   R3<<2, R0, R0
 
-end16:
+end18:
 	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
 	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
 	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
@@ -1843,26 +1890,36 @@ end16:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end11:
-	FMOVQ 16(R8), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+end13:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
 	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	ADD   R9<<2, R5, R5
-	VMOV  V4.B16, V23.B16
-	VMOV  V5.B16, V24.B16
-	VMOV  V11.B16, V25.B16
-	B     end10
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end19
+	ADD   $1, R2, R2
+	B     end2
 
-else9:
+end19:
+	ADD  R9<<2, R6, R6
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V9.B16, V25.B16
+	B    end12
+
+else11:
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -1877,7 +1934,7 @@ else9:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end17
+	CBZ    R0, end20
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -1895,12 +1952,12 @@ else9:
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
 	VMOVI  $0, V19.B16
-	MOVD   R5, R0
+	MOVD   R6, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end19
+	BLT    end22
 
-loop18:
+loop21:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -1936,13 +1993,13 @@ loop18:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop18
+	BGE   loop21
 
-end19:
+end22:
 	CMP $4, R1
-	BLT end21
+	BLT end24
 
-loop20:
+loop23:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -1968,23 +2025,23 @@ loop20:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop20
+	BGE   loop23
 
-end21:
-	CBZ   R2, end22
+end24:
+	CBZ   R3, end25
 	FMOVS (R0), F0
-	ADD   R3, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R2<<2, R0, R0
+	ADD   R3<<2, R0, R0
 
-end22:
+end25:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
 	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
@@ -2011,32 +2068,42 @@ end22:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end17:
-	FMOVQ 16(R8), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	CMP   $15, R9
-	BGT   else23
-	// Any number is right for a guess.
-	FMOVS (R10), F18
-	VDUP  V18.S[0], V18.S4
-	B     end24
-
-else23:
-	// Any number is right for a guess.
-	FMOVQ (R10), F0
+end20:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end26
+	ADD   $1, R2, R2
+	B     end2
+
+end26:
+	CMP   $15, R9
+	BGT   else27
+	// Any number is right for a guess.
+	FMOVS (R11), F18
+	VDUP  V18.S[0], V18.S4
+	B     end28
+
+else27:
+	// Any number is right for a guess.
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -2045,13 +2112,13 @@ else23:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end24:
+end28:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
@@ -2064,63 +2131,63 @@ end24:
 	VMOVI $0, V22.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end26
+	BLT   end30
 
-loop25:
-	FMOVQ (R10), F0
+loop29:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 64(R10), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 80(R11), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V22.S4
-	ADD   $128, R10, R10
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop25
+	BGE   loop29
 
-end26:
+end30:
 	CMP $4, R0
-	BLT end28
+	BLT end32
 
-loop27:
-	FMOVQ (R10), F0
+loop31:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   $16, R10, R10
+	ADD   $16, R11, R11
 	VMOV  V1.B16, V0.B16
 	VMOV  V2.B16, V1.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V8.B16, V3.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V12.B16, V10.B16
+	VMOV  V10.B16, V8.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
 	VMOV  V13.B16, V12.B16
 	VMOV  V0.B16, V13.B16
 	VMOV  V14.B16, V0.B16
@@ -2134,29 +2201,29 @@ loop27:
 	VMOV  V0.B16, V22.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop27
+	BGE   loop31
 
-end28:
-	CBZ   R2, end29
-	FMOVS (R10), F0
-	ADD   R3, R10, R0
+end32:
+	CBZ   R3, end33
+	FMOVS (R11), F0
+	ADD   R4, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R4, R10, R0
+	ADD   R5, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   R2<<2, R10, R10
+	ADD   R3<<2, R11, R11
 
-end29:
-	ADD  R9<<2, R5, R5
+end33:
+	ADD  R9<<2, R6, R6
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
-	WORD $0x4e29d420 // fadd v0.4s, v1.4s, v9.4s
-	WORD $0x4e2ad441 // fadd v1.4s, v2.4s, v10.4s
+	VMOV V9.B16, V25.B16
+	WORD $0x4e2ad420 // fadd v0.4s, v1.4s, v10.4s
+	WORD $0x4e2bd441 // fadd v1.4s, v2.4s, v11.4s
 	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
 	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
@@ -2169,11 +2236,11 @@ end29:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $2, R11, R11
-	CMP  $1, R11
-	BLT  end31
+	SUB  $1, R2, R2
+	CMP  $1, R2
+	BLT  end35
 
-loop30:
+loop34:
 	MOVD   weight_base+48(FP), R12
 	MOVD   bias_base+72(FP), R13
 	SCVTFS R9, F1
@@ -2190,7 +2257,7 @@ loop30:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end32
+	CBZ    R0, end36
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -2208,12 +2275,12 @@ loop30:
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
 	VMOVI  $0, V19.B16
-	MOVD   R5, R0
+	MOVD   R6, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end34
+	BLT    end38
 
-loop33:
+loop37:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -2249,13 +2316,13 @@ loop33:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop33
+	BGE   loop37
 
-end34:
+end38:
 	CMP $4, R1
-	BLT end36
+	BLT end40
 
-loop35:
+loop39:
 	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -2281,23 +2348,23 @@ loop35:
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop35
+	BGE   loop39
 
-end36:
-	CBZ   R2, end37
+end40:
+	CBZ   R3, end41
 	FMOVS (R0), F0
-	ADD   R3, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R2<<2, R0, R0
+	ADD   R3<<2, R0, R0
 
-end37:
+end41:
 	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
 	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
@@ -2324,32 +2391,42 @@ end37:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end32:
-	FMOVQ 16(R8), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	CMP   $15, R9
-	BGT   else38
-	// Any number is right for a guess.
-	FMOVS (R10), F18
-	VDUP  V18.S[0], V18.S4
-	B     end39
-
-else38:
-	// Any number is right for a guess.
-	FMOVQ (R10), F0
+end36:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
-	FMOVQ 32(R10), F2
-	FMOVQ 48(R10), F3
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end42
+	ADD   $1, R2, R2
+	B     end10
+
+end42:
+	CMP   $15, R9
+	BGT   else43
+	// Any number is right for a guess.
+	FMOVS (R11), F18
+	VDUP  V18.S[0], V18.S4
+	B     end44
+
+else43:
+	// Any number is right for a guess.
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -2358,11 +2435,11 @@ else38:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
-end39:
+end44:
 	VMOVI $0, V3.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
@@ -2377,141 +2454,141 @@ end39:
 	VMOVI $0, V15.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end41
+	BLT   end46
 
-loop40:
-	FMOVQ (R10), F0
+loop45:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R7), F0
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R12), F0
 	FMOVQ (R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	FMOVQ 16(R10), F0
+	FMOVQ F2, (R7)
+	FMOVQ 16(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V22.S4
-	FMOVQ 16(R7), F0
+	FMOVQ 16(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R12), F0
 	FMOVQ 16(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R6)
-	FMOVQ 32(R10), F0
+	FMOVQ F2, 16(R7)
+	FMOVQ 32(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 32(R7), F0
+	FMOVQ 32(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 32(R12), F0
 	FMOVQ 32(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R6)
-	FMOVQ 48(R10), F0
+	FMOVQ F2, 32(R7)
+	FMOVQ 48(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 48(R7), F0
+	FMOVQ 48(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 48(R12), F0
 	FMOVQ 48(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R6)
-	FMOVQ 64(R10), F0
+	FMOVQ F2, 48(R7)
+	FMOVQ 64(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 64(R7), F0
+	FMOVQ 64(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 64(R12), F0
 	FMOVQ 64(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R6)
-	FMOVQ 80(R10), F0
+	FMOVQ F2, 64(R7)
+	FMOVQ 80(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 80(R7), F0
+	FMOVQ 80(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 80(R12), F0
 	FMOVQ 80(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R6)
-	FMOVQ 96(R10), F0
+	FMOVQ F2, 80(R7)
+	FMOVQ 96(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R7), F0
+	FMOVQ 96(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 96(R12), F0
 	FMOVQ 96(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R6)
-	FMOVQ 112(R10), F0
+	FMOVQ F2, 96(R7)
+	FMOVQ 112(R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 112(R12), F0
 	FMOVQ 112(R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R6)
-	ADD   $128, R10, R10
-	ADD   $128, R6, R6
+	FMOVQ F2, 112(R7)
+	ADD   $128, R11, R11
 	ADD   $128, R7, R7
+	ADD   $128, R8, R8
 	ADD   $128, R12, R12
 	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop40
+	BGE   loop45
 
-end41:
+end46:
 	CMP $4, R0
-	BLT end43
+	BLT end48
 
-loop42:
-	FMOVQ (R10), F0
+loop47:
+	FMOVQ (R11), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R7), F0
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R12), F0
 	FMOVQ (R13), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	ADD   $16, R10, R10
-	ADD   $16, R6, R6
+	FMOVQ F2, (R7)
+	ADD   $16, R11, R11
 	ADD   $16, R7, R7
+	ADD   $16, R8, R8
 	ADD   $16, R12, R12
 	ADD   $16, R13, R13
 	VMOV  V3.B16, V0.B16
 	VMOV  V8.B16, V3.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V12.B16, V10.B16
+	VMOV  V10.B16, V8.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
 	VMOV  V13.B16, V12.B16
 	VMOV  V14.B16, V13.B16
 	VMOV  V27.B16, V14.B16
@@ -2527,61 +2604,61 @@ loop42:
 	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop42
+	BGE   loop47
 
-end43:
-	CBZ   R2, end44
-	FMOVS (R10), F0
-	ADD   R3, R10, R0
+end48:
+	CBZ   R3, end49
+	FMOVS (R11), F0
+	ADD   R4, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R4, R10, R0
+	ADD   R5, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVS (R7), F0
-	ADD   R3, R7, R0
+	FMOVS (R8), F0
+	ADD   R4, R8, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R4, R7, R0
+	ADD   R5, R8, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R12), F0
-	ADD   R3, R12, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R4, R12, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R5, R12, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R13), F1
-	ADD   R3, R13, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R4, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R4, R6, R0
+	ADD   R5, R7, R0
 	VST1  V1.S[2], (R0)
-	ADD   R3, R6, R0
+	ADD   R4, R7, R0
 	VST1  V1.S[1], (R0)
-	FMOVS F1, (R6)
-	ADD   R2<<2, R10, R10
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R7, R7
-	ADD   R2<<2, R12, R12
-	ADD   R2<<2, R13, R13
+	FMOVS F1, (R7)
+	ADD   R3<<2, R11, R11
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R8, R8
+	ADD   R3<<2, R12, R12
+	ADD   R3<<2, R13, R13
 
-end44:
-	ADD  R9<<2, R5, R5
+end49:
+	ADD  R9<<2, R6, R6
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
+	VMOV V9.B16, V25.B16
 	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
 	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
-	WORD $0x4e2ed522 // fadd v2.4s, v9.4s, v14.4s
-	WORD $0x4e3bd543 // fadd v3.4s, v10.4s, v27.4s
+	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
+	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
@@ -2592,13 +2669,13 @@ end44:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R11, R11
-	CMP  $1, R11
-	BGE  loop30
+	SUB  $1, R2, R2
+	CMP  $1, R2
+	BGE  loop34
 
-end31:
-	MOVD   weight_base+48(FP), R0
-	MOVD   bias_base+72(FP), R1
+end35:
+	MOVD   weight_base+48(FP), R11
+	MOVD   bias_base+72(FP), R12
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -2612,8 +2689,8 @@ end31:
 	VFMLS  V2.S4, V2.S4, V0.S4
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R10
-	CBZ    R10, end45
+	FMOVS  F1, R0
+	CBZ    R0, end50
 	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -2631,59 +2708,59 @@ end31:
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
-	MOVD   R5, R10
-	MOVD   R9, R11
-	CMP    $32, R11
-	BLT    end47
+	MOVD   R6, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end52
 
-loop46:
-	FMOVQ (R10), F0
+loop51:
+	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R10, R10
-	SUB   $32, R11, R11
-	CMP   $32, R11
-	BGE   loop46
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop51
 
-end47:
-	CMP $4, R11
-	BLT end49
+end52:
+	CMP $4, R1
+	BLT end54
 
-loop48:
-	FMOVQ (R10), F0
+loop53:
+	FMOVQ (R0), F0
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R10, R10
+	ADD   $16, R0, R0
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -2702,25 +2779,25 @@ loop48:
 	VMOV  V16.B16, V15.B16
 	VMOV  V17.B16, V16.B16
 	VMOV  V0.B16, V17.B16
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop48
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop53
 
-end49:
-	CBZ   R2, end50
-	FMOVS (R10), F0
-	ADD   R3, R10, R11
-	VLD1  (R11), V0.S[1]
-	ADD   R4, R10, R11
-	VLD1  (R11), V0.S[2]
+end54:
+	CBZ   R3, end55
+	FMOVS (R0), F0
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R2<<2, R10, R10
+	ADD   R3<<2, R0, R0
 
-end50:
+end55:
 	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
 	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
@@ -2747,315 +2824,330 @@ end50:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end45:
-	FMOVQ 16(R8), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+112(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+end50:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+112(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
 	VMOV  V18.B16, V4.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
-	MOVD  R9, R8
-	CMP   $32, R8
-	BLT   end52
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end56
+	ADD   $1, R2, R2
+	B     end10
 
-loop51:
-	FMOVQ (R7), F0
+end56:
+	MOVD R9, R0
+	CMP  $32, R0
+	BLT  end58
+
+loop57:
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	FMOVQ 16(R7), F0
+	FMOVQ F2, (R7)
+	FMOVQ 16(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R6)
-	FMOVQ 32(R7), F0
+	FMOVQ F2, 16(R7)
+	FMOVQ 32(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R6)
-	FMOVQ 48(R7), F0
+	FMOVQ F2, 32(R7)
+	FMOVQ 48(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R6)
-	FMOVQ 64(R7), F0
+	FMOVQ F2, 48(R7)
+	FMOVQ 64(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R6)
-	FMOVQ 80(R7), F0
+	FMOVQ F2, 64(R7)
+	FMOVQ 80(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R6)
-	FMOVQ 96(R7), F0
+	FMOVQ F2, 80(R7)
+	FMOVQ 96(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R6)
-	FMOVQ 112(R7), F0
+	FMOVQ F2, 96(R7)
+	FMOVQ 112(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R6)
-	ADD   $128, R6, R6
+	FMOVQ F2, 112(R7)
 	ADD   $128, R7, R7
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R8, R8
-	CMP   $32, R8
-	BGE   loop51
+	ADD   $128, R8, R8
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop57
 
-end52:
-	CMP $4, R8
-	BLT end54
+end58:
+	CMP $4, R0
+	BLT end60
 
-loop53:
-	FMOVQ (R7), F0
+loop59:
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	ADD   $16, R6, R6
+	FMOVQ F2, (R7)
 	ADD   $16, R7, R7
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R8, R8
-	CMP   $4, R8
-	BGE   loop53
+	ADD   $16, R8, R8
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop59
 
-end54:
-	CBZ   R2, end55
-	FMOVS (R7), F0
-	ADD   R3, R7, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R4, R7, R8
-	VLD1  (R8), V0.S[2]
+end60:
+	CBZ   R3, end61
+	FMOVS (R8), F0
+	ADD   R4, R8, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R5, R8, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R0), F0
-	ADD   R3, R0, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R4, R0, R8
-	VLD1  (R8), V0.S[2]
+	FMOVS (R11), F0
+	ADD   R4, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R5, R11, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R3, R1, R8
-	VLD1  (R8), V1.S[1]
-	ADD   R4, R1, R8
-	VLD1  (R8), V1.S[2]
+	FMOVS (R12), F1
+	ADD   R4, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R5, R12, R0
+	VLD1  (R0), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R4, R6, R8
-	VST1  V1.S[2], (R8)
-	ADD   R3, R6, R8
-	VST1  V1.S[1], (R8)
-	FMOVS F1, (R6)
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R7, R7
-	ADD   R2<<2, R0, R0
-	ADD   R2<<2, R1, R1
+	ADD   R5, R7, R0
+	VST1  V1.S[2], (R0)
+	ADD   R4, R7, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R7)
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R8, R8
+	ADD   R3<<2, R11, R11
+	ADD   R3<<2, R12, R12
 
-end55:
-	ADD  R9<<2, R5, R5
+end61:
+	ADD  R9<<2, R6, R6
 	VMOV V4.B16, V23.B16
 	VMOV V5.B16, V24.B16
-	VMOV V11.B16, V25.B16
+	VMOV V9.B16, V25.B16
+
+end12:
 
 end10:
 	MOVD weight_base+48(FP), R0
 	MOVD bias_base+72(FP), R1
 	CMP  $32, R9
-	BLT  end57
+	BLT  end63
 
-loop56:
-	FMOVQ (R7), F0
+loop62:
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	FMOVQ 16(R7), F0
+	FMOVQ F2, (R7)
+	FMOVQ 16(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R6)
-	FMOVQ 32(R7), F0
+	FMOVQ F2, 16(R7)
+	FMOVQ 32(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 32(R0), F0
 	FMOVQ 32(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R6)
-	FMOVQ 48(R7), F0
+	FMOVQ F2, 32(R7)
+	FMOVQ 48(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 48(R0), F0
 	FMOVQ 48(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R6)
-	FMOVQ 64(R7), F0
+	FMOVQ F2, 48(R7)
+	FMOVQ 64(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 64(R0), F0
 	FMOVQ 64(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R6)
-	FMOVQ 80(R7), F0
+	FMOVQ F2, 64(R7)
+	FMOVQ 80(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 80(R0), F0
 	FMOVQ 80(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R6)
-	FMOVQ 96(R7), F0
+	FMOVQ F2, 80(R7)
+	FMOVQ 96(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 96(R0), F0
 	FMOVQ 96(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R6)
-	FMOVQ 112(R7), F0
+	FMOVQ F2, 96(R7)
+	FMOVQ 112(R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 112(R0), F0
 	FMOVQ 112(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R6)
-	ADD   $128, R6, R6
+	FMOVQ F2, 112(R7)
 	ADD   $128, R7, R7
+	ADD   $128, R8, R8
 	ADD   $128, R0, R0
 	ADD   $128, R1, R1
 	SUB   $32, R9, R9
 	CMP   $32, R9
-	BGE   loop56
+	BGE   loop62
 
-end57:
+end63:
 	CMP $4, R9
-	BLT end59
+	BLT end65
 
-loop58:
-	FMOVQ (R7), F0
+loop64:
+	FMOVQ (R8), F0
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VMOV  V25.B16, V1.B16
 	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R6)
-	ADD   $16, R6, R6
+	FMOVQ F2, (R7)
 	ADD   $16, R7, R7
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
 	SUB   $4, R9, R9
 	CMP   $4, R9
-	BGE   loop58
+	BGE   loop64
 
-end59:
-	CBZ   R2, end60
-	FMOVS (R7), F0
-	ADD   R3, R7, R5
-	VLD1  (R5), V0.S[1]
-	ADD   R4, R7, R5
-	VLD1  (R5), V0.S[2]
+end65:
+	CBZ   R3, end66
+	FMOVS (R8), F0
+	ADD   R4, R8, R6
+	VLD1  (R6), V0.S[1]
+	ADD   R5, R8, R6
+	VLD1  (R6), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
 	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
-	ADD   R3, R0, R5
-	VLD1  (R5), V0.S[1]
-	ADD   R4, R0, R5
-	VLD1  (R5), V0.S[2]
+	ADD   R4, R0, R6
+	VLD1  (R6), V0.S[1]
+	ADD   R5, R0, R6
+	VLD1  (R6), V0.S[2]
 	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
-	ADD   R3, R1, R5
-	VLD1  (R5), V1.S[1]
-	ADD   R4, R1, R5
-	VLD1  (R5), V1.S[2]
+	ADD   R4, R1, R6
+	VLD1  (R6), V1.S[1]
+	ADD   R5, R1, R6
+	VLD1  (R6), V1.S[2]
 	VAND  V6.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R4, R6, R4
-	VST1  V1.S[2], (R4)
-	ADD   R3, R6, R3
-	VST1  V1.S[1], (R3)
-	FMOVS F1, (R6)
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R7, R7
-	ADD   R2<<2, R0, R0
-	ADD   R2<<2, R1, R1
+	ADD   R5, R7, R5
+	VST1  V1.S[2], (R5)
+	ADD   R4, R7, R4
+	VST1  V1.S[1], (R4)
+	FMOVS F1, (R7)
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R8, R8
+	ADD   R3<<2, R0, R0
+	ADD   R3<<2, R1, R1
 
-end60:
+end66:
+
+end2:
 
 end1:
+	MOVD R2, ret+120(FP)
 	RET
 
-// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
-	MOVD   $constants<>(SB), R7
-	FMOVQ  32(R7), F6
+// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-176
+	MOVD   $constants<>(SB), R10
+	FMOVQ  32(R10), F6
 	MOVD   dst_base+0(FP), R2
 	MOVD   sum_base+24(FP), R3
-	MOVD   R3, R10
-	MOVD   x_base+48(FP), R11
-	MOVD   residual_base+72(FP), R12
-	MOVD   rows+144(FP), R13
+	MOVD   R3, R11
+	MOVD   x_base+48(FP), R12
+	MOVD   residual_base+72(FP), R13
+	MOVD   rows+144(FP), R4
 	MOVD   cols+152(FP), R9
-	AND    $3, R9, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F5
+	AND    $3, R9, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F5
 	VDUP   V5.S[0], V5.S4
-	FMOVQ  (R7), F0
+	FMOVQ  (R10), F0
 	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
 	VMOVI  $0, V19.B16
 	MOVD   R3, R8
@@ -3069,30 +3161,31 @@ TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
 	VMOVI  $0, V25.B16
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V26.B16
-	CBZ    R13, end1
+	CBZ    R4, end1
+	SUB    $1, R4, R4
 	CMP    $15, R9
-	BGT    else2
+	BGT    else3
 	// Any number is right for a guess.
-	FMOVS  (R11), F0
+	FMOVS  (R12), F0
 	VDUP   V0.S[0], V0.S4
-	FMOVS  (R12), F1
+	FMOVS  (R13), F1
 	VDUP   V1.S[0], V1.S4
 	WORD   $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B      end3
+	B      end4
 
-else2:
+else3:
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R11), F1
-	FMOVQ 16(R12), F2
+	FMOVQ 16(R12), F1
+	FMOVQ 16(R13), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R11), F2
-	FMOVQ 32(R12), F3
+	FMOVQ 32(R12), F2
+	FMOVQ 32(R13), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R11), F3
-	FMOVQ 48(R12), F4
+	FMOVQ 48(R12), F3
+	FMOVQ 48(R13), F4
 	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
@@ -3102,7 +3195,7 @@ else2:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
-end3:
+end4:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -3121,87 +3214,87 @@ end3:
 	VMOVI $0, V20.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end5
+	BLT   end6
 
-loop4:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop5:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V12.S4
-	FMOVQ F0, (R10)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
+	FMOVQ F0, (R11)
+	FMOVQ 16(R12), F0
+	FMOVQ 16(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V13.S4
-	FMOVQ F0, 16(R10)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
+	FMOVQ F0, 16(R11)
+	FMOVQ 32(R12), F0
+	FMOVQ 32(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V14.S4
-	FMOVQ F0, 32(R10)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
+	FMOVQ F0, 32(R11)
+	FMOVQ 48(R12), F0
+	FMOVQ 48(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V15.S4
-	FMOVQ F0, 48(R10)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
+	FMOVQ F0, 48(R11)
+	FMOVQ 64(R12), F0
+	FMOVQ 64(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, 64(R10)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
+	FMOVQ F0, 64(R11)
+	FMOVQ 80(R12), F0
+	FMOVQ 80(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V17.S4
-	FMOVQ F0, 80(R10)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
+	FMOVQ F0, 80(R11)
+	FMOVQ 96(R12), F0
+	FMOVQ 96(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V18.S4
-	FMOVQ F0, 96(R10)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
+	FMOVQ F0, 96(R11)
+	FMOVQ 112(R12), F0
+	FMOVQ 112(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V20.S4
-	FMOVQ F0, 112(R10)
-	ADD   $128, R10, R10
+	FMOVQ F0, 112(R11)
 	ADD   $128, R11, R11
 	ADD   $128, R12, R12
+	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
+end6:
 	CMP $4, R0
-	BLT end7
+	BLT end8
 
-loop6:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop7:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V12.S4
-	FMOVQ F0, (R10)
-	ADD   $16, R10, R10
+	FMOVQ F0, (R11)
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	ADD   $16, R13, R13
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -3222,20 +3315,20 @@ loop6:
 	VMOV  V0.B16, V20.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop6
+	BGE   loop7
 
-end7:
-	CBZ   R4, end8
-	FMOVS (R11), F0
-	ADD   R5, R11, R0
+end8:
+	CBZ   R5, end9
+	FMOVS (R12), F0
+	ADD   R6, R12, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R11, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R12, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -3243,16 +3336,16 @@ end7:
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V12.S4
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R10, R0
+	ADD   R6, R11, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
+	FMOVS F0, (R11)
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R13, R13
 
-end8:
+end9:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d461 // fadd v1.4s, v3.4s, v9.4s
 	WORD   $0x4e2ad482 // fadd v2.4s, v4.4s, v10.4s
@@ -3267,8 +3360,8 @@ end8:
 	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $1, R13
-	BGT    else9
+	CMP    $0, R4
+	BGT    else11
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -3283,7 +3376,7 @@ end8:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end11
+	CBZ    R0, end13
 	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -3304,9 +3397,9 @@ end8:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end13
+	BLT    end15
 
-loop12:
+loop14:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -3342,13 +3435,13 @@ loop12:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop12
+	BGE   loop14
 
-end13:
+end15:
 	CMP $4, R1
-	BLT end15
+	BLT end17
 
-loop14:
+loop16:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -3374,23 +3467,23 @@ loop14:
 	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop14
+	BGE   loop16
 
-end15:
-	CBZ   R4, end16
+end17:
+	CBZ   R5, end18
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end16:
+end18:
 	WORD   $0x4e26d420 // fadd v0.4s, v1.4s, v6.4s
 	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
 	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
@@ -3417,26 +3510,36 @@ end16:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end11:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+160(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+end13:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+160(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
 	VMOV  V19.B16, V7.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
-	ADD   R9<<2, R8, R8
-	VMOV  V7.B16, V24.B16
-	VMOV  V8.B16, V25.B16
-	VMOV  V9.B16, V26.B16
-	B     end10
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end19
+	ADD   $1, R4, R4
+	B     end2
 
-else9:
+end19:
+	ADD  R9<<2, R8, R8
+	VMOV V7.B16, V24.B16
+	VMOV V8.B16, V25.B16
+	VMOV V9.B16, V26.B16
+	B    end12
+
+else11:
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -3451,7 +3554,7 @@ else9:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end17
+	CBZ    R0, end20
 	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -3472,9 +3575,9 @@ else9:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end19
+	BLT    end22
 
-loop18:
+loop21:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -3510,13 +3613,13 @@ loop18:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop18
+	BGE   loop21
 
-end19:
+end22:
 	CMP $4, R1
-	BLT end21
+	BLT end24
 
-loop20:
+loop23:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
@@ -3542,23 +3645,23 @@ loop20:
 	VMOV  V0.B16, V18.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop20
+	BGE   loop23
 
-end21:
-	CBZ   R4, end22
+end24:
+	CBZ   R5, end25
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end22:
+end25:
 	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
 	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
@@ -3585,42 +3688,52 @@ end22:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end17:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+160(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+end20:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+160(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
 	VMOV  V19.B16, V7.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end26
+	ADD   $1, R4, R4
+	B     end2
+
+end26:
 	CMP   $15, R9
-	BGT   else23
+	BGT   else27
 	// Any number is right for a guess.
-	FMOVS (R11), F0
+	FMOVS (R12), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R12), F1
+	FMOVS (R13), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B     end24
+	B     end28
 
-else23:
+else27:
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R11), F1
-	FMOVQ 16(R12), F2
+	FMOVQ 16(R12), F1
+	FMOVQ 16(R13), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R11), F2
-	FMOVQ 32(R12), F3
+	FMOVQ 32(R12), F2
+	FMOVQ 32(R13), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R11), F3
-	FMOVQ 48(R12), F4
+	FMOVQ 48(R12), F3
+	FMOVQ 48(R13), F4
 	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
@@ -3630,7 +3743,7 @@ else23:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
-end24:
+end28:
 	VMOVI $0, V4.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V3.B16
@@ -3649,87 +3762,87 @@ end24:
 	VMOVI $0, V23.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end26
+	BLT   end30
 
-loop25:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop29:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, (R10)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
+	FMOVQ F0, (R11)
+	FMOVQ 16(R12), F0
+	FMOVQ 16(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V17.S4
-	FMOVQ F0, 16(R10)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
+	FMOVQ F0, 16(R11)
+	FMOVQ 32(R12), F0
+	FMOVQ 32(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ F0, 32(R10)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
+	FMOVQ F0, 32(R11)
+	FMOVQ 48(R12), F0
+	FMOVQ 48(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V18.S4
-	FMOVQ F0, 48(R10)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
+	FMOVQ F0, 48(R11)
+	FMOVQ 64(R12), F0
+	FMOVQ 64(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V20.S4
-	FMOVQ F0, 64(R10)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
+	FMOVQ F0, 64(R11)
+	FMOVQ 80(R12), F0
+	FMOVQ 80(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V21.S4
-	FMOVQ F0, 80(R10)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
+	FMOVQ F0, 80(R11)
+	FMOVQ 96(R12), F0
+	FMOVQ 96(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V22.S4
-	FMOVQ F0, 96(R10)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
+	FMOVQ F0, 96(R11)
+	FMOVQ 112(R12), F0
+	FMOVQ 112(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V23.S4
-	FMOVQ F0, 112(R10)
-	ADD   $128, R10, R10
+	FMOVQ F0, 112(R11)
 	ADD   $128, R11, R11
 	ADD   $128, R12, R12
+	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop25
+	BGE   loop29
 
-end26:
+end30:
 	CMP $4, R0
-	BLT end28
+	BLT end32
 
-loop27:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop31:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, (R10)
-	ADD   $16, R10, R10
+	FMOVQ F0, (R11)
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	ADD   $16, R13, R13
 	VMOV  V4.B16, V0.B16
 	VMOV  V10.B16, V4.B16
 	VMOV  V3.B16, V10.B16
@@ -3750,20 +3863,20 @@ loop27:
 	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop27
+	BGE   loop31
 
-end28:
-	CBZ   R4, end29
-	FMOVS (R11), F0
-	ADD   R5, R11, R0
+end32:
+	CBZ   R5, end33
+	FMOVS (R12), F0
+	ADD   R6, R12, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R11, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R12, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -3771,16 +3884,16 @@ end28:
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V16.S4
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R10, R0
+	ADD   R6, R11, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
+	FMOVS F0, (R11)
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R13, R13
 
-end29:
+end33:
 	ADD  R9<<2, R8, R8
 	VMOV V7.B16, V24.B16
 	VMOV V8.B16, V25.B16
@@ -3799,11 +3912,11 @@ end29:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $2, R13, R13
-	CMP  $1, R13
-	BLT  end31
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BLT  end35
 
-loop30:
+loop34:
 	MOVD   weight_base+96(FP), R14
 	MOVD   bias_base+120(FP), R15
 	SCVTFS R9, F1
@@ -3820,7 +3933,7 @@ loop30:
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	FMOVS  F1, R0
-	CBZ    R0, end32
+	CBZ    R0, end36
 	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -3841,9 +3954,9 @@ loop30:
 	MOVD   R8, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end34
+	BLT    end38
 
-loop33:
+loop37:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -3879,13 +3992,13 @@ loop33:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop33
+	BGE   loop37
 
-end34:
+end38:
 	CMP $4, R1
-	BLT end36
+	BLT end40
 
-loop35:
+loop39:
 	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -3911,23 +4024,23 @@ loop35:
 	VMOV  V0.B16, V18.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop35
+	BGE   loop39
 
-end36:
-	CBZ   R4, end37
+end40:
+	CBZ   R5, end41
 	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R4<<2, R0, R0
+	ADD   R5<<2, R0, R0
 
-end37:
+end41:
 	WORD   $0x4e27d420 // fadd v0.4s, v1.4s, v7.4s
 	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
 	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
@@ -3954,42 +4067,52 @@ end37:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end32:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+160(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+end36:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+160(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
 	VMOV  V19.B16, V7.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end42
+	ADD   $1, R4, R4
+	B     end10
+
+end42:
 	CMP   $15, R9
-	BGT   else38
+	BGT   else43
 	// Any number is right for a guess.
-	FMOVS (R11), F0
+	FMOVS (R12), F0
 	VDUP  V0.S[0], V0.S4
-	FMOVS (R12), F1
+	FMOVS (R13), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B     end39
+	B     end44
 
-else38:
+else43:
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R11), F1
-	FMOVQ 16(R12), F2
+	FMOVQ 16(R12), F1
+	FMOVQ 16(R13), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R11), F2
-	FMOVQ 32(R12), F3
+	FMOVQ 32(R12), F2
+	FMOVQ 32(R13), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R11), F3
-	FMOVQ 48(R12), F4
+	FMOVQ 48(R12), F3
+	FMOVQ 48(R13), F4
 	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
@@ -3999,7 +4122,7 @@ else38:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
-end39:
+end44:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V10.B16
@@ -4018,11 +4141,11 @@ end39:
 	VMOVI $0, V15.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end41
+	BLT   end46
 
-loop40:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop45:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
@@ -4034,10 +4157,10 @@ loop40:
 	FMOVQ (R14), F1
 	FMOVQ (R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, (R10)
+	FMOVQ F0, (R11)
 	FMOVQ F28, (R2)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
+	FMOVQ 16(R12), F0
+	FMOVQ 16(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
@@ -4049,10 +4172,10 @@ loop40:
 	FMOVQ 16(R14), F1
 	FMOVQ 16(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 16(R10)
+	FMOVQ F0, 16(R11)
 	FMOVQ F28, 16(R2)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
+	FMOVQ 32(R12), F0
+	FMOVQ 32(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
@@ -4064,10 +4187,10 @@ loop40:
 	FMOVQ 32(R14), F1
 	FMOVQ 32(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 32(R10)
+	FMOVQ F0, 32(R11)
 	FMOVQ F28, 32(R2)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
+	FMOVQ 48(R12), F0
+	FMOVQ 48(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
@@ -4079,10 +4202,10 @@ loop40:
 	FMOVQ 48(R14), F1
 	FMOVQ 48(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 48(R10)
+	FMOVQ F0, 48(R11)
 	FMOVQ F28, 48(R2)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
+	FMOVQ 64(R12), F0
+	FMOVQ 64(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
@@ -4094,10 +4217,10 @@ loop40:
 	FMOVQ 64(R14), F1
 	FMOVQ 64(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 64(R10)
+	FMOVQ F0, 64(R11)
 	FMOVQ F28, 64(R2)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
+	FMOVQ 80(R12), F0
+	FMOVQ 80(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
@@ -4109,10 +4232,10 @@ loop40:
 	FMOVQ 80(R14), F1
 	FMOVQ 80(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 80(R10)
+	FMOVQ F0, 80(R11)
 	FMOVQ F28, 80(R2)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
+	FMOVQ 96(R12), F0
+	FMOVQ 96(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
@@ -4124,10 +4247,10 @@ loop40:
 	FMOVQ 96(R14), F1
 	FMOVQ 96(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 96(R10)
+	FMOVQ F0, 96(R11)
 	FMOVQ F28, 96(R2)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
+	FMOVQ 112(R12), F0
+	FMOVQ 112(R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
@@ -4139,26 +4262,26 @@ loop40:
 	FMOVQ 112(R14), F1
 	FMOVQ 112(R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 112(R10)
+	FMOVQ F0, 112(R11)
 	FMOVQ F28, 112(R2)
-	ADD   $128, R10, R10
 	ADD   $128, R11, R11
 	ADD   $128, R12, R12
+	ADD   $128, R13, R13
 	ADD   $128, R2, R2
 	ADD   $128, R3, R3
 	ADD   $128, R14, R14
 	ADD   $128, R15, R15
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop40
+	BGE   loop45
 
-end41:
+end46:
 	CMP $4, R0
-	BLT end43
+	BLT end48
 
-loop42:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop47:
+	FMOVQ (R12), F0
+	FMOVQ (R13), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
@@ -4170,11 +4293,11 @@ loop42:
 	FMOVQ (R14), F1
 	FMOVQ (R15), F28
 	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, (R10)
+	FMOVQ F0, (R11)
 	FMOVQ F28, (R2)
-	ADD   $16, R10, R10
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	ADD   $16, R13, R13
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
 	ADD   $16, R14, R14
@@ -4199,20 +4322,20 @@ loop42:
 	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop42
+	BGE   loop47
 
-end43:
-	CBZ   R4, end44
-	FMOVS (R11), F0
-	ADD   R5, R11, R0
+end48:
+	CBZ   R5, end49
+	FMOVS (R12), F0
+	ADD   R6, R12, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R11, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
+	FMOVS (R13), F1
+	ADD   R6, R13, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R12, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4221,45 +4344,45 @@ end43:
 	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	VFMLA V1.S4, V1.S4, V23.S4
 	FMOVS (R3), F1
-	ADD   R5, R3, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R6, R3, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R3, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
 	VFMLA V25.S4, V1.S4, V26.S4
 	FMOVS (R14), F1
-	ADD   R5, R14, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R6, R14, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R14, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	FMOVS (R15), F2
-	ADD   R5, R15, R0
-	VLD1  (R0), V2.S[1]
 	ADD   R6, R15, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R15, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V5.B16, V2.B16, V2.B16
 	VFMLA V1.S4, V26.S4, V2.S4
-	ADD   R6, R10, R0
+	ADD   R7, R11, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R10, R0
+	ADD   R6, R11, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R6, R2, R0
+	FMOVS F0, (R11)
+	ADD   R7, R2, R0
 	VST1  V2.S[2], (R0)
-	ADD   R5, R2, R0
+	ADD   R6, R2, R0
 	VST1  V2.S[1], (R0)
 	FMOVS F2, (R2)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R14, R14
-	ADD   R4<<2, R15, R15
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R13, R13
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R14, R14
+	ADD   R5<<2, R15, R15
 
-end44:
+end49:
 	ADD  R9<<2, R8, R8
 	VMOV V7.B16, V24.B16
 	VMOV V8.B16, V25.B16
@@ -4278,13 +4401,13 @@ end44:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R13, R13
-	CMP  $1, R13
-	BGE  loop30
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BGE  loop34
 
-end31:
-	MOVD   weight_base+96(FP), R0
-	MOVD   bias_base+120(FP), R1
+end35:
+	MOVD   weight_base+96(FP), R11
+	MOVD   bias_base+120(FP), R12
 	SCVTFS R9, F1
 	VDUP   V1.S[0], V1.S4
 	VEXT   $8, V4.B16, V4.B16, V2.B16
@@ -4298,8 +4421,8 @@ end31:
 	VFMLS  V2.S4, V2.S4, V0.S4
 	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R10
-	CBZ    R10, end45
+	FMOVS  F1, R0
+	CBZ    R0, end50
 	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
@@ -4317,59 +4440,59 @@ end31:
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
-	MOVD   R8, R10
-	MOVD   R9, R11
-	CMP    $32, R11
-	BLT    end47
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end52
 
-loop46:
-	FMOVQ (R10), F0
+loop51:
+	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R10), F0
+	FMOVQ 16(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R10), F0
+	FMOVQ 32(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R10), F0
+	FMOVQ 48(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R10), F0
+	FMOVQ 64(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R10), F0
+	FMOVQ 80(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R10), F0
+	FMOVQ 96(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R10), F0
+	FMOVQ 112(R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R10, R10
-	SUB   $32, R11, R11
-	CMP   $32, R11
-	BGE   loop46
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop51
 
-end47:
-	CMP $4, R11
-	BLT end49
+end52:
+	CMP $4, R1
+	BLT end54
 
-loop48:
-	FMOVQ (R10), F0
+loop53:
+	FMOVQ (R0), F0
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R10, R10
+	ADD   $16, R0, R0
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -4388,25 +4511,25 @@ loop48:
 	VMOV  V16.B16, V15.B16
 	VMOV  V17.B16, V16.B16
 	VMOV  V0.B16, V17.B16
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop48
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop53
 
-end49:
-	CBZ   R4, end50
-	FMOVS (R10), F0
-	ADD   R5, R10, R11
-	VLD1  (R11), V0.S[1]
-	ADD   R6, R10, R11
-	VLD1  (R11), V0.S[2]
+end54:
+	CBZ   R5, end55
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R4<<2, R10, R10
+	ADD   R5<<2, R0, R0
 
-end50:
+end55:
 	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
 	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
@@ -4433,163 +4556,175 @@ end50:
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
 	VFMLS  V2.S4, V2.S4, V0.S4
 
-end45:
-	FMOVQ 16(R7), F1
-	VMOVI $0, V3.B16
-	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS eps+160(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+end50:
+	VMOVI $0, V1.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+	FMOVS eps+160(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
 	VMOV  V19.B16, V7.B16
-	VMOVI $0, V0.B16
-	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
-	MOVD  R9, R7
-	CMP   $32, R7
-	BLT   end52
+	VMOVI $0, V1.B16
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end56
+	ADD   $1, R4, R4
+	B     end10
 
-loop51:
+end56:
+	MOVD R9, R0
+	CMP  $32, R0
+	BLT  end58
+
+loop57:
 	FMOVQ (R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
 	FMOVQ 32(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 32(R2)
 	FMOVQ 48(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 48(R2)
 	FMOVQ 64(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 64(R2)
 	FMOVQ 80(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 80(R2)
 	FMOVQ 96(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 96(R2)
 	FMOVQ 112(R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 112(R2)
 	ADD   $128, R2, R2
 	ADD   $128, R3, R3
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R7, R7
-	CMP   $32, R7
-	BGE   loop51
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop57
 
-end52:
-	CMP $4, R7
-	BLT end54
+end58:
+	CMP $4, R0
+	BLT end60
 
-loop53:
+loop59:
 	FMOVQ (R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
 	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop53
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop59
 
-end54:
-	CBZ   R4, end55
+end60:
+	CBZ   R5, end61
 	FMOVS (R3), F0
-	ADD   R5, R3, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R3, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R3, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VFMLA V25.S4, V0.S4, V26.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R0, R7
-	VLD1  (R7), V0.S[2]
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R5, R1, R7
-	VLD1  (R7), V1.S[1]
-	ADD   R6, R1, R7
-	VLD1  (R7), V1.S[2]
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V26.S4, V1.S4
-	ADD   R6, R2, R7
-	VST1  V1.S[2], (R7)
-	ADD   R5, R2, R7
-	VST1  V1.S[1], (R7)
+	ADD   R7, R2, R0
+	VST1  V1.S[2], (R0)
+	ADD   R6, R2, R0
+	VST1  V1.S[1], (R0)
 	FMOVS F1, (R2)
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
 
-end55:
+end61:
 	ADD  R9<<2, R8, R8
 	VMOV V7.B16, V24.B16
 	VMOV V8.B16, V25.B16
 	VMOV V9.B16, V26.B16
 
+end12:
+
 end10:
 	MOVD weight_base+96(FP), R0
 	MOVD bias_base+120(FP), R1
 	CMP  $32, R9
-	BLT  end57
+	BLT  end63
 
-loop56:
+loop62:
 	FMOVQ (R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
@@ -4660,13 +4795,13 @@ loop56:
 	ADD   $128, R1, R1
 	SUB   $32, R9, R9
 	CMP   $32, R9
-	BGE   loop56
+	BGE   loop62
 
-end57:
+end63:
 	CMP $4, R9
-	BLT end59
+	BLT end65
 
-loop58:
+loop64:
 	FMOVQ (R3), F0
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VMOV  V26.B16, V1.B16
@@ -4681,72 +4816,76 @@ loop58:
 	ADD   $16, R1, R1
 	SUB   $4, R9, R9
 	CMP   $4, R9
-	BGE   loop58
+	BGE   loop64
 
-end59:
-	CBZ   R4, end60
+end65:
+	CBZ   R5, end66
 	FMOVS (R3), F0
-	ADD   R5, R3, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R3, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R3, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R7, R3, R8
+	VLD1  (R8), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
 	VFMLA V25.S4, V0.S4, V26.S4
 	FMOVS (R0), F0
-	ADD   R5, R0, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R0, R7
-	VLD1  (R7), V0.S[2]
+	ADD   R6, R0, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R7, R0, R8
+	VLD1  (R8), V0.S[2]
 	VAND  V5.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
-	ADD   R5, R1, R7
-	VLD1  (R7), V1.S[1]
-	ADD   R6, R1, R7
-	VLD1  (R7), V1.S[2]
+	ADD   R6, R1, R8
+	VLD1  (R8), V1.S[1]
+	ADD   R7, R1, R8
+	VLD1  (R8), V1.S[2]
 	VAND  V5.B16, V1.B16, V1.B16
 	VFMLA V0.S4, V26.S4, V1.S4
+	ADD   R7, R2, R7
+	VST1  V1.S[2], (R7)
 	ADD   R6, R2, R6
-	VST1  V1.S[2], (R6)
-	ADD   R5, R2, R5
-	VST1  V1.S[1], (R5)
+	VST1  V1.S[1], (R6)
 	FMOVS F1, (R2)
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R0, R0
+	ADD   R5<<2, R1, R1
 
-end60:
+end66:
+
+end2:
 
 end1:
+	MOVD R4, ret+168(FP)
 	RET
 
-// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
-TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
-	MOVD   $constants<>(SB), R8
-	MOVD   dst_base+0(FP), R2
-	MOVD   x_base+24(FP), R3
-	MOVD   rows+72(FP), R4
-	MOVD   cols+80(FP), R10
+// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32) int
+TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-104
+	MOVD   $constants<>(SB), R10
+	MOVD   dst_base+0(FP), R3
+	MOVD   x_base+24(FP), R4
+	MOVD   rows+72(FP), R5
+	MOVD   cols+80(FP), R9
 	FMOVS  eps+88(FP), F10
 	VDUP   V10.S[0], V10.S4
-	SCVTFS R10, F11
+	SCVTFS R9, F11
 	VDUP   V11.S[0], V11.S4
 	VMOVI  $0, V12.B16
 	VMOVI  $0, V8.B16
-	AND    $3, R10, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F9
+	AND    $3, R9, R6
+	MOVD   $4, R7
+	CMP    $1, R6
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R8
+	CMP    $2, R6
+	CSEL   GT, R8, R7, R8
+	SCVTFS R6, F9
 	VDUP   V9.S[0], V9.S4
-	FMOVQ  (R8), F0
+	FMOVQ  (R10), F0
 	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
-	MOVD   R3, R9
-	CBZ    R4, end1
+	MOVD   R4, R11
+	CBZ    R5, end1
+	SUB    $1, R5, R5
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
@@ -4755,40 +4894,40 @@ TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
 	VMOVI  $0, V5.B16
 	VMOVI  $0, V6.B16
 	VMOVI  $0, V7.B16
-	MOVD   R10, R0
+	MOVD   R9, R0
 	CMP    $32, R0
-	BLT    end3
+	BLT    end4
 
-loop2:
-	FMOVQ (R9), F8
+loop3:
+	FMOVQ (R11), F8
 	VFMLA V8.S4, V8.S4, V0.S4
-	FMOVQ 16(R9), F8
+	FMOVQ 16(R11), F8
 	VFMLA V8.S4, V8.S4, V1.S4
-	FMOVQ 32(R9), F8
+	FMOVQ 32(R11), F8
 	VFMLA V8.S4, V8.S4, V2.S4
-	FMOVQ 48(R9), F8
+	FMOVQ 48(R11), F8
 	VFMLA V8.S4, V8.S4, V3.S4
-	FMOVQ 64(R9), F8
+	FMOVQ 64(R11), F8
 	VFMLA V8.S4, V8.S4, V4.S4
-	FMOVQ 80(R9), F8
+	FMOVQ 80(R11), F8
 	VFMLA V8.S4, V8.S4, V5.S4
-	FMOVQ 96(R9), F8
+	FMOVQ 96(R11), F8
 	VFMLA V8.S4, V8.S4, V6.S4
-	FMOVQ 112(R9), F8
+	FMOVQ 112(R11), F8
 	VFMLA V8.S4, V8.S4, V7.S4
-	ADD   $128, R9, R9
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop2
+	BGE   loop3
 
-end3:
+end4:
 	CMP $4, R0
-	BLT end5
+	BLT end6
 
-loop4:
-	FMOVQ (R9), F8
+loop5:
+	FMOVQ (R11), F8
 	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   $16, R9, R9
+	ADD   $16, R11, R11
 	VMOV  V0.B16, V8.B16
 	VMOV  V1.B16, V0.B16
 	VMOV  V2.B16, V1.B16
@@ -4800,20 +4939,20 @@ loop4:
 	VMOV  V8.B16, V7.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
-	CBZ   R5, end6
-	FMOVS (R9), F8
-	ADD   R6, R9, R0
+end6:
+	CBZ   R6, end7
+	FMOVS (R11), F8
+	ADD   R7, R11, R0
 	VLD1  (R0), V8.S[1]
-	ADD   R7, R9, R0
+	ADD   R8, R11, R0
 	VLD1  (R0), V8.S[2]
 	VAND  V9.B16, V8.B16, V8.B16
 	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   R5<<2, R9, R9
+	ADD   R6<<2, R11, R11
 
-end6:
+end7:
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
 	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
@@ -4821,28 +4960,48 @@ end6:
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	CMP   $1, R4
-	BGT   else7
+	CMP   $0, R5
+	BGT   else9
 	VEXT  $8, V12.B16, V12.B16, V0.B16
 	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	VMOV  V12.B16, V8.B16
-	B     end8
+	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
+	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end11
+	ADD   $1, R5, R5
+	B     end2
 
-else7:
+end11:
+	VMOV V12.B16, V8.B16
+	B    end10
+
+else9:
 	VEXT  $8, V12.B16, V12.B16, V0.B16
 	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
+	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end12
+	ADD   $1, R5, R5
+	B     end2
+
+end12:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4851,40 +5010,40 @@ else7:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD  R10, R0
+	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end10
+	BLT   end14
 
-loop9:
-	FMOVQ (R9), F8
+loop13:
+	FMOVQ (R11), F8
 	VFMLA V8.S4, V8.S4, V0.S4
-	FMOVQ 16(R9), F8
+	FMOVQ 16(R11), F8
 	VFMLA V8.S4, V8.S4, V1.S4
-	FMOVQ 32(R9), F8
+	FMOVQ 32(R11), F8
 	VFMLA V8.S4, V8.S4, V2.S4
-	FMOVQ 48(R9), F8
+	FMOVQ 48(R11), F8
 	VFMLA V8.S4, V8.S4, V3.S4
-	FMOVQ 64(R9), F8
+	FMOVQ 64(R11), F8
 	VFMLA V8.S4, V8.S4, V4.S4
-	FMOVQ 80(R9), F8
+	FMOVQ 80(R11), F8
 	VFMLA V8.S4, V8.S4, V5.S4
-	FMOVQ 96(R9), F8
+	FMOVQ 96(R11), F8
 	VFMLA V8.S4, V8.S4, V6.S4
-	FMOVQ 112(R9), F8
+	FMOVQ 112(R11), F8
 	VFMLA V8.S4, V8.S4, V7.S4
-	ADD   $128, R9, R9
+	ADD   $128, R11, R11
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop9
+	BGE   loop13
 
-end10:
+end14:
 	CMP $4, R0
-	BLT end12
+	BLT end16
 
-loop11:
-	FMOVQ (R9), F8
+loop15:
+	FMOVQ (R11), F8
 	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   $16, R9, R9
+	ADD   $16, R11, R11
 	VMOV  V0.B16, V8.B16
 	VMOV  V1.B16, V0.B16
 	VMOV  V2.B16, V1.B16
@@ -4896,20 +5055,20 @@ loop11:
 	VMOV  V8.B16, V7.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop11
+	BGE   loop15
 
-end12:
-	CBZ   R5, end13
-	FMOVS (R9), F8
-	ADD   R6, R9, R0
+end16:
+	CBZ   R6, end17
+	FMOVS (R11), F8
+	ADD   R7, R11, R0
 	VLD1  (R0), V8.S[1]
-	ADD   R7, R9, R0
+	ADD   R8, R11, R0
 	VLD1  (R0), V8.S[2]
 	VAND  V9.B16, V8.B16, V8.B16
 	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   R5<<2, R9, R9
+	ADD   R6<<2, R11, R11
 
-end13:
+end17:
 	VMOV V12.B16, V8.B16
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
@@ -4918,20 +5077,30 @@ end13:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	SUB  $2, R4, R4
-	CMP  $1, R4
-	BLT  end15
+	SUB  $1, R5, R5
+	CMP  $1, R5
+	BLT  end19
 
-loop14:
+loop18:
 	MOVD  weight_base+48(FP), R0
 	VEXT  $8, V12.B16, V12.B16, V0.B16
 	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
+	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	FMOVS F0, R1
+	MOVD  $226492417, R2
+	SUB   R2, R1, R1
+	MOVD  $1912602622, R2
+	CMP   R2, R1
+	BLS   end20
+	ADD   $1, R5, R5
+	B     end8
+
+end20:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
@@ -4940,90 +5109,90 @@ loop14:
 	VMOVI $0, V7.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD  R10, R1
+	MOVD  R9, R1
 	CMP   $32, R1
-	BLT   end17
+	BLT   end22
 
-loop16:
-	FMOVQ (R9), F0
+loop21:
+	FMOVQ (R11), F0
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ (R3), F0
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	FMOVQ 16(R9), F0
+	FMOVQ F0, (R3)
+	FMOVQ 16(R11), F0
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ 16(R3), F0
+	FMOVQ 16(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R2)
-	FMOVQ 32(R9), F0
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R11), F0
 	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ 32(R3), F0
+	FMOVQ 32(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R2)
-	FMOVQ 48(R9), F0
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R11), F0
 	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ 48(R3), F0
+	FMOVQ 48(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R2)
-	FMOVQ 64(R9), F0
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R11), F0
 	VFMLA V0.S4, V0.S4, V6.S4
-	FMOVQ 64(R3), F0
+	FMOVQ 64(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R2)
-	FMOVQ 80(R9), F0
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R11), F0
 	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ 80(R3), F0
+	FMOVQ 80(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R2)
-	FMOVQ 96(R9), F0
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R11), F0
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 96(R3), F0
+	FMOVQ 96(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R2)
-	FMOVQ 112(R9), F0
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R11), F0
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 112(R3), F0
+	FMOVQ 112(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R2)
-	ADD   $128, R9, R9
-	ADD   $128, R2, R2
+	FMOVQ F0, 112(R3)
+	ADD   $128, R11, R11
 	ADD   $128, R3, R3
+	ADD   $128, R4, R4
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop16
+	BGE   loop21
 
-end17:
+end22:
 	CMP $4, R1
-	BLT end19
+	BLT end24
 
-loop18:
-	FMOVQ (R9), F0
+loop23:
+	FMOVQ (R11), F0
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ (R3), F0
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	ADD   $16, R9, R9
-	ADD   $16, R2, R2
+	FMOVQ F0, (R3)
+	ADD   $16, R11, R11
 	ADD   $16, R3, R3
+	ADD   $16, R4, R4
 	ADD   $16, R0, R0
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
@@ -5036,42 +5205,42 @@ loop18:
 	VMOV  V0.B16, V14.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop18
+	BGE   loop23
 
-end19:
-	CBZ   R5, end20
-	FMOVS (R9), F0
-	ADD   R6, R9, R1
+end24:
+	CBZ   R6, end25
+	FMOVS (R11), F0
+	ADD   R7, R11, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R9, R1
+	ADD   R8, R11, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVS (R3), F0
-	ADD   R6, R3, R1
+	FMOVS (R4), F0
+	ADD   R7, R4, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R3, R1
+	ADD   R8, R4, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V9.B16, V0.B16, V0.B16
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R8, R0, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R2, R1
+	ADD   R8, R3, R1
 	VST1  V0.S[2], (R1)
-	ADD   R6, R2, R1
+	ADD   R7, R3, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R2)
-	ADD   R5<<2, R9, R9
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R0, R0
+	FMOVS F0, (R3)
+	ADD   R6<<2, R11, R11
+	ADD   R6<<2, R3, R3
+	ADD   R6<<2, R4, R4
+	ADD   R6<<2, R0, R0
 
-end20:
+end25:
 	VMOV V12.B16, V8.B16
 	WORD $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
 	WORD $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
@@ -5080,245 +5249,261 @@ end20:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BGE  loop14
+	SUB  $1, R5, R5
+	CMP  $1, R5
+	BGE  loop18
 
-end15:
+end19:
 	MOVD  weight_base+48(FP), R0
 	VEXT  $8, V12.B16, V12.B16, V0.B16
 	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	MOVD  R10, R1
-	CMP   $32, R1
-	BLT   end22
+	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
+	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	FMOVS F0, R1
+	MOVD  $226492417, R2
+	SUB   R2, R1, R1
+	MOVD  $1912602622, R2
+	CMP   R2, R1
+	BLS   end26
+	ADD   $1, R5, R5
+	B     end8
 
-loop21:
-	FMOVQ (R3), F0
+end26:
+	MOVD R9, R1
+	CMP  $32, R1
+	BLT  end28
+
+loop27:
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	FMOVQ 16(R3), F0
+	FMOVQ F0, (R3)
+	FMOVQ 16(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R2)
-	FMOVQ 32(R3), F0
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R2)
-	FMOVQ 48(R3), F0
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R2)
-	FMOVQ 64(R3), F0
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R2)
-	FMOVQ 80(R3), F0
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R2)
-	FMOVQ 96(R3), F0
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R2)
-	FMOVQ 112(R3), F0
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R2)
-	ADD   $128, R2, R2
+	FMOVQ F0, 112(R3)
 	ADD   $128, R3, R3
+	ADD   $128, R4, R4
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop21
+	BGE   loop27
 
-end22:
+end28:
 	CMP $4, R1
-	BLT end24
+	BLT end30
 
-loop23:
-	FMOVQ (R3), F0
+loop29:
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	ADD   $16, R2, R2
+	FMOVQ F0, (R3)
 	ADD   $16, R3, R3
+	ADD   $16, R4, R4
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop23
+	BGE   loop29
 
-end24:
-	CBZ   R5, end25
-	FMOVS (R3), F0
-	ADD   R6, R3, R1
+end30:
+	CBZ   R6, end31
+	FMOVS (R4), F0
+	ADD   R7, R4, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R3, R1
+	ADD   R8, R4, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V9.B16, V0.B16, V0.B16
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R8, R0, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R2, R1
+	ADD   R8, R3, R1
 	VST1  V0.S[2], (R1)
-	ADD   R6, R2, R1
+	ADD   R7, R3, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R0, R0
+	FMOVS F0, (R3)
+	ADD   R6<<2, R3, R3
+	ADD   R6<<2, R4, R4
+	ADD   R6<<2, R0, R0
 
-end25:
+end31:
 	VMOV V12.B16, V8.B16
+
+end10:
 
 end8:
 	MOVD weight_base+48(FP), R0
-	CMP  $32, R10
-	BLT  end27
+	CMP  $32, R9
+	BLT  end33
 
-loop26:
-	FMOVQ (R3), F0
+loop32:
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	FMOVQ 16(R3), F0
+	FMOVQ F0, (R3)
+	FMOVQ 16(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R2)
-	FMOVQ 32(R3), F0
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R2)
-	FMOVQ 48(R3), F0
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R2)
-	FMOVQ 64(R3), F0
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R2)
-	FMOVQ 80(R3), F0
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R2)
-	FMOVQ 96(R3), F0
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R2)
-	FMOVQ 112(R3), F0
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R2)
-	ADD   $128, R2, R2
+	FMOVQ F0, 112(R3)
 	ADD   $128, R3, R3
+	ADD   $128, R4, R4
 	ADD   $128, R0, R0
-	SUB   $32, R10, R10
-	CMP   $32, R10
-	BGE   loop26
+	SUB   $32, R9, R9
+	CMP   $32, R9
+	BGE   loop32
 
-end27:
-	CMP $4, R10
-	BLT end29
+end33:
+	CMP $4, R9
+	BLT end35
 
-loop28:
-	FMOVQ (R3), F0
+loop34:
+	FMOVQ (R4), F0
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R2)
-	ADD   $16, R2, R2
+	FMOVQ F0, (R3)
 	ADD   $16, R3, R3
+	ADD   $16, R4, R4
 	ADD   $16, R0, R0
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop28
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop34
 
-end29:
-	CBZ   R5, end30
-	FMOVS (R3), F0
-	ADD   R6, R3, R1
+end35:
+	CBZ   R6, end36
+	FMOVS (R4), F0
+	ADD   R7, R4, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R3, R1
+	ADD   R8, R4, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V9.B16, V0.B16, V0.B16
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R8, R0, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R2, R1
+	ADD   R8, R3, R1
 	VST1  V0.S[2], (R1)
-	ADD   R6, R2, R1
+	ADD   R7, R3, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R0, R0
+	FMOVS F0, (R3)
+	ADD   R6<<2, R3, R3
+	ADD   R6<<2, R4, R4
+	ADD   R6<<2, R0, R0
 
-end30:
+end36:
+
+end2:
 
 end1:
+	MOVD R5, ret+96(FP)
 	RET
 
-// func addRMSNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
-TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-140
-	MOVD   $constants<>(SB), R7
-	MOVD   dst_base+0(FP), R1
-	MOVD   sum_base+24(FP), R2
-	MOVD   rows+120(FP), R3
-	MOVD   cols+128(FP), R11
+// func addRMSNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
+TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-152
+	MOVD   $constants<>(SB), R2
+	MOVD   dst_base+0(FP), R3
+	MOVD   sum_base+24(FP), R8
+	MOVD   rows+120(FP), R4
+	MOVD   cols+128(FP), R9
 	FMOVS  eps+136(FP), F9
 	VDUP   V9.S[0], V9.S4
-	SCVTFS R11, F10
+	SCVTFS R9, F10
 	VDUP   V10.S[0], V10.S4
 	VMOVI  $0, V6.B16
 	VMOVI  $0, V14.B16
-	AND    $3, R11, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F11
+	AND    $3, R9, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F11
 	VDUP   V11.S[0], V11.S4
-	FMOVQ  (R7), F0
+	FMOVQ  (R2), F0
 	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
-	MOVD   R2, R8
-	MOVD   x_base+48(FP), R9
-	MOVD   residual_base+72(FP), R10
-	CBZ    R3, end1
+	MOVD   R8, R10
+	MOVD   x_base+48(FP), R11
+	MOVD   residual_base+72(FP), R12
+	CBZ    R4, end1
+	SUB    $1, R4, R4
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
 	VMOVI  $0, V4.B16
@@ -5327,71 +5512,71 @@ TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-140
 	VMOVI  $0, V7.B16
 	VMOVI  $0, V8.B16
 	VMOVI  $0, V12.B16
-	MOVD   R11, R0
+	MOVD   R9, R0
 	CMP    $32, R0
-	BLT    end3
+	BLT    end4
 
-loop2:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop3:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
-	FMOVQ 16(R10), F1
+	FMOVQ F0, (R10)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, 16(R8)
-	FMOVQ 32(R9), F0
-	FMOVQ 32(R10), F1
+	FMOVQ F0, 16(R10)
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ F0, 32(R8)
-	FMOVQ 48(R9), F0
-	FMOVQ 48(R10), F1
+	FMOVQ F0, 32(R10)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ F0, 48(R8)
-	FMOVQ 64(R9), F0
-	FMOVQ 64(R10), F1
+	FMOVQ F0, 48(R10)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V6.S4
-	FMOVQ F0, 64(R8)
-	FMOVQ 80(R9), F0
-	FMOVQ 80(R10), F1
+	FMOVQ F0, 64(R10)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ F0, 80(R8)
-	FMOVQ 96(R9), F0
-	FMOVQ 96(R10), F1
+	FMOVQ F0, 80(R10)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ F0, 96(R8)
-	FMOVQ 112(R9), F0
-	FMOVQ 112(R10), F1
+	FMOVQ F0, 96(R10)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ F0, 112(R8)
-	ADD   $128, R8, R8
-	ADD   $128, R9, R9
+	FMOVQ F0, 112(R10)
 	ADD   $128, R10, R10
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop2
+	BGE   loop3
 
-end3:
+end4:
 	CMP $4, R0
-	BLT end5
+	BLT end6
 
-loop4:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop5:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
+	FMOVQ F0, (R10)
 	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
 	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
@@ -5403,34 +5588,34 @@ loop4:
 	VMOV  V0.B16, V12.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
-	CBZ   R4, end6
-	FMOVS (R9), F0
-	ADD   R5, R9, R0
+end6:
+	CBZ   R5, end7
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R9, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R10), F1
-	ADD   R5, R10, R0
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V2.S4
-	ADD   R6, R8, R0
+	ADD   R7, R10, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R8, R0
+	ADD   R6, R10, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R8)
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R9, R9
-	ADD   R4<<2, R10, R10
+	FMOVS F0, (R10)
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
 
-end6:
+end7:
 	WORD  $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
 	WORD  $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
 	WORD  $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
@@ -5438,28 +5623,48 @@ end6:
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	CMP   $1, R3
-	BGT   else7
+	CMP   $0, R4
+	BGT   else9
 	VEXT  $8, V6.B16, V6.B16, V0.B16
 	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	VMOV  V6.B16, V14.B16
-	B     end8
+	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
+	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
+	FMOVQ 16(R2), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end11
+	ADD   $1, R4, R4
+	B     end2
 
-else7:
+end11:
+	VMOV V6.B16, V14.B16
+	B    end10
+
+else9:
 	VEXT  $8, V6.B16, V6.B16, V0.B16
 	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
+	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
+	FMOVQ 16(R2), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end12
+	ADD   $1, R4, R4
+	B     end2
+
+end12:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -5468,71 +5673,71 @@ else7:
 	VMOVI $0, V12.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V13.B16
-	MOVD  R11, R0
+	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end10
+	BLT   end14
 
-loop9:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop13:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
-	FMOVQ 16(R10), F1
+	FMOVQ F0, (R10)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ F0, 16(R8)
-	FMOVQ 32(R9), F0
-	FMOVQ 32(R10), F1
+	FMOVQ F0, 16(R10)
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ F0, 32(R8)
-	FMOVQ 48(R9), F0
-	FMOVQ 48(R10), F1
+	FMOVQ F0, 32(R10)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ F0, 48(R8)
-	FMOVQ 64(R9), F0
-	FMOVQ 64(R10), F1
+	FMOVQ F0, 48(R10)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ F0, 64(R8)
-	FMOVQ 80(R9), F0
-	FMOVQ 80(R10), F1
+	FMOVQ F0, 64(R10)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ F0, 80(R8)
-	FMOVQ 96(R9), F0
-	FMOVQ 96(R10), F1
+	FMOVQ F0, 80(R10)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, 96(R8)
-	FMOVQ 112(R9), F0
-	FMOVQ 112(R10), F1
+	FMOVQ F0, 96(R10)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ F0, 112(R8)
-	ADD   $128, R8, R8
-	ADD   $128, R9, R9
+	FMOVQ F0, 112(R10)
 	ADD   $128, R10, R10
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop9
+	BGE   loop13
 
-end10:
+end14:
 	CMP $4, R0
-	BLT end12
+	BLT end16
 
-loop11:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop15:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
+	FMOVQ F0, (R10)
 	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
 	VMOV  V3.B16, V0.B16
 	VMOV  V4.B16, V3.B16
 	VMOV  V5.B16, V4.B16
@@ -5544,34 +5749,34 @@ loop11:
 	VMOV  V0.B16, V13.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop11
+	BGE   loop15
 
-end12:
-	CBZ   R4, end13
-	FMOVS (R9), F0
-	ADD   R5, R9, R0
+end16:
+	CBZ   R5, end17
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R9, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R10), F1
-	ADD   R5, R10, R0
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	ADD   R6, R8, R0
+	ADD   R7, R10, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R8, R0
+	ADD   R6, R10, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R8)
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R9, R9
-	ADD   R4<<2, R10, R10
+	FMOVS F0, (R10)
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
 
-end13:
+end17:
 	VMOV V6.B16, V14.B16
 	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
 	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
@@ -5580,20 +5785,30 @@ end13:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	SUB  $2, R3, R3
-	CMP  $1, R3
-	BLT  end15
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BLT  end19
 
-loop14:
-	MOVD  weight_base+96(FP), R12
+loop18:
+	MOVD  weight_base+96(FP), R13
 	VEXT  $8, V6.B16, V6.B16, V0.B16
 	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
+	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
+	FMOVQ 16(R2), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end20
+	ADD   $1, R4, R4
+	B     end8
+
+end20:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -5602,122 +5817,122 @@ loop14:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V15.B16
-	MOVD  R11, R0
+	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end17
+	BLT   end22
 
-loop16:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop21:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ (R2), F1
+	FMOVQ (R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ (R12), F2
+	FMOVQ (R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, (R8)
-	FMOVQ F1, (R1)
-	FMOVQ 16(R9), F0
-	FMOVQ 16(R10), F1
+	FMOVQ F0, (R10)
+	FMOVQ F1, (R3)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ 16(R2), F1
+	FMOVQ 16(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 16(R12), F2
+	FMOVQ 16(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 16(R8)
-	FMOVQ F1, 16(R1)
-	FMOVQ 32(R9), F0
-	FMOVQ 32(R10), F1
+	FMOVQ F0, 16(R10)
+	FMOVQ F1, 16(R3)
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ 32(R2), F1
+	FMOVQ 32(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 32(R12), F2
+	FMOVQ 32(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 32(R8)
-	FMOVQ F1, 32(R1)
-	FMOVQ 48(R9), F0
-	FMOVQ 48(R10), F1
+	FMOVQ F0, 32(R10)
+	FMOVQ F1, 32(R3)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ 48(R2), F1
+	FMOVQ 48(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 48(R12), F2
+	FMOVQ 48(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 48(R8)
-	FMOVQ F1, 48(R1)
-	FMOVQ 64(R9), F0
-	FMOVQ 64(R10), F1
+	FMOVQ F0, 48(R10)
+	FMOVQ F1, 48(R3)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ 64(R2), F1
+	FMOVQ 64(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 64(R12), F2
+	FMOVQ 64(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 64(R8)
-	FMOVQ F1, 64(R1)
-	FMOVQ 80(R9), F0
-	FMOVQ 80(R10), F1
+	FMOVQ F0, 64(R10)
+	FMOVQ F1, 64(R3)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 80(R2), F1
+	FMOVQ 80(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 80(R12), F2
+	FMOVQ 80(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 80(R8)
-	FMOVQ F1, 80(R1)
-	FMOVQ 96(R9), F0
-	FMOVQ 96(R10), F1
+	FMOVQ F0, 80(R10)
+	FMOVQ F1, 80(R3)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 96(R2), F1
+	FMOVQ 96(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 96(R12), F2
+	FMOVQ 96(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 96(R8)
-	FMOVQ F1, 96(R1)
-	FMOVQ 112(R9), F0
-	FMOVQ 112(R10), F1
+	FMOVQ F0, 96(R10)
+	FMOVQ F1, 96(R3)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 112(R2), F1
+	FMOVQ 112(R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 112(R12), F2
+	FMOVQ 112(R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 112(R8)
-	FMOVQ F1, 112(R1)
-	ADD   $128, R8, R8
-	ADD   $128, R9, R9
+	FMOVQ F0, 112(R10)
+	FMOVQ F1, 112(R3)
 	ADD   $128, R10, R10
-	ADD   $128, R1, R1
-	ADD   $128, R2, R2
+	ADD   $128, R11, R11
 	ADD   $128, R12, R12
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop16
+	BGE   loop21
 
-end17:
+end22:
 	CMP $4, R0
-	BLT end19
+	BLT end24
 
-loop18:
-	FMOVQ (R9), F0
-	FMOVQ (R10), F1
+loop23:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ (R2), F1
+	FMOVQ (R8), F1
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ (R12), F2
+	FMOVQ (R13), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, (R8)
-	FMOVQ F1, (R1)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
+	FMOVQ F0, (R10)
+	FMOVQ F1, (R3)
 	ADD   $16, R10, R10
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
+	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
+	ADD   $16, R13, R13
 	VMOV  V3.B16, V0.B16
 	VMOV  V4.B16, V3.B16
 	VMOV  V5.B16, V4.B16
@@ -5729,56 +5944,56 @@ loop18:
 	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop18
+	BGE   loop23
 
-end19:
-	CBZ   R4, end20
-	FMOVS (R9), F0
-	ADD   R5, R9, R0
+end24:
+	CBZ   R5, end25
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R9, R0
+	ADD   R7, R11, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R10), F1
-	ADD   R5, R10, R0
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R10, R0
+	ADD   R7, R12, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVS (R2), F1
-	ADD   R5, R2, R0
+	FMOVS (R8), F1
+	ADD   R6, R8, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R2, R0
+	ADD   R7, R8, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVS (R12), F2
-	ADD   R5, R12, R0
+	FMOVS (R13), F2
+	ADD   R6, R13, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R6, R12, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V11.B16, V2.B16, V2.B16
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	ADD   R6, R8, R0
+	ADD   R7, R10, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R8, R0
+	ADD   R6, R10, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R8)
-	ADD   R6, R1, R0
+	FMOVS F0, (R10)
+	ADD   R7, R3, R0
 	VST1  V1.S[2], (R0)
-	ADD   R5, R1, R0
+	ADD   R6, R3, R0
 	VST1  V1.S[1], (R0)
-	FMOVS F1, (R1)
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R9, R9
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R12, R12
+	FMOVS F1, (R3)
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R8, R8
+	ADD   R5<<2, R13, R13
 
-end20:
+end25:
 	VMOV V6.B16, V14.B16
 	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
 	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
@@ -5787,215 +6002,230 @@ end20:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	SUB  $1, R3, R3
-	CMP  $1, R3
-	BGE  loop14
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BGE  loop18
 
-end15:
+end19:
 	MOVD  weight_base+96(FP), R0
 	VEXT  $8, V6.B16, V6.B16, V0.B16
 	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	MOVD  R11, R3
-	CMP   $32, R3
-	BLT   end22
+	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
+	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
+	FMOVQ 16(R2), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
+	FMOVS F0, R1
+	MOVD  $226492417, R2
+	SUB   R2, R1, R1
+	MOVD  $1912602622, R2
+	CMP   R2, R1
+	BLS   end26
+	ADD   $1, R4, R4
+	B     end8
 
-loop21:
-	FMOVQ (R2), F0
+end26:
+	MOVD R9, R1
+	CMP  $32, R1
+	BLT  end28
+
+loop27:
+	FMOVQ (R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
-	FMOVQ 16(R2), F0
+	FMOVQ F0, (R3)
+	FMOVQ 16(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R1)
-	FMOVQ 32(R2), F0
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R1)
-	FMOVQ 48(R2), F0
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R1)
-	FMOVQ 64(R2), F0
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R1)
-	FMOVQ 80(R2), F0
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R1)
-	FMOVQ 96(R2), F0
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R1)
-	FMOVQ 112(R2), F0
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R1)
-	ADD   $128, R1, R1
-	ADD   $128, R2, R2
+	FMOVQ F0, 112(R3)
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
 	ADD   $128, R0, R0
-	SUB   $32, R3, R3
-	CMP   $32, R3
-	BGE   loop21
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop27
 
-end22:
-	CMP $4, R3
-	BLT end24
+end28:
+	CMP $4, R1
+	BLT end30
 
-loop23:
-	FMOVQ (R2), F0
+loop29:
+	FMOVQ (R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
+	FMOVQ F0, (R3)
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop23
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop29
 
-end24:
-	CBZ   R4, end25
-	FMOVS (R2), F0
-	ADD   R5, R2, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R6, R2, R3
-	VLD1  (R3), V0.S[2]
+end30:
+	CBZ   R5, end31
+	FMOVS (R8), F0
+	ADD   R6, R8, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R8, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V11.B16, V0.B16, V0.B16
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVS (R0), F1
-	ADD   R5, R0, R3
-	VLD1  (R3), V1.S[1]
-	ADD   R6, R0, R3
-	VLD1  (R3), V1.S[2]
+	ADD   R6, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R6, R1, R3
-	VST1  V0.S[2], (R3)
-	ADD   R5, R1, R3
-	VST1  V0.S[1], (R3)
-	FMOVS F0, (R1)
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R0, R0
+	ADD   R7, R3, R1
+	VST1  V0.S[2], (R1)
+	ADD   R6, R3, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R3)
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R8, R8
+	ADD   R5<<2, R0, R0
 
-end25:
+end31:
 	VMOV V6.B16, V14.B16
+
+end10:
 
 end8:
 	MOVD weight_base+96(FP), R0
-	CMP  $32, R11
-	BLT  end27
+	CMP  $32, R9
+	BLT  end33
 
-loop26:
-	FMOVQ (R2), F0
+loop32:
+	FMOVQ (R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
-	FMOVQ 16(R2), F0
+	FMOVQ F0, (R3)
+	FMOVQ 16(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R1)
-	FMOVQ 32(R2), F0
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R1)
-	FMOVQ 48(R2), F0
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R1)
-	FMOVQ 64(R2), F0
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R1)
-	FMOVQ 80(R2), F0
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R1)
-	FMOVQ 96(R2), F0
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R1)
-	FMOVQ 112(R2), F0
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R1)
-	ADD   $128, R1, R1
-	ADD   $128, R2, R2
+	FMOVQ F0, 112(R3)
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
 	ADD   $128, R0, R0
-	SUB   $32, R11, R11
-	CMP   $32, R11
-	BGE   loop26
+	SUB   $32, R9, R9
+	CMP   $32, R9
+	BGE   loop32
 
-end27:
-	CMP $4, R11
-	BLT end29
+end33:
+	CMP $4, R9
+	BLT end35
 
-loop28:
-	FMOVQ (R2), F0
+loop34:
+	FMOVQ (R8), F0
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R1)
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
+	FMOVQ F0, (R3)
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop28
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop34
 
-end29:
-	CBZ   R4, end30
-	FMOVS (R2), F0
-	ADD   R5, R2, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R6, R2, R3
-	VLD1  (R3), V0.S[2]
+end35:
+	CBZ   R5, end36
+	FMOVS (R8), F0
+	ADD   R6, R8, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R8, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V11.B16, V0.B16, V0.B16
 	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVS (R0), F1
-	ADD   R5, R0, R3
-	VLD1  (R3), V1.S[1]
-	ADD   R6, R0, R3
-	VLD1  (R3), V1.S[2]
+	ADD   R6, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R6, R1, R3
-	VST1  V0.S[2], (R3)
-	ADD   R5, R1, R3
-	VST1  V0.S[1], (R3)
-	FMOVS F0, (R1)
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R0, R0
+	ADD   R7, R3, R1
+	VST1  V0.S[2], (R1)
+	ADD   R6, R3, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R3)
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R8, R8
+	ADD   R5<<2, R0, R0
 
-end30:
+end36:
+
+end2:
 
 end1:
+	MOVD R4, ret+144(FP)
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

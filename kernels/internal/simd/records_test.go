@@ -751,6 +751,13 @@ var records = [numKernels]record{
 		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "b", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
+	KernelBiasVec: {exact: true, sums: 1, sizes: []size{
+		{name: "n", each: true, least: 0, values: vectorLengths},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"a", "b"}}},
+		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+		{name: "b", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+	}},
 	KernelScaleVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
@@ -1457,5 +1464,17 @@ var records = [numKernels]record{
 		{name: "v", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
 		{name: "decay", values: []float32{0.75, 0, 1}},
 		{name: "beta", values: []float32{0.5, 0}},
+	}},
+	KernelRoundedSums: {exact: true, sums: 1, sizes: []size{
+		{name: "cols", each: true, least: 1, values: vectorLengths},
+		{name: "n", least: 0, values: func(s shape) []int { return []int{0, 1, 2, 16, 32} }},
+	}, params: []param{
+		{name: "sums", operand: &operand{rows: func(s shape) int { return 3 }, cols: func(s shape) int { return s["cols"] }, write: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "offset", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+		{name: "w", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+		{name: "low", values: []float32{-4, 0, -128}},
+		{name: "high", values: []float32{3, 15, 127}},
 	}},
 }

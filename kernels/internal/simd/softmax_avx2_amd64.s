@@ -29,12 +29,13 @@ TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-64
 	VMOVUPS      (R9), Y7
 	TESTQ        DX, DX
 	JZ           end1
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Y3
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end3
+	JLT          end4
 
-loop2:
+loop3:
 	VMOVUPS (SI), Y4
 	VMAXPS  Y4, Y3, Y3
 	VMOVUPS 32(SI), Y4
@@ -46,30 +47,30 @@ loop2:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop2
+	JGE     loop3
 
-end3:
+end4:
 	CMPQ R9, $+8
-	JLT  end5
+	JLT  end6
 
-loop4:
+loop5:
 	VMOVUPS (SI), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $+32, SI
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
-	JGE     loop4
+	JGE     loop5
 
-end5:
+end6:
 	TESTQ      R8, R8
-	JZ         end6
+	JZ         end7
 	VMASKMOVPS (SI), Y7, Y4
 	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS  Y7, Y4, Y6, Y6
 	VMAXPS     Y6, Y3, Y3
 	LEAQ       (SI)(R8*4), SI
 
-end6:
+end7:
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VSHUFPS    $0x4e, Y3, Y3, Y4
@@ -77,17 +78,17 @@ end6:
 	VSHUFPS    $0xb1, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+1
-	JGT        else7
+	CMPQ       DX, $+0
+	JGT        else9
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	MOVQ       BX, DX
 	CMPQ       DX, $+32
-	JLT        end10
+	JLT        end12
 
-loop9:
+loop11:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -160,13 +161,13 @@ loop9:
 	ADDQ         $+128, CX
 	SUBQ         $+32, DX
 	CMPQ         DX, $+32
-	JGE          loop9
+	JGE          loop11
 
-end10:
+end12:
 	CMPQ DX, $+8
-	JLT  end12
+	JLT  end14
 
-loop11:
+loop13:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -193,11 +194,11 @@ loop11:
 	VMOVAPS      Y6, Y10
 	SUBQ         $+8, DX
 	CMPQ         DX, $+8
-	JGE          loop11
+	JGE          loop13
 
-end12:
+end14:
 	TESTQ        R8, R8
-	JZ           end13
+	JZ           end15
 	VMASKMOVPS   (CX), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS    Y7, Y5, Y6, Y6
@@ -221,7 +222,7 @@ end12:
 	LEAQ         (DI)(R8*4), DI
 	LEAQ         (CX)(R8*4), CX
 
-end13:
+end15:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y9, Y4, Y1
@@ -235,9 +236,9 @@ end13:
 	VADDPS       Y2, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
-	JMP          end8
+	JMP          end10
 
-else7:
+else9:
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
@@ -245,9 +246,9 @@ else7:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y8
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end15
+	JLT          end17
 
-loop14:
+loop16:
 	VMOVUPS      (SI), Y6
 	VMAXPS       Y6, Y8, Y8
 	VMOVUPS      (CX), Y6
@@ -329,13 +330,13 @@ loop14:
 	ADDQ         $+128, CX
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JGE          loop14
+	JGE          loop16
 
-end15:
+end17:
 	CMPQ R9, $+8
-	JLT  end17
+	JLT  end19
 
-loop16:
+loop18:
 	VMOVUPS      (SI), Y6
 	VMAXPS       Y6, Y8, Y8
 	VMOVUPS      (CX), Y6
@@ -365,11 +366,11 @@ loop16:
 	VMOVAPS      Y6, Y11
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop16
+	JGE          loop18
 
-end17:
+end19:
 	TESTQ        R8, R8
-	JZ           end18
+	JZ           end20
 	VMASKMOVPS   (SI), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS    Y7, Y5, Y6, Y6
@@ -398,7 +399,7 @@ end17:
 	LEAQ         (DI)(R8*4), DI
 	LEAQ         (CX)(R8*4), CX
 
-end18:
+end20:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y10, Y4, Y4
@@ -419,11 +420,11 @@ end18:
 	VSHUFPS      $0xb1, Y3, Y3, Y8
 	VMAXPS       Y8, Y3, Y3
 	VMOVAPS      Y3, Y3
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end20
+	JLT          end22
 
-loop19:
+loop21:
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
@@ -431,9 +432,9 @@ loop19:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y12
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end22
+	JLT          end24
 
-loop21:
+loop23:
 	VMOVUPS      (SI), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
@@ -528,13 +529,13 @@ loop21:
 	ADDQ         $+128, AX
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JGE          loop21
+	JGE          loop23
 
-end22:
+end24:
 	CMPQ R9, $+8
-	JLT  end24
+	JLT  end26
 
-loop23:
+loop25:
 	VMOVUPS      (SI), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
@@ -568,11 +569,11 @@ loop23:
 	VMOVAPS      Y13, Y11
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop23
+	JGE          loop25
 
-end24:
+end26:
 	TESTQ        R8, R8
-	JZ           end25
+	JZ           end27
 	VMASKMOVPS   (SI), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y13
 	VBLENDVPS    Y7, Y5, Y13, Y13
@@ -604,7 +605,7 @@ end24:
 	LEAQ         (CX)(R8*4), CX
 	LEAQ         (AX)(R8*4), AX
 
-end25:
+end27:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y10, Y8, Y4
@@ -627,18 +628,18 @@ end25:
 	VMOVAPS      Y3, Y3
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop19
+	JGE          loop21
 
-end20:
+end22:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ   BX, DX
 	CMPQ   DX, $+32
-	JLT    end27
+	JLT    end29
 
-loop26:
+loop28:
 	VMOVUPS      (CX), Y12
 	VSUBPS       Y3, Y12, Y12
 	VMAXPS       Y12, Y2, Y12
@@ -724,13 +725,13 @@ loop26:
 	ADDQ         $+128, AX
 	SUBQ         $+32, DX
 	CMPQ         DX, $+32
-	JGE          loop26
+	JGE          loop28
 
-end27:
+end29:
 	CMPQ DX, $+8
-	JLT  end29
+	JLT  end31
 
-loop28:
+loop30:
 	VMOVUPS      (CX), Y12
 	VSUBPS       Y3, Y12, Y12
 	VMAXPS       Y12, Y2, Y12
@@ -761,11 +762,11 @@ loop28:
 	VMOVAPS      Y12, Y11
 	SUBQ         $+8, DX
 	CMPQ         DX, $+8
-	JGE          loop28
+	JGE          loop30
 
-end29:
+end31:
 	TESTQ        R8, R8
-	JZ           end30
+	JZ           end32
 	VMASKMOVPS   (CX), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y12
 	VBLENDVPS    Y7, Y5, Y12, Y12
@@ -792,7 +793,7 @@ end29:
 	LEAQ         (CX)(R8*4), CX
 	LEAQ         (AX)(R8*4), AX
 
-end30:
+end32:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y10, Y8, Y1
@@ -807,12 +808,12 @@ end30:
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
 
-end8:
+end10:
 	MOVQ BX, CX
 	CMPQ CX, $+32
-	JLT  end32
+	JLT  end34
 
-loop31:
+loop33:
 	VMOVUPS (AX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -828,29 +829,29 @@ loop31:
 	ADDQ    $+128, AX
 	SUBQ    $+32, CX
 	CMPQ    CX, $+32
-	JGE     loop31
+	JGE     loop33
 
-end32:
+end34:
 	CMPQ CX, $+8
-	JLT  end34
+	JLT  end36
 
-loop33:
+loop35:
 	VMOVUPS (AX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $+32, AX
 	SUBQ    $+8, CX
 	CMPQ    CX, $+8
-	JGE     loop33
+	JGE     loop35
 
-end34:
+end36:
 	TESTQ      R8, R8
-	JZ         end35
+	JZ         end37
 	VMULPS     Y4, Y6, Y0
 	VMASKMOVPS Y0, Y7, (AX)
 	LEAQ       (AX)(R8*4), AX
 
-end35:
+end37:
 end1:
 	VZEROUPPER
 	RET
@@ -971,12 +972,13 @@ TEXT ·softmaxRowsStreamAVX2(SB), NOSPLIT, $0-88
 	VXORPS       Y3, Y3, Y3
 	TESTQ        DX, DX
 	JZ           end3
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Y3
 	MOVQ         BX, R8
 	CMPQ         R8, $+32
-	JLT          end5
+	JLT          end6
 
-loop4:
+loop5:
 	VMOVUPS    (SI), Y4
 	VMAXPS     Y4, Y3, Y3
 	PREFETCHT0 4096(SI)
@@ -992,22 +994,22 @@ loop4:
 	ADDQ       $+128, SI
 	SUBQ       $+32, R8
 	CMPQ       R8, $+32
-	JGE        loop4
+	JGE        loop5
 
-end5:
+end6:
 	CMPQ R8, $+8
-	JLT  end7
+	JLT  end8
 
-loop6:
+loop7:
 	VMOVUPS    (SI), Y4
 	VMAXPS     Y4, Y3, Y3
 	PREFETCHT0 4096(SI)
 	ADDQ       $+32, SI
 	SUBQ       $+8, R8
 	CMPQ       R8, $+8
-	JGE        loop6
+	JGE        loop7
 
-end7:
+end8:
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VSHUFPS    $0x4e, Y3, Y3, Y4
@@ -1015,8 +1017,8 @@ end7:
 	VSHUFPS    $0xb1, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+1
-	JGT        else8
+	CMPQ       DX, $+0
+	JGT        else10
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y6, Y6, Y6
@@ -1024,9 +1026,9 @@ end7:
 	VXORPS     Y8, Y8, Y8
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end11
+	JLT        end13
 
-loop10:
+loop12:
 	VMOVUPS      (CX), Y9
 	VSUBPS       Y3, Y9, Y9
 	VMAXPS       Y9, Y2, Y9
@@ -1100,13 +1102,13 @@ loop10:
 	ADDQ         $+128, DX
 	SUBQ         $+32, SI
 	CMPQ         SI, $+32
-	JGE          loop10
+	JGE          loop12
 
-end11:
+end13:
 	CMPQ SI, $+8
-	JLT  end13
+	JLT  end15
 
-loop12:
+loop14:
 	VMOVUPS      (CX), Y9
 	VSUBPS       Y3, Y9, Y9
 	VMAXPS       Y9, Y2, Y9
@@ -1134,9 +1136,9 @@ loop12:
 	VMOVAPS      Y9, Y8
 	SUBQ         $+8, SI
 	CMPQ         SI, $+8
-	JGE          loop12
+	JGE          loop14
 
-end13:
+end15:
 	VMOVAPS      Y5, Y3
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y7, Y4, Y1
@@ -1150,9 +1152,9 @@ end13:
 	VADDPS       Y2, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
-	JMP          end9
+	JMP          end11
 
-else8:
+else10:
 	MOVQ         tmp_base+48(FP), R8
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y7, Y7, Y7
@@ -1161,9 +1163,9 @@ else8:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y6
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end15
+	JLT          end17
 
-loop14:
+loop16:
 	VMOVUPS      (SI), Y10
 	VMAXPS       Y10, Y6, Y6
 	PREFETCHT0   4096(SI)
@@ -1250,13 +1252,13 @@ loop14:
 	ADDQ         $+128, R8
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JGE          loop14
+	JGE          loop16
 
-end15:
+end17:
 	CMPQ R9, $+8
-	JLT  end17
+	JLT  end19
 
-loop16:
+loop18:
 	VMOVUPS      (SI), Y10
 	VMAXPS       Y10, Y6, Y6
 	PREFETCHT0   4096(SI)
@@ -1288,9 +1290,9 @@ loop16:
 	VMOVAPS      Y10, Y9
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop16
+	JGE          loop18
 
-end17:
+end19:
 	VMOVAPS      Y5, Y3
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y8, Y4, Y4
@@ -1311,11 +1313,11 @@ end17:
 	VSHUFPS      $0xb1, Y3, Y3, Y6
 	VMAXPS       Y6, Y3, Y3
 	VMOVAPS      Y3, Y3
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end19
+	JLT          end21
 
-loop18:
+loop20:
 	MOVQ         tmp_base+48(FP), R8
 	MOVQ         tmp_base+48(FP), R9
 	VXORPS       Y6, Y6, Y6
@@ -1325,9 +1327,9 @@ loop18:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y10
 	MOVQ         BX, R10
 	CMPQ         R10, $+32
-	JLT          end21
+	JLT          end23
 
-loop20:
+loop22:
 	VMOVUPS      (SI), Y11
 	VMAXPS       Y11, Y10, Y10
 	PREFETCHT0   4096(SI)
@@ -1428,13 +1430,13 @@ loop20:
 	ADDQ         $+128, R9
 	SUBQ         $+32, R10
 	CMPQ         R10, $+32
-	JGE          loop20
+	JGE          loop22
 
-end21:
+end23:
 	CMPQ R10, $+8
-	JLT  end23
+	JLT  end25
 
-loop22:
+loop24:
 	VMOVUPS      (SI), Y11
 	VMAXPS       Y11, Y10, Y10
 	PREFETCHT0   4096(SI)
@@ -1471,9 +1473,9 @@ loop22:
 	VMOVAPS      Y11, Y9
 	SUBQ         $+8, R10
 	CMPQ         R10, $+8
-	JGE          loop22
+	JGE          loop24
 
-end23:
+end25:
 	VMOVAPS      Y5, Y3
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y8, Y6, Y4
@@ -1496,9 +1498,9 @@ end23:
 	VMOVAPS      Y3, Y3
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop18
+	JGE          loop20
 
-end19:
+end21:
 	MOVQ   tmp_base+48(FP), DX
 	MOVQ   tmp_base+48(FP), SI
 	VXORPS Y6, Y6, Y6
@@ -1507,9 +1509,9 @@ end19:
 	VXORPS Y9, Y9, Y9
 	MOVQ   BX, R8
 	CMPQ   R8, $+32
-	JLT    end25
+	JLT    end27
 
-loop24:
+loop26:
 	VMOVUPS      (CX), Y10
 	VSUBPS       Y3, Y10, Y10
 	VMAXPS       Y10, Y2, Y10
@@ -1597,13 +1599,13 @@ loop24:
 	ADDQ         $+128, SI
 	SUBQ         $+32, R8
 	CMPQ         R8, $+32
-	JGE          loop24
+	JGE          loop26
 
-end25:
+end27:
 	CMPQ R8, $+8
-	JLT  end27
+	JLT  end29
 
-loop26:
+loop28:
 	VMOVUPS      (CX), Y10
 	VSUBPS       Y3, Y10, Y10
 	VMAXPS       Y10, Y2, Y10
@@ -1636,9 +1638,9 @@ loop26:
 	VMOVAPS      Y10, Y9
 	SUBQ         $+8, R8
 	CMPQ         R8, $+8
-	JGE          loop26
+	JGE          loop28
 
-end27:
+end29:
 	VMOVAPS      Y5, Y3
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y8, Y6, Y1
@@ -1653,13 +1655,13 @@ end27:
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
 
-end9:
+end11:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end29
+	JLT  end31
 
-loop28:
+loop30:
 	VMOVUPS  (CX), Y0
 	VMULPS   Y4, Y0, Y0
 	VMOVNTPS Y0, (AX)
@@ -1676,13 +1678,13 @@ loop28:
 	ADDQ     $+128, CX
 	SUBQ     $+32, DX
 	CMPQ     DX, $+32
-	JGE      loop28
+	JGE      loop30
 
-end29:
+end31:
 	CMPQ DX, $+8
-	JLT  end31
+	JLT  end33
 
-loop30:
+loop32:
 	VMOVUPS  (CX), Y0
 	VMULPS   Y4, Y0, Y0
 	VMOVNTPS Y0, (AX)
@@ -1690,9 +1692,9 @@ loop30:
 	ADDQ     $+32, CX
 	SUBQ     $+8, DX
 	CMPQ     DX, $+8
-	JGE      loop30
+	JGE      loop32
 
-end31:
+end33:
 end3:
 	SFENCE
 	JMP end2
@@ -1717,13 +1719,14 @@ else1:
 	LEAQ         (R9)(R10*4), R9
 	VMOVUPS      (R9), Y7
 	TESTQ        DX, DX
-	JZ           end32
+	JZ           end34
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Y3
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end34
+	JLT          end37
 
-loop33:
+loop36:
 	VMOVUPS (SI), Y4
 	VMAXPS  Y4, Y3, Y3
 	VMOVUPS 32(SI), Y4
@@ -1735,30 +1738,30 @@ loop33:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop33
+	JGE     loop36
 
-end34:
+end37:
 	CMPQ R9, $+8
-	JLT  end36
+	JLT  end39
 
-loop35:
+loop38:
 	VMOVUPS (SI), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $+32, SI
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
-	JGE     loop35
+	JGE     loop38
 
-end36:
+end39:
 	TESTQ      R8, R8
-	JZ         end37
+	JZ         end40
 	VMASKMOVPS (SI), Y7, Y4
 	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS  Y7, Y4, Y6, Y6
 	VMAXPS     Y6, Y3, Y3
 	LEAQ       (SI)(R8*4), SI
 
-end37:
+end40:
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VSHUFPS    $0x4e, Y3, Y3, Y4
@@ -1766,8 +1769,8 @@ end37:
 	VSHUFPS    $0xb1, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
 	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+1
-	JGT        else38
+	CMPQ       DX, $+0
+	JGT        else42
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y8, Y8, Y8
@@ -1775,9 +1778,9 @@ end37:
 	VXORPS     Y10, Y10, Y10
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end41
+	JLT        end45
 
-loop40:
+loop44:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -1851,13 +1854,13 @@ loop40:
 	ADDQ         $+128, DX
 	SUBQ         $+32, SI
 	CMPQ         SI, $+32
-	JGE          loop40
+	JGE          loop44
 
-end41:
+end45:
 	CMPQ SI, $+8
-	JLT  end43
+	JLT  end47
 
-loop42:
+loop46:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -1885,11 +1888,11 @@ loop42:
 	VMOVAPS      Y6, Y10
 	SUBQ         $+8, SI
 	CMPQ         SI, $+8
-	JGE          loop42
+	JGE          loop46
 
-end43:
+end47:
 	TESTQ        R8, R8
-	JZ           end44
+	JZ           end48
 	VMASKMOVPS   (CX), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS    Y7, Y5, Y6, Y6
@@ -1914,7 +1917,7 @@ end43:
 	LEAQ         (CX)(R8*4), CX
 	LEAQ         (DX)(R8*4), DX
 
-end44:
+end48:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y9, Y4, Y1
@@ -1928,9 +1931,9 @@ end44:
 	VADDPS       Y2, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
-	JMP          end39
+	JMP          end43
 
-else38:
+else42:
 	MOVQ         tmp_base+48(FP), R9
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
@@ -1939,9 +1942,9 @@ else38:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y8
 	MOVQ         BX, R10
 	CMPQ         R10, $+32
-	JLT          end46
+	JLT          end50
 
-loop45:
+loop49:
 	VMOVUPS      (SI), Y6
 	VMAXPS       Y6, Y8, Y8
 	VMOVUPS      (CX), Y6
@@ -2024,13 +2027,13 @@ loop45:
 	ADDQ         $+128, R9
 	SUBQ         $+32, R10
 	CMPQ         R10, $+32
-	JGE          loop45
+	JGE          loop49
 
-end46:
+end50:
 	CMPQ R10, $+8
-	JLT  end48
+	JLT  end52
 
-loop47:
+loop51:
 	VMOVUPS      (SI), Y6
 	VMAXPS       Y6, Y8, Y8
 	VMOVUPS      (CX), Y6
@@ -2061,11 +2064,11 @@ loop47:
 	VMOVAPS      Y6, Y11
 	SUBQ         $+8, R10
 	CMPQ         R10, $+8
-	JGE          loop47
+	JGE          loop51
 
-end48:
+end52:
 	TESTQ        R8, R8
-	JZ           end49
+	JZ           end53
 	VMASKMOVPS   (SI), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
 	VBLENDVPS    Y7, Y5, Y6, Y6
@@ -2095,7 +2098,7 @@ end48:
 	LEAQ         (CX)(R8*4), CX
 	LEAQ         (R9)(R8*4), R9
 
-end49:
+end53:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y10, Y4, Y4
@@ -2116,11 +2119,11 @@ end49:
 	VSHUFPS      $0xb1, Y3, Y3, Y8
 	VMAXPS       Y8, Y3, Y3
 	VMOVAPS      Y3, Y3
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end51
+	JLT          end55
 
-loop50:
+loop54:
 	MOVQ         tmp_base+48(FP), R9
 	MOVQ         tmp_base+48(FP), R10
 	VXORPS       Y8, Y8, Y8
@@ -2130,9 +2133,9 @@ loop50:
 	VBROADCASTSS f32_ff800000<>+0(SB), Y12
 	MOVQ         BX, R11
 	CMPQ         R11, $+32
-	JLT          end53
+	JLT          end57
 
-loop52:
+loop56:
 	VMOVUPS      (SI), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
@@ -2229,13 +2232,13 @@ loop52:
 	ADDQ         $+128, R10
 	SUBQ         $+32, R11
 	CMPQ         R11, $+32
-	JGE          loop52
+	JGE          loop56
 
-end53:
+end57:
 	CMPQ R11, $+8
-	JLT  end55
+	JLT  end59
 
-loop54:
+loop58:
 	VMOVUPS      (SI), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
@@ -2271,11 +2274,11 @@ loop54:
 	VMOVAPS      Y13, Y11
 	SUBQ         $+8, R11
 	CMPQ         R11, $+8
-	JGE          loop54
+	JGE          loop58
 
-end55:
+end59:
 	TESTQ        R8, R8
-	JZ           end56
+	JZ           end60
 	VMASKMOVPS   (SI), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y13
 	VBLENDVPS    Y7, Y5, Y13, Y13
@@ -2309,7 +2312,7 @@ end55:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (R10)(R8*4), R10
 
-end56:
+end60:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y10, Y8, Y4
@@ -2332,9 +2335,9 @@ end56:
 	VMOVAPS      Y3, Y3
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop50
+	JGE          loop54
 
-end51:
+end55:
 	MOVQ   tmp_base+48(FP), DX
 	MOVQ   tmp_base+48(FP), SI
 	VXORPS Y8, Y8, Y8
@@ -2343,9 +2346,9 @@ end51:
 	VXORPS Y11, Y11, Y11
 	MOVQ   BX, R9
 	CMPQ   R9, $+32
-	JLT    end58
+	JLT    end62
 
-loop57:
+loop61:
 	VMOVUPS      (CX), Y12
 	VSUBPS       Y3, Y12, Y12
 	VMAXPS       Y12, Y2, Y12
@@ -2433,13 +2436,13 @@ loop57:
 	ADDQ         $+128, SI
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JGE          loop57
+	JGE          loop61
 
-end58:
+end62:
 	CMPQ R9, $+8
-	JLT  end60
+	JLT  end64
 
-loop59:
+loop63:
 	VMOVUPS      (CX), Y12
 	VSUBPS       Y3, Y12, Y12
 	VMAXPS       Y12, Y2, Y12
@@ -2472,11 +2475,11 @@ loop59:
 	VMOVAPS      Y12, Y11
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop59
+	JGE          loop63
 
-end60:
+end64:
 	TESTQ        R8, R8
-	JZ           end61
+	JZ           end65
 	VMASKMOVPS   (CX), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y12
 	VBLENDVPS    Y7, Y5, Y12, Y12
@@ -2505,7 +2508,7 @@ end60:
 	LEAQ         (AX)(R8*4), AX
 	LEAQ         (SI)(R8*4), SI
 
-end61:
+end65:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y0
 	VADDPS       Y10, Y8, Y1
@@ -2520,13 +2523,13 @@ end61:
 	VDIVPS       Y1, Y0, Y0
 	VMOVAPS      Y0, Y4
 
-end39:
+end43:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end63
+	JLT  end67
 
-loop62:
+loop66:
 	VMOVUPS (CX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -2543,13 +2546,13 @@ loop62:
 	ADDQ    $+128, CX
 	SUBQ    $+32, DX
 	CMPQ    DX, $+32
-	JGE     loop62
+	JGE     loop66
 
-end63:
+end67:
 	CMPQ DX, $+8
-	JLT  end65
+	JLT  end69
 
-loop64:
+loop68:
 	VMOVUPS (CX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -2557,18 +2560,18 @@ loop64:
 	ADDQ    $+32, CX
 	SUBQ    $+8, DX
 	CMPQ    DX, $+8
-	JGE     loop64
+	JGE     loop68
 
-end65:
+end69:
 	TESTQ      R8, R8
-	JZ         end66
+	JZ         end70
 	VMULPS     Y4, Y6, Y0
 	VMASKMOVPS Y0, Y7, (AX)
 	LEAQ       (AX)(R8*4), AX
 	LEAQ       (CX)(R8*4), CX
 
-end66:
-end32:
+end70:
+end34:
 end2:
 	VZEROUPPER
 	RET
@@ -2596,6 +2599,7 @@ TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-112
 	MOVQ         CX, R9
 	TESTQ        SI, SI
 	JZ           end1
+	SUBQ         $0x01, SI
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
 	MOVQ         DI, R10
 	CMPQ         R10, $+32
@@ -2646,7 +2650,6 @@ end6:
 	VMOVAPS    Y3, Y3
 	VMOVSS     X3, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $0x01, SI
 	CMPQ       SI, $+1
 	JLT        end8
 

@@ -38,6 +38,7 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	JZ           else1
 	TESTQ        DX, DX
 	JZ           end3
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
 	MOVQ         SI, R8
 	ANDQ         $+63, R8
@@ -57,9 +58,9 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	ANDQ         $-16, R9
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JLT          end5
+	JLT          end6
 
-loop4:
+loop5:
 	VMOVUPS (SI), Z5
 	VMAXPS  Z5, Z4, Z4
 	VMOVUPS 64(SI), Z5
@@ -67,9 +68,9 @@ loop4:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop4
+	JGE     loop5
 
-end5:
+end6:
 	MOVQ         BX, R10
 	ADDQ         R8, R10
 	MOVQ         BX, R8
@@ -79,31 +80,7 @@ end5:
 	SUBQ         R8, R10
 	SUBQ         $+16, R10
 	CMPQ         R9, $+15
-	JGT          else6
-	MOVQ         $-1, R8
-	BZHIQ        R10, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         R10, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end8
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end8:
-	JMP end7
-
-else6:
-	VMOVUPS      (SI), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
+	JGT          else7
 	MOVQ         $-1, R8
 	BZHIQ        R10, R8, R8
 	KMOVW        R8, K1
@@ -122,7 +99,31 @@ else6:
 	VMAXPS       Z5, Z4, Z4
 
 end9:
-end7:
+	JMP end8
+
+else7:
+	VMOVUPS      (SI), Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, SI
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end10
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (SI), K2, Z5
+	VMAXPS       Z5, Z4, Z4
+
+end10:
+end8:
 	ADDQ             $-64, SI
 	LEAQ             (SI)(R10*4), SI
 	VSHUFF32X4       $0x4e, Z4, Z4, Z5
@@ -134,8 +135,8 @@ end7:
 	VSHUFPS          $0xb1, Z4, Z4, Z5
 	VMAXPS           Z5, Z4, Z4
 	VMOVAPS          Z4, Z4
-	CMPQ             DX, $+1
-	JGT              else10
+	CMPQ             DX, $+0
+	JGT              else12
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z8, Z8, Z8
 	MOVQ             DI, DX
@@ -176,9 +177,9 @@ end7:
 	ANDQ             $-16, SI
 	SUBQ             $+32, SI
 	CMPQ             SI, $+32
-	JLT              end13
+	JLT              end15
 
-loop12:
+loop14:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -217,9 +218,9 @@ loop12:
 	ADDQ             $+128, CX
 	SUBQ             $+32, SI
 	CMPQ             SI, $+32
-	JGE              loop12
+	JGE              loop14
 
-end13:
+end15:
 	MOVQ             BX, R8
 	ADDQ             DX, R8
 	MOVQ             BX, DX
@@ -229,7 +230,7 @@ end13:
 	SUBQ             DX, R8
 	SUBQ             $+16, R8
 	CMPQ             SI, $+15
-	JGT              else14
+	JGT              else16
 	MOVQ             $-1, DX
 	BZHIQ            R8, DX, DX
 	KMOVW            DX, K1
@@ -259,7 +260,7 @@ end13:
 	MOVQ             R8, DX
 	SUBQ             $+17, DX
 	TESTQ            DX, DX
-	JS               end16
+	JS               end18
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
 	VSUBPS           Z4, Z7, Z4
@@ -280,10 +281,10 @@ end13:
 	VADDPS           Z1, Z5, Z5
 	VMOVUPS          Z0, K2, (DI)
 
-end16:
-	JMP end15
+end18:
+	JMP end17
 
-else14:
+else16:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -332,7 +333,7 @@ else14:
 	MOVQ             R8, DX
 	SUBQ             $+17, DX
 	TESTQ            DX, DX
-	JS               end17
+	JS               end19
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
 	VSUBPS           Z4, Z7, Z4
@@ -353,8 +354,8 @@ else14:
 	VADDPS           Z1, Z8, Z8
 	VMOVUPS          Z0, K2, (DI)
 
+end19:
 end17:
-end15:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R8*4), DI
 	ADDQ         $-64, CX
@@ -372,9 +373,9 @@ end15:
 	VADDPS       Z2, Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
-	JMP          end11
+	JMP          end13
 
-else10:
+else12:
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z9, Z9, Z9
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
@@ -429,9 +430,9 @@ else10:
 	ANDQ             $-16, R10
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JLT              end19
+	JLT              end21
 
-loop18:
+loop20:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -475,9 +476,9 @@ loop18:
 	ADDQ             $+128, CX
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JGE              loop18
+	JGE              loop20
 
-end19:
+end21:
 	MOVQ             BX, R11
 	ADDQ             R8, R11
 	MOVQ             BX, R8
@@ -495,7 +496,7 @@ end19:
 	SUBQ             R9, R8
 	SUBQ             $+16, R8
 	CMPQ             R10, $+15
-	JGT              else20
+	JGT              else22
 	MOVQ             $-1, R9
 	BZHIQ            R11, R9, R9
 	KMOVW            R9, K1
@@ -537,7 +538,7 @@ end19:
 	SUBQ             $+17, R10
 	ANDQ             R10, R9
 	TESTQ            R9, R9
-	JS               end22
+	JS               end24
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (SI), K2, Z7
 	VMAXPS           Z7, Z8, Z8
@@ -561,10 +562,10 @@ end19:
 	VADDPS           Z7, Z5, Z5
 	VMOVUPS          Z4, K4, (DI)
 
-end22:
-	JMP end21
+end24:
+	JMP end23
 
-else20:
+else22:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -628,7 +629,7 @@ else20:
 	SUBQ             $+17, R10
 	ANDQ             R10, R9
 	TESTQ            R9, R9
-	JS               end23
+	JS               end25
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (SI), K2, Z7
 	VMAXPS           Z7, Z8, Z8
@@ -652,8 +653,8 @@ else20:
 	VADDPS           Z7, Z9, Z9
 	VMOVUPS          Z4, K4, (DI)
 
+end25:
 end23:
-end21:
 	ADDQ         $-64, SI
 	LEAQ         (SI)(R11*4), SI
 	ADDQ         $-64, DI
@@ -682,11 +683,11 @@ end21:
 	VSHUFPS      $0xb1, Z4, Z4, Z7
 	VMAXPS       Z7, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end25
+	JLT          end27
 
-loop24:
+loop26:
 	VXORPS           Z8, Z8, Z8
 	VXORPS           Z9, Z9, Z9
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
@@ -754,9 +755,9 @@ loop24:
 	ANDQ             $-16, R11
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JLT              end27
+	JLT              end29
 
-loop26:
+loop28:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z10, Z10
 	VMOVUPS          (CX), Z7
@@ -807,9 +808,9 @@ loop26:
 	ADDQ             $+128, AX
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JGE              loop26
+	JGE              loop28
 
-end27:
+end29:
 	MOVQ             BX, R12
 	ADDQ             R8, R12
 	MOVQ             BX, R8
@@ -835,7 +836,7 @@ end27:
 	SUBQ             R10, R9
 	SUBQ             $+16, R9
 	CMPQ             R11, $+15
-	JGT              else28
+	JGT              else30
 	MOVQ             $-1, R10
 	BZHIQ            R12, R10, R10
 	KMOVW            R10, K1
@@ -889,7 +890,7 @@ end27:
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end30
+	JS               end32
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (SI), K2, Z7
 	VMAXPS           Z7, Z10, Z10
@@ -916,10 +917,10 @@ end27:
 	VMOVUPS          Z4, K4, (DI)
 	VMOVUPS          Z5, K6, (AX)
 
-end30:
-	JMP end29
+end32:
+	JMP end31
 
-else28:
+else30:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z10, Z10
 	VMOVUPS          (CX), Z7
@@ -999,7 +1000,7 @@ else28:
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end31
+	JS               end33
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (SI), K2, Z7
 	VMAXPS           Z7, Z10, Z10
@@ -1026,8 +1027,8 @@ else28:
 	VMOVUPS          Z4, K4, (DI)
 	VMOVUPS          Z5, K6, (AX)
 
+end33:
 end31:
-end29:
 	ADDQ         $-64, SI
 	LEAQ         (SI)(R12*4), SI
 	ADDQ         $-64, DI
@@ -1060,9 +1061,9 @@ end29:
 	VMOVAPS      Z4, Z4
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop24
+	JGE          loop26
 
-end25:
+end27:
 	VXORPS           Z8, Z8, Z8
 	VXORPS           Z9, Z9, Z9
 	MOVQ             DI, DX
@@ -1116,9 +1117,9 @@ end25:
 	ANDQ             $-16, R8
 	SUBQ             $+32, R8
 	CMPQ             R8, $+32
-	JLT              end33
+	JLT              end35
 
-loop32:
+loop34:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -1164,9 +1165,9 @@ loop32:
 	ADDQ             $+128, AX
 	SUBQ             $+32, R8
 	CMPQ             R8, $+32
-	JGE              loop32
+	JGE              loop34
 
-end33:
+end35:
 	MOVQ             BX, R9
 	ADDQ             DX, R9
 	MOVQ             BX, DX
@@ -1184,7 +1185,7 @@ end33:
 	SUBQ             SI, DX
 	SUBQ             $+16, DX
 	CMPQ             R8, $+15
-	JGT              else34
+	JGT              else36
 	MOVQ             $-1, SI
 	BZHIQ            R9, SI, SI
 	KMOVW            SI, K1
@@ -1226,7 +1227,7 @@ end33:
 	SUBQ             $+17, R8
 	ANDQ             R8, SI
 	TESTQ            SI, SI
-	JS               end36
+	JS               end38
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
 	VSUBPS           Z4, Z7, Z4
@@ -1250,10 +1251,10 @@ end33:
 	VMOVUPS          Z0, K2, (DI)
 	VMOVUPS          Z1, K4, (AX)
 
-end36:
-	JMP end35
+end38:
+	JMP end37
 
-else34:
+else36:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -1318,7 +1319,7 @@ else34:
 	SUBQ             $+17, R8
 	ANDQ             R8, SI
 	TESTQ            SI, SI
-	JS               end37
+	JS               end39
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
 	VSUBPS           Z4, Z7, Z4
@@ -1342,8 +1343,8 @@ else34:
 	VMOVUPS          Z0, K2, (DI)
 	VMOVUPS          Z1, K4, (AX)
 
+end39:
 end37:
-end35:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $-64, CX
@@ -1364,7 +1365,7 @@ end35:
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
 
-end11:
+end13:
 	MOVQ      AX, CX
 	ANDQ      $+63, CX
 	SHRQ      $0x02, CX
@@ -1383,9 +1384,9 @@ end11:
 	ANDQ      $-16, DX
 	SUBQ      $+32, DX
 	CMPQ      DX, $+32
-	JLT       end39
+	JLT       end41
 
-loop38:
+loop40:
 	VMOVUPS (AX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1395,9 +1396,9 @@ loop38:
 	ADDQ    $+128, AX
 	SUBQ    $+32, DX
 	CMPQ    DX, $+32
-	JGE     loop38
+	JGE     loop40
 
-end39:
+end41:
 	MOVQ      BX, SI
 	ADDQ      CX, SI
 	MOVQ      BX, CX
@@ -1407,7 +1408,7 @@ end39:
 	SUBQ      CX, SI
 	SUBQ      $+16, SI
 	CMPQ      DX, $+15
-	JGT       else40
+	JGT       else42
 	MOVQ      $-1, CX
 	BZHIQ     SI, CX, CX
 	KMOVW     CX, K1
@@ -1420,15 +1421,15 @@ end39:
 	MOVQ      SI, CX
 	SUBQ      $+17, CX
 	TESTQ     CX, CX
-	JS        end42
+	JS        end44
 	VMOVUPS.Z (AX), K2, Z0
 	VMULPS    Z5, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
-end42:
-	JMP end41
+end44:
+	JMP end43
 
-else40:
+else42:
 	VMOVUPS   (AX), Z0
 	VMULPS    Z5, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -1445,13 +1446,13 @@ else40:
 	MOVQ      SI, CX
 	SUBQ      $+17, CX
 	TESTQ     CX, CX
-	JS        end43
+	JS        end45
 	VMOVUPS.Z (AX), K2, Z0
 	VMULPS    Z5, Z0, Z0
 	VMOVUPS   Z0, K2, (AX)
 
+end45:
 end43:
-end41:
 	ADDQ $-64, AX
 	LEAQ (AX)(SI*4), AX
 
@@ -1460,13 +1461,14 @@ end3:
 
 else1:
 	TESTQ        DX, DX
-	JZ           end44
+	JZ           end46
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end46
+	JLT          end49
 
-loop45:
+loop48:
 	VMOVUPS (SI), Z5
 	VMAXPS  Z5, Z4, Z4
 	VMOVUPS 64(SI), Z5
@@ -1474,34 +1476,34 @@ loop45:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop45
+	JGE     loop48
 
-end46:
+end49:
 	CMPQ         R9, $+15
-	JGT          else47
+	JGT          else50
 	TESTQ        R8, R8
-	JZ           end49
+	JZ           end52
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K1, Z5
 	VMAXPS       Z5, Z4, Z4
 	LEAQ         (SI)(R8*4), SI
 
-end49:
-	JMP end48
+end52:
+	JMP end51
 
-else47:
+else50:
 	VMOVUPS      (SI), Z5
 	VMAXPS       Z5, Z4, Z4
 	ADDQ         $+64, SI
 	TESTQ        R8, R8
-	JZ           end50
+	JZ           end53
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K1, Z5
 	VMAXPS       Z5, Z4, Z4
 	LEAQ         (SI)(R8*4), SI
 
-end50:
-end48:
+end53:
+end51:
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VSHUFF32X4 $0xb1, Z4, Z4, Z5
@@ -1511,15 +1513,15 @@ end48:
 	VSHUFPS    $0xb1, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+1
-	JGT        else51
+	CMPQ       DX, $+0
+	JGT        else55
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z8, Z8, Z8
 	MOVQ       BX, DX
 	CMPQ       DX, $+32
-	JLT        end54
+	JLT        end58
 
-loop53:
+loop57:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -1558,13 +1560,13 @@ loop53:
 	ADDQ             $+128, CX
 	SUBQ             $+32, DX
 	CMPQ             DX, $+32
-	JGE              loop53
+	JGE              loop57
 
-end54:
+end58:
 	CMPQ             DX, $+15
-	JGT              else55
+	JGT              else59
 	TESTQ            R8, R8
-	JZ               end57
+	JZ               end61
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -1587,10 +1589,10 @@ end54:
 	LEAQ             (DI)(R8*4), DI
 	LEAQ             (CX)(R8*4), CX
 
-end57:
-	JMP end56
+end61:
+	JMP end60
 
-else55:
+else59:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -1611,7 +1613,7 @@ else55:
 	ADDQ             $+64, DI
 	ADDQ             $+64, CX
 	TESTQ            R8, R8
-	JZ               end58
+	JZ               end62
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -1634,8 +1636,8 @@ else55:
 	LEAQ             (DI)(R8*4), DI
 	LEAQ             (CX)(R8*4), CX
 
-end58:
-end56:
+end62:
+end60:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z8, Z5, Z1
@@ -1649,17 +1651,17 @@ end56:
 	VADDPS       Z2, Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
-	JMP          end52
+	JMP          end56
 
-else51:
+else55:
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z9, Z9, Z9
 	VBROADCASTSS f32_ff800000<>+0(SB), Z8
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end60
+	JLT          end64
 
-loop59:
+loop63:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -1703,13 +1705,13 @@ loop59:
 	ADDQ             $+128, CX
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop59
+	JGE              loop63
 
-end60:
+end64:
 	CMPQ             R9, $+15
-	JGT              else61
+	JGT              else65
 	TESTQ            R8, R8
-	JZ               end63
+	JZ               end67
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z8, Z8
@@ -1736,10 +1738,10 @@ end60:
 	LEAQ             (DI)(R8*4), DI
 	LEAQ             (CX)(R8*4), CX
 
-end63:
-	JMP end62
+end67:
+	JMP end66
 
-else61:
+else65:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -1763,7 +1765,7 @@ else61:
 	ADDQ             $+64, DI
 	ADDQ             $+64, CX
 	TESTQ            R8, R8
-	JZ               end64
+	JZ               end68
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z8, Z8
@@ -1790,8 +1792,8 @@ else61:
 	LEAQ             (DI)(R8*4), DI
 	LEAQ             (CX)(R8*4), CX
 
-end64:
-end62:
+end68:
+end66:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z5, Z5
@@ -1814,19 +1816,19 @@ end62:
 	VSHUFPS      $0xb1, Z4, Z4, Z8
 	VMAXPS       Z8, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end66
+	JLT          end70
 
-loop65:
+loop69:
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
 	VBROADCASTSS f32_ff800000<>+0(SB), Z10
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end68
+	JLT          end72
 
-loop67:
+loop71:
 	VMOVUPS          (SI), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          (CX), Z11
@@ -1877,13 +1879,13 @@ loop67:
 	ADDQ             $+128, AX
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop67
+	JGE              loop71
 
-end68:
+end72:
 	CMPQ             R9, $+15
-	JGT              else69
+	JGT              else73
 	TESTQ            R8, R8
-	JZ               end71
+	JZ               end75
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z10, Z10
@@ -1913,10 +1915,10 @@ end68:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (AX)(R8*4), AX
 
-end71:
-	JMP end70
+end75:
+	JMP end74
 
-else69:
+else73:
 	VMOVUPS          (SI), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          (CX), Z11
@@ -1944,7 +1946,7 @@ else69:
 	ADDQ             $+64, CX
 	ADDQ             $+64, AX
 	TESTQ            R8, R8
-	JZ               end72
+	JZ               end76
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z10, Z10
@@ -1974,8 +1976,8 @@ else69:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (AX)(R8*4), AX
 
-end72:
-end70:
+end76:
+end74:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z8, Z5
@@ -2000,16 +2002,16 @@ end70:
 	VMOVAPS      Z4, Z4
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop65
+	JGE          loop69
 
-end66:
+end70:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	MOVQ   BX, DX
 	CMPQ   DX, $+32
-	JLT    end74
+	JLT    end78
 
-loop73:
+loop77:
 	VMOVUPS          (CX), Z10
 	VSUBPS           Z4, Z10, Z10
 	VMAXPS           Z10, Z3, Z10
@@ -2055,13 +2057,13 @@ loop73:
 	ADDQ             $+128, AX
 	SUBQ             $+32, DX
 	CMPQ             DX, $+32
-	JGE              loop73
+	JGE              loop77
 
-end74:
+end78:
 	CMPQ             DX, $+15
-	JGT              else75
+	JGT              else79
 	TESTQ            R8, R8
-	JZ               end77
+	JZ               end81
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -2087,10 +2089,10 @@ end74:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (AX)(R8*4), AX
 
-end77:
-	JMP end76
+end81:
+	JMP end80
 
-else75:
+else79:
 	VMOVUPS          (CX), Z10
 	VSUBPS           Z4, Z10, Z10
 	VMAXPS           Z10, Z3, Z10
@@ -2115,7 +2117,7 @@ else75:
 	ADDQ             $+64, CX
 	ADDQ             $+64, AX
 	TESTQ            R8, R8
-	JZ               end78
+	JZ               end82
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -2141,8 +2143,8 @@ else75:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (AX)(R8*4), AX
 
-end78:
-end76:
+end82:
+end80:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z9, Z8, Z1
@@ -2157,12 +2159,12 @@ end76:
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
 
-end52:
+end56:
 	MOVQ BX, CX
 	CMPQ CX, $+32
-	JLT  end80
+	JLT  end84
 
-loop79:
+loop83:
 	VMOVUPS (AX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -2172,34 +2174,34 @@ loop79:
 	ADDQ    $+128, AX
 	SUBQ    $+32, CX
 	CMPQ    CX, $+32
-	JGE     loop79
+	JGE     loop83
 
-end80:
+end84:
 	CMPQ    CX, $+15
-	JGT     else81
+	JGT     else85
 	TESTQ   R8, R8
-	JZ      end83
+	JZ      end87
 	VMULPS  Z5, Z7, Z0
 	VMOVUPS Z0, K1, (AX)
 	LEAQ    (AX)(R8*4), AX
 
-end83:
-	JMP end82
+end87:
+	JMP end86
 
-else81:
+else85:
 	VMOVUPS (AX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)
 	ADDQ    $+64, AX
 	TESTQ   R8, R8
-	JZ      end84
+	JZ      end88
 	VMULPS  Z5, Z7, Z0
 	VMOVUPS Z0, K1, (AX)
 	LEAQ    (AX)(R8*4), AX
 
-end84:
-end82:
-end44:
+end88:
+end86:
+end46:
 end2:
 	VZEROUPPER
 	RET
@@ -2270,12 +2272,13 @@ TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
 	VXORPS       Z4, Z4, Z4
 	TESTQ        DX, DX
 	JZ           end3
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
 	MOVQ         BX, R8
 	CMPQ         R8, $+32
-	JLT          end5
+	JLT          end6
 
-loop4:
+loop5:
 	VMOVUPS    (SI), Z5
 	VMAXPS     Z5, Z4, Z4
 	PREFETCHT0 4096(SI)
@@ -2285,20 +2288,20 @@ loop4:
 	ADDQ       $+128, SI
 	SUBQ       $+32, R8
 	CMPQ       R8, $+32
-	JGE        loop4
+	JGE        loop5
 
-end5:
+end6:
 	CMPQ R8, $+15
-	JGT  else6
-	JMP  end7
+	JGT  else7
+	JMP  end8
 
-else6:
+else7:
 	VMOVUPS    (SI), Z5
 	VMAXPS     Z5, Z4, Z4
 	PREFETCHT0 4096(SI)
 	ADDQ       $+64, SI
 
-end7:
+end8:
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VSHUFF32X4 $0xb1, Z4, Z4, Z5
@@ -2308,16 +2311,16 @@ end7:
 	VSHUFPS    $0xb1, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+1
-	JGT        else8
+	CMPQ       DX, $+0
+	JGT        else10
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z7, Z7, Z7
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end11
+	JLT        end13
 
-loop10:
+loop12:
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
 	VMAXPS           Z8, Z3, Z8
@@ -2357,14 +2360,14 @@ loop10:
 	ADDQ             $+128, DX
 	SUBQ             $+32, SI
 	CMPQ             SI, $+32
-	JGE              loop10
+	JGE              loop12
 
-end11:
+end13:
 	CMPQ SI, $+15
-	JGT  else12
-	JMP  end13
+	JGT  else14
+	JMP  end15
 
-else12:
+else14:
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z4
 	VMAXPS           Z4, Z3, Z3
@@ -2386,7 +2389,7 @@ else12:
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 
-end13:
+end15:
 	VMOVAPS      Z6, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z7, Z5, Z1
@@ -2400,18 +2403,18 @@ end13:
 	VADDPS       Z2, Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
-	JMP          end9
+	JMP          end11
 
-else8:
+else10:
 	MOVQ         tmp_base+48(FP), R8
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z8, Z8, Z8
 	VBROADCASTSS f32_ff800000<>+0(SB), Z7
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end15
+	JLT          end17
 
-loop14:
+loop16:
 	VMOVUPS          (SI), Z9
 	VMAXPS           Z9, Z7, Z7
 	PREFETCHT0       4096(SI)
@@ -2458,14 +2461,14 @@ loop14:
 	ADDQ             $+128, R8
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop14
+	JGE              loop16
 
-end15:
+end17:
 	CMPQ R9, $+15
-	JGT  else16
-	JMP  end17
+	JGT  else18
+	JMP  end19
 
-else16:
+else18:
 	VMOVUPS          (SI), Z9
 	VMAXPS           Z9, Z7, Z7
 	PREFETCHT0       4096(SI)
@@ -2491,7 +2494,7 @@ else16:
 	ADDQ             $+64, CX
 	ADDQ             $+64, R8
 
-end17:
+end19:
 	VMOVAPS      Z6, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z8, Z5, Z5
@@ -2514,11 +2517,11 @@ end17:
 	VSHUFPS      $0xb1, Z4, Z4, Z7
 	VMAXPS       Z7, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end19
+	JLT          end21
 
-loop18:
+loop20:
 	MOVQ         tmp_base+48(FP), R8
 	MOVQ         tmp_base+48(FP), R9
 	VXORPS       Z7, Z7, Z7
@@ -2526,9 +2529,9 @@ loop18:
 	VBROADCASTSS f32_ff800000<>+0(SB), Z9
 	MOVQ         BX, R10
 	CMPQ         R10, $+32
-	JLT          end21
+	JLT          end23
 
-loop20:
+loop22:
 	VMOVUPS          (SI), Z10
 	VMAXPS           Z10, Z9, Z9
 	PREFETCHT0       4096(SI)
@@ -2583,14 +2586,14 @@ loop20:
 	ADDQ             $+128, R9
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JGE              loop20
+	JGE              loop22
 
-end21:
+end23:
 	CMPQ R10, $+15
-	JGT  else22
-	JMP  end23
+	JGT  else24
+	JMP  end25
 
-else22:
+else24:
 	VMOVUPS          (SI), Z10
 	VMAXPS           Z10, Z9, Z9
 	PREFETCHT0       4096(SI)
@@ -2621,7 +2624,7 @@ else22:
 	ADDQ             $+64, AX
 	ADDQ             $+64, R9
 
-end23:
+end25:
 	VMOVAPS      Z6, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z8, Z7, Z5
@@ -2646,18 +2649,18 @@ end23:
 	VMOVAPS      Z4, Z4
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop18
+	JGE          loop20
 
-end19:
+end21:
 	MOVQ   tmp_base+48(FP), DX
 	MOVQ   tmp_base+48(FP), SI
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   BX, R8
 	CMPQ   R8, $+32
-	JLT    end25
+	JLT    end27
 
-loop24:
+loop26:
 	VMOVUPS          (CX), Z9
 	VSUBPS           Z4, Z9, Z9
 	VMAXPS           Z9, Z3, Z9
@@ -2705,14 +2708,14 @@ loop24:
 	ADDQ             $+128, SI
 	SUBQ             $+32, R8
 	CMPQ             R8, $+32
-	JGE              loop24
+	JGE              loop26
 
-end25:
+end27:
 	CMPQ R8, $+15
-	JGT  else26
-	JMP  end27
+	JGT  else28
+	JMP  end29
 
-else26:
+else28:
 	VMOVUPS          (CX), Z9
 	VSUBPS           Z4, Z9, Z4
 	VMAXPS           Z4, Z3, Z3
@@ -2739,7 +2742,7 @@ else26:
 	ADDQ             $+64, AX
 	ADDQ             $+64, SI
 
-end27:
+end29:
 	VMOVAPS      Z6, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z8, Z7, Z1
@@ -2754,13 +2757,13 @@ end27:
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
 
-end9:
+end11:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end29
+	JLT  end31
 
-loop28:
+loop30:
 	VMOVUPS  (CX), Z0
 	VMULPS   Z5, Z0, Z0
 	VMOVNTPS Z0, (AX)
@@ -2771,28 +2774,28 @@ loop28:
 	ADDQ     $+128, CX
 	SUBQ     $+32, DX
 	CMPQ     DX, $+32
-	JGE      loop28
+	JGE      loop30
 
-end29:
+end31:
 	CMPQ DX, $+15
-	JGT  else30
-	JMP  end31
+	JGT  else32
+	JMP  end33
 
-else30:
+else32:
 	VMOVUPS  (CX), Z0
 	VMULPS   Z5, Z0, Z0
 	VMOVNTPS Z0, (AX)
 	ADDQ     $+64, AX
 	ADDQ     $+64, CX
 
-end31:
+end33:
 end3:
 	SFENCE
 	JMP end2
 
 else1:
 	CMPQ         DX, $+495
-	JGT          else32
+	JGT          else34
 	MOVQ         rows+72(FP), DX
 	MOVQ         cols+80(FP), BX
 	VMOVUPS      steps16<>+0(SB), Z0
@@ -2811,13 +2814,14 @@ else1:
 	BZHIQ        R8, R9, R9
 	KMOVW        R9, K1
 	TESTQ        DX, DX
-	JZ           end34
+	JZ           end36
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
 	MOVQ         BX, R9
 	CMPQ         R9, $+32
-	JLT          end36
+	JLT          end39
 
-loop35:
+loop38:
 	VMOVUPS (SI), Z5
 	VMAXPS  Z5, Z4, Z4
 	VMOVUPS 64(SI), Z5
@@ -2825,34 +2829,34 @@ loop35:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop35
+	JGE     loop38
 
-end36:
+end39:
 	CMPQ         R9, $+15
-	JGT          else37
+	JGT          else40
 	TESTQ        R8, R8
-	JZ           end39
+	JZ           end42
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K1, Z5
 	VMAXPS       Z5, Z4, Z4
 	LEAQ         (SI)(R8*4), SI
 
-end39:
-	JMP end38
+end42:
+	JMP end41
 
-else37:
+else40:
 	VMOVUPS      (SI), Z5
 	VMAXPS       Z5, Z4, Z4
 	ADDQ         $+64, SI
 	TESTQ        R8, R8
-	JZ           end40
+	JZ           end43
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K1, Z5
 	VMAXPS       Z5, Z4, Z4
 	LEAQ         (SI)(R8*4), SI
 
-end40:
-end38:
+end43:
+end41:
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VSHUFF32X4 $0xb1, Z4, Z4, Z5
@@ -2862,16 +2866,16 @@ end38:
 	VSHUFPS    $0xb1, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+1
-	JGT        else41
+	CMPQ       DX, $+0
+	JGT        else45
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z8, Z8, Z8
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end44
+	JLT        end48
 
-loop43:
+loop47:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -2911,13 +2915,13 @@ loop43:
 	ADDQ             $+128, DX
 	SUBQ             $+32, SI
 	CMPQ             SI, $+32
-	JGE              loop43
+	JGE              loop47
 
-end44:
+end48:
 	CMPQ             SI, $+15
-	JGT              else45
+	JGT              else49
 	TESTQ            R8, R8
-	JZ               end47
+	JZ               end51
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -2941,10 +2945,10 @@ end44:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (DX)(R8*4), DX
 
-end47:
-	JMP end46
+end51:
+	JMP end50
 
-else45:
+else49:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -2966,7 +2970,7 @@ else45:
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 	TESTQ            R8, R8
-	JZ               end48
+	JZ               end52
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -2990,8 +2994,8 @@ else45:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (DX)(R8*4), DX
 
-end48:
-end46:
+end52:
+end50:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z8, Z5, Z1
@@ -3005,18 +3009,18 @@ end46:
 	VADDPS       Z2, Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
-	JMP          end42
+	JMP          end46
 
-else41:
+else45:
 	MOVQ         tmp_base+48(FP), R9
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z9, Z9, Z9
 	VBROADCASTSS f32_ff800000<>+0(SB), Z8
 	MOVQ         BX, R10
 	CMPQ         R10, $+32
-	JLT          end50
+	JLT          end54
 
-loop49:
+loop53:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -3061,13 +3065,13 @@ loop49:
 	ADDQ             $+128, R9
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JGE              loop49
+	JGE              loop53
 
-end50:
+end54:
 	CMPQ             R10, $+15
-	JGT              else51
+	JGT              else55
 	TESTQ            R8, R8
-	JZ               end53
+	JZ               end57
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z8, Z8
@@ -3095,10 +3099,10 @@ end50:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (R9)(R8*4), R9
 
-end53:
-	JMP end52
+end57:
+	JMP end56
 
-else51:
+else55:
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z8, Z8
 	VMOVUPS          (CX), Z7
@@ -3123,7 +3127,7 @@ else51:
 	ADDQ             $+64, CX
 	ADDQ             $+64, R9
 	TESTQ            R8, R8
-	JZ               end54
+	JZ               end58
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z8, Z8
@@ -3151,8 +3155,8 @@ else51:
 	LEAQ             (CX)(R8*4), CX
 	LEAQ             (R9)(R8*4), R9
 
-end54:
-end52:
+end58:
+end56:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z5, Z5
@@ -3175,11 +3179,11 @@ end52:
 	VSHUFPS      $0xb1, Z4, Z4, Z8
 	VMAXPS       Z8, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end56
+	JLT          end60
 
-loop55:
+loop59:
 	MOVQ         tmp_base+48(FP), R9
 	MOVQ         tmp_base+48(FP), R10
 	VXORPS       Z8, Z8, Z8
@@ -3187,9 +3191,9 @@ loop55:
 	VBROADCASTSS f32_ff800000<>+0(SB), Z10
 	MOVQ         BX, R11
 	CMPQ         R11, $+32
-	JLT          end58
+	JLT          end62
 
-loop57:
+loop61:
 	VMOVUPS          (SI), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          (CX), Z11
@@ -3242,13 +3246,13 @@ loop57:
 	ADDQ             $+128, R10
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JGE              loop57
+	JGE              loop61
 
-end58:
+end62:
 	CMPQ             R11, $+15
-	JGT              else59
+	JGT              else63
 	TESTQ            R8, R8
-	JZ               end61
+	JZ               end65
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z10, Z10
@@ -3280,10 +3284,10 @@ end58:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (R10)(R8*4), R10
 
-end61:
-	JMP end60
+end65:
+	JMP end64
 
-else59:
+else63:
 	VMOVUPS          (SI), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          (CX), Z11
@@ -3313,7 +3317,7 @@ else59:
 	ADDQ             $+64, AX
 	ADDQ             $+64, R10
 	TESTQ            R8, R8
-	JZ               end62
+	JZ               end66
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (SI), K1, Z6
 	VMAXPS           Z6, Z10, Z10
@@ -3345,8 +3349,8 @@ else59:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (R10)(R8*4), R10
 
-end62:
-end60:
+end66:
+end64:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z8, Z5
@@ -3371,18 +3375,18 @@ end60:
 	VMOVAPS      Z4, Z4
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop55
+	JGE          loop59
 
-end56:
+end60:
 	MOVQ   tmp_base+48(FP), DX
 	MOVQ   tmp_base+48(FP), SI
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	MOVQ   BX, R9
 	CMPQ   R9, $+32
-	JLT    end64
+	JLT    end68
 
-loop63:
+loop67:
 	VMOVUPS          (CX), Z10
 	VSUBPS           Z4, Z10, Z10
 	VMAXPS           Z10, Z3, Z10
@@ -3430,13 +3434,13 @@ loop63:
 	ADDQ             $+128, SI
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop63
+	JGE              loop67
 
-end64:
+end68:
 	CMPQ             R9, $+15
-	JGT              else65
+	JGT              else69
 	TESTQ            R8, R8
-	JZ               end67
+	JZ               end71
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -3464,10 +3468,10 @@ end64:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (SI)(R8*4), SI
 
-end67:
-	JMP end66
+end71:
+	JMP end70
 
-else65:
+else69:
 	VMOVUPS          (CX), Z10
 	VSUBPS           Z4, Z10, Z10
 	VMAXPS           Z10, Z3, Z10
@@ -3494,7 +3498,7 @@ else65:
 	ADDQ             $+64, AX
 	ADDQ             $+64, SI
 	TESTQ            R8, R8
-	JZ               end68
+	JZ               end72
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
 	VSUBPS           Z4, Z6, Z4
@@ -3522,8 +3526,8 @@ else65:
 	LEAQ             (AX)(R8*4), AX
 	LEAQ             (SI)(R8*4), SI
 
-end68:
-end66:
+end72:
+end70:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z0
 	VADDPS       Z9, Z8, Z1
@@ -3538,13 +3542,13 @@ end66:
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
 
-end42:
+end46:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end70
+	JLT  end74
 
-loop69:
+loop73:
 	VMOVUPS (CX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -3555,40 +3559,40 @@ loop69:
 	ADDQ    $+128, CX
 	SUBQ    $+32, DX
 	CMPQ    DX, $+32
-	JGE     loop69
+	JGE     loop73
 
-end70:
+end74:
 	CMPQ    DX, $+15
-	JGT     else71
+	JGT     else75
 	TESTQ   R8, R8
-	JZ      end73
+	JZ      end77
 	VMULPS  Z5, Z7, Z0
 	VMOVUPS Z0, K1, (AX)
 	LEAQ    (AX)(R8*4), AX
 	LEAQ    (CX)(R8*4), CX
 
-end73:
-	JMP end72
+end77:
+	JMP end76
 
-else71:
+else75:
 	VMOVUPS (CX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 	TESTQ   R8, R8
-	JZ      end74
+	JZ      end78
 	VMULPS  Z5, Z7, Z0
 	VMOVUPS Z0, K1, (AX)
 	LEAQ    (AX)(R8*4), AX
 	LEAQ    (CX)(R8*4), CX
 
-end74:
-end72:
-end34:
-	JMP end33
+end78:
+end76:
+end36:
+	JMP end35
 
-else32:
+else34:
 	MOVQ         rows+72(FP), DX
 	MOVQ         cols+80(FP), BX
 	VMOVUPS      steps16<>+0(SB), Z0
@@ -3607,7 +3611,8 @@ else32:
 	BZHIQ        R8, R9, R9
 	KMOVW        R9, K1
 	TESTQ        DX, DX
-	JZ           end75
+	JZ           end79
+	SUBQ         $0x01, DX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
 	MOVQ         SI, R8
 	ANDQ         $+63, R8
@@ -3627,9 +3632,9 @@ else32:
 	ANDQ         $-16, R9
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JLT          end77
+	JLT          end82
 
-loop76:
+loop81:
 	VMOVUPS    (SI), Z5
 	VMAXPS     Z5, Z4, Z4
 	PREFETCHT0 4096(SI)
@@ -3639,9 +3644,9 @@ loop76:
 	ADDQ       $+128, SI
 	SUBQ       $+32, R9
 	CMPQ       R9, $+32
-	JGE        loop76
+	JGE        loop81
 
-end77:
+end82:
 	MOVQ         BX, R10
 	ADDQ         R8, R10
 	MOVQ         BX, R8
@@ -3651,7 +3656,7 @@ end77:
 	SUBQ         R8, R10
 	SUBQ         $+16, R10
 	CMPQ         R9, $+15
-	JGT          else78
+	JGT          else83
 	MOVQ         $-1, R8
 	BZHIQ        R10, R8, R8
 	KMOVW        R8, K1
@@ -3664,15 +3669,15 @@ end77:
 	MOVQ         R10, R8
 	SUBQ         $+17, R8
 	TESTQ        R8, R8
-	JS           end80
+	JS           end85
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K2, Z5
 	VMAXPS       Z5, Z4, Z4
 
-end80:
-	JMP end79
+end85:
+	JMP end84
 
-else78:
+else83:
 	VMOVUPS      (SI), Z5
 	VMAXPS       Z5, Z4, Z4
 	PREFETCHT0   4096(SI)
@@ -3689,13 +3694,13 @@ else78:
 	MOVQ         R10, R8
 	SUBQ         $+17, R8
 	TESTQ        R8, R8
-	JS           end81
+	JS           end86
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
 	VMOVUPS      (SI), K2, Z5
 	VMAXPS       Z5, Z4, Z4
 
-end81:
-end79:
+end86:
+end84:
 	ADDQ             $-64, SI
 	LEAQ             (SI)(R10*4), SI
 	VSHUFF32X4       $0x4e, Z4, Z4, Z5
@@ -3707,8 +3712,8 @@ end79:
 	VSHUFPS          $0xb1, Z4, Z4, Z5
 	VMAXPS           Z5, Z4, Z4
 	VMOVAPS          Z4, Z4
-	CMPQ             DX, $+1
-	JGT              else82
+	CMPQ             DX, $+0
+	JGT              else88
 	MOVQ             tmp_base+48(FP), DX
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z7, Z7, Z7
@@ -3751,9 +3756,9 @@ end79:
 	ANDQ             $-16, R8
 	SUBQ             $+32, R8
 	CMPQ             R8, $+32
-	JLT              end85
+	JLT              end91
 
-loop84:
+loop90:
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
 	VMAXPS           Z8, Z3, Z8
@@ -3793,9 +3798,9 @@ loop84:
 	ADDQ             $+128, DX
 	SUBQ             $+32, R8
 	CMPQ             R8, $+32
-	JGE              loop84
+	JGE              loop90
 
-end85:
+end91:
 	MOVQ             BX, R9
 	ADDQ             SI, R9
 	MOVQ             BX, SI
@@ -3805,7 +3810,7 @@ end85:
 	SUBQ             SI, R9
 	SUBQ             $+16, R9
 	CMPQ             R8, $+15
-	JGT              else86
+	JGT              else92
 	MOVQ             $-1, SI
 	BZHIQ            R9, SI, SI
 	KMOVW            SI, K1
@@ -3836,7 +3841,7 @@ end85:
 	MOVQ             R9, SI
 	SUBQ             $+17, SI
 	TESTQ            SI, SI
-	JS               end88
+	JS               end94
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K2, Z8
 	VSUBPS           Z4, Z8, Z4
@@ -3857,10 +3862,10 @@ end85:
 	VADDPS           Z1, Z5, Z5
 	VMOVUPS          Z0, (DX)
 
-end88:
-	JMP end87
+end94:
+	JMP end93
 
-else86:
+else92:
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
 	VMAXPS           Z8, Z3, Z8
@@ -3911,7 +3916,7 @@ else86:
 	MOVQ             R9, SI
 	SUBQ             $+17, SI
 	TESTQ            SI, SI
-	JS               end89
+	JS               end95
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K2, Z8
 	VSUBPS           Z4, Z8, Z4
@@ -3932,8 +3937,8 @@ else86:
 	VADDPS           Z1, Z7, Z7
 	VMOVUPS          Z0, (DX)
 
-end89:
-end87:
+end95:
+end93:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R9*4), DI
 	ADDQ         $-64, CX
@@ -3953,9 +3958,9 @@ end87:
 	VADDPS       Z2, Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
-	JMP          end83
+	JMP          end89
 
-else82:
+else88:
 	MOVQ             tmp_base+48(FP), R8
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z8, Z8, Z8
@@ -4012,9 +4017,9 @@ else82:
 	ANDQ             $-16, R11
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JLT              end91
+	JLT              end97
 
-loop90:
+loop96:
 	VMOVUPS          (SI), Z9
 	VMAXPS           Z9, Z7, Z7
 	PREFETCHT0       4096(SI)
@@ -4061,9 +4066,9 @@ loop90:
 	ADDQ             $+128, R8
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JGE              loop90
+	JGE              loop96
 
-end91:
+end97:
 	MOVQ             BX, R12
 	ADDQ             R9, R12
 	MOVQ             BX, R9
@@ -4081,7 +4086,7 @@ end91:
 	SUBQ             R10, R9
 	SUBQ             $+16, R9
 	CMPQ             R11, $+15
-	JGT              else92
+	JGT              else98
 	MOVQ             $-1, R10
 	BZHIQ            R12, R10, R10
 	KMOVW            R10, K1
@@ -4124,7 +4129,7 @@ end91:
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end94
+	JS               end100
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
 	VMOVUPS          (SI), K2, Z9
 	VMAXPS           Z9, Z7, Z7
@@ -4148,10 +4153,10 @@ end91:
 	VADDPS           Z9, Z5, Z5
 	VMOVUPS          Z4, (R8)
 
-end94:
-	JMP end93
+end100:
+	JMP end99
 
-else92:
+else98:
 	VMOVUPS          (SI), Z9
 	VMAXPS           Z9, Z7, Z7
 	PREFETCHT0       4096(SI)
@@ -4218,7 +4223,7 @@ else92:
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end95
+	JS               end101
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
 	VMOVUPS          (SI), K2, Z9
 	VMAXPS           Z9, Z7, Z7
@@ -4242,8 +4247,8 @@ else92:
 	VADDPS           Z9, Z8, Z8
 	VMOVUPS          Z4, (R8)
 
-end95:
-end93:
+end101:
+end99:
 	ADDQ         $-64, SI
 	LEAQ         (SI)(R12*4), SI
 	ADDQ         $-64, DI
@@ -4274,11 +4279,11 @@ end93:
 	VSHUFPS      $0xb1, Z4, Z4, Z7
 	VMAXPS       Z7, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x02, DX
+	SUBQ         $0x01, DX
 	CMPQ         DX, $+1
-	JLT          end97
+	JLT          end103
 
-loop96:
+loop102:
 	MOVQ             tmp_base+48(FP), R8
 	MOVQ             tmp_base+48(FP), R9
 	PREFETCHT1       (AX)(BX*8)
@@ -4351,9 +4356,9 @@ loop96:
 	ANDQ             $-16, R13
 	SUBQ             $+32, R13
 	CMPQ             R13, $+32
-	JLT              end99
+	JLT              end105
 
-loop98:
+loop104:
 	VMOVUPS          (SI), Z10
 	VMAXPS           Z10, Z9, Z9
 	PREFETCHT0       4096(SI)
@@ -4408,9 +4413,9 @@ loop98:
 	ADDQ             $+128, R9
 	SUBQ             $+32, R13
 	CMPQ             R13, $+32
-	JGE              loop98
+	JGE              loop104
 
-end99:
+end105:
 	MOVQ             BX, R14
 	ADDQ             R10, R14
 	MOVQ             BX, R10
@@ -4436,7 +4441,7 @@ end99:
 	SUBQ             R12, R11
 	SUBQ             $+16, R11
 	CMPQ             R13, $+15
-	JGT              else100
+	JGT              else106
 	MOVQ             $-1, R12
 	BZHIQ            R14, R12, R12
 	KMOVW            R12, K1
@@ -4492,7 +4497,7 @@ end99:
 	SUBQ             $+17, R13
 	ANDQ             R13, R12
 	TESTQ            R12, R12
-	JS               end102
+	JS               end108
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
 	VMOVUPS          (SI), K2, Z10
 	VMAXPS           Z10, Z9, Z9
@@ -4519,10 +4524,10 @@ end99:
 	VMOVUPS          Z4, (R8)
 	VMOVUPS          Z5, K6, (AX)
 
-end102:
-	JMP end101
+end108:
+	JMP end107
 
-else100:
+else106:
 	VMOVUPS          (SI), Z10
 	VMAXPS           Z10, Z9, Z9
 	PREFETCHT0       4096(SI)
@@ -4607,7 +4612,7 @@ else100:
 	SUBQ             $+17, R13
 	ANDQ             R13, R12
 	TESTQ            R12, R12
-	JS               end103
+	JS               end109
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
 	VMOVUPS          (SI), K2, Z10
 	VMAXPS           Z10, Z9, Z9
@@ -4634,8 +4639,8 @@ else100:
 	VMOVUPS          Z4, (R8)
 	VMOVUPS          Z5, K6, (AX)
 
-end103:
-end101:
+end109:
+end107:
 	ADDQ         $-64, SI
 	LEAQ         (SI)(R14*4), SI
 	ADDQ         $-64, DI
@@ -4672,9 +4677,9 @@ end101:
 	VMOVAPS      Z4, Z4
 	SUBQ         $+1, DX
 	CMPQ         DX, $+1
-	JGE          loop96
+	JGE          loop102
 
-end97:
+end103:
 	MOVQ             tmp_base+48(FP), DX
 	MOVQ             tmp_base+48(FP), SI
 	PREFETCHT1       (AX)(BX*8)
@@ -4733,9 +4738,9 @@ end97:
 	ANDQ             $-16, R10
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JLT              end105
+	JLT              end111
 
-loop104:
+loop110:
 	VMOVUPS          (CX), Z9
 	VSUBPS           Z4, Z9, Z9
 	VMAXPS           Z9, Z3, Z9
@@ -4783,9 +4788,9 @@ loop104:
 	ADDQ             $+128, SI
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JGE              loop104
+	JGE              loop110
 
-end105:
+end111:
 	MOVQ             BX, R11
 	ADDQ             R8, R11
 	MOVQ             BX, R8
@@ -4803,7 +4808,7 @@ end105:
 	SUBQ             R9, R8
 	SUBQ             $+16, R8
 	CMPQ             R10, $+15
-	JGT              else106
+	JGT              else112
 	MOVQ             $-1, R9
 	BZHIQ            R11, R9, R9
 	KMOVW            R9, K1
@@ -4847,7 +4852,7 @@ end105:
 	SUBQ             $+17, R10
 	ANDQ             R10, R9
 	TESTQ            R9, R9
-	JS               end108
+	JS               end114
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
 	VMOVUPS          (CX), K2, Z9
 	VSUBPS           Z4, Z9, Z4
@@ -4871,10 +4876,10 @@ end105:
 	VMOVUPS          Z0, (DX)
 	VMOVUPS          Z1, K4, (AX)
 
-end108:
-	JMP end107
+end114:
+	JMP end113
 
-else106:
+else112:
 	VMOVUPS          (CX), Z9
 	VSUBPS           Z4, Z9, Z9
 	VMAXPS           Z9, Z3, Z9
@@ -4943,7 +4948,7 @@ else106:
 	SUBQ             $+17, R10
 	ANDQ             R10, R9
 	TESTQ            R9, R9
-	JS               end109
+	JS               end115
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
 	VMOVUPS          (CX), K2, Z9
 	VSUBPS           Z4, Z9, Z4
@@ -4967,8 +4972,8 @@ else106:
 	VMOVUPS          Z0, (DX)
 	VMOVUPS          Z1, K4, (AX)
 
-end109:
-end107:
+end115:
+end113:
 	ADDQ         $-64, DI
 	LEAQ         (DI)(R11*4), DI
 	ADDQ         $-64, CX
@@ -4993,7 +4998,7 @@ end107:
 	VDIVPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z5
 
-end83:
+end89:
 	MOVQ       tmp_base+48(FP), CX
 	PREFETCHT1 (AX)(BX*8)
 	MOVQ       AX, DX
@@ -5015,9 +5020,9 @@ end83:
 	ANDQ       $-16, SI
 	SUBQ       $+32, SI
 	CMPQ       SI, $+32
-	JLT        end111
+	JLT        end117
 
-loop110:
+loop116:
 	VMOVUPS  (CX), Z0
 	VMULPS   Z5, Z0, Z0
 	VMOVNTPS Z0, (AX)
@@ -5028,9 +5033,9 @@ loop110:
 	ADDQ     $+128, CX
 	SUBQ     $+32, SI
 	CMPQ     SI, $+32
-	JGE      loop110
+	JGE      loop116
 
-end111:
+end117:
 	MOVQ    BX, DI
 	ADDQ    DX, DI
 	MOVQ    BX, DX
@@ -5040,7 +5045,7 @@ end111:
 	SUBQ    DX, DI
 	SUBQ    $+16, DI
 	CMPQ    SI, $+15
-	JGT     else112
+	JGT     else118
 	MOVQ    $-1, DX
 	BZHIQ   DI, DX, DX
 	KMOVW   DX, K1
@@ -5054,15 +5059,15 @@ end111:
 	MOVQ    DI, DX
 	SUBQ    $+17, DX
 	TESTQ   DX, DX
-	JS      end114
+	JS      end120
 	VMOVUPS (CX), Z0
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, K2, (AX)
 
-end114:
-	JMP end113
+end120:
+	JMP end119
 
-else112:
+else118:
 	VMOVUPS  (CX), Z0
 	VMULPS   Z5, Z0, Z0
 	VMOVNTPS Z0, (AX)
@@ -5081,22 +5086,22 @@ else112:
 	MOVQ     DI, DX
 	SUBQ     $+17, DX
 	TESTQ    DX, DX
-	JS       end115
+	JS       end121
 	VMOVUPS  (CX), Z0
 	VMULPS   Z5, Z0, Z0
 	VMOVUPS  Z0, K2, (AX)
 
-end115:
-end113:
+end121:
+end119:
 	ADDQ $-64, AX
 	LEAQ (AX)(DI*4), AX
 	ADDQ $-64, CX
 	LEAQ (CX)(DI*4), CX
 
-end75:
+end79:
 	SFENCE
 
-end33:
+end35:
 end2:
 	VZEROUPPER
 	RET
@@ -5132,6 +5137,7 @@ TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
 	JZ           else1
 	TESTQ        SI, SI
 	JZ           end3
+	SUBQ         $0x01, SI
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
 	MOVQ         R9, R8
 	ANDQ         $+63, R8
@@ -5230,7 +5236,6 @@ end7:
 	VMOVAPS    Z4, Z4
 	VMOVSS     X4, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $0x01, SI
 	CMPQ       SI, $+1
 	JLT        end11
 
@@ -5788,6 +5793,7 @@ end3:
 else1:
 	TESTQ        SI, SI
 	JZ           end24
+	SUBQ         $0x01, SI
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
 	MOVQ         DI, R10
 	CMPQ         R10, $+32
@@ -5840,7 +5846,6 @@ end28:
 	VMOVAPS    Z4, Z4
 	VMOVSS     X4, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $0x01, SI
 	CMPQ       SI, $+1
 	JLT        end32
 

@@ -38,12 +38,13 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	FMOVQ  80(R3), F0
 	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
 	CBZ    R9, end1
+	SUB    $1, R9, R9
 	FMOVQ  96(R3), F0
 	MOVD   R8, R0
 	CMP    $32, R0
-	BLT    end3
+	BLT    end4
 
-loop2:
+loop3:
 	FMOVQ (R10), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
@@ -63,22 +64,22 @@ loop2:
 	ADD   $128, R10, R10
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop2
+	BGE   loop3
 
-end3:
+end4:
 	CMP $4, R0
-	BLT end5
+	BLT end6
 
-loop4:
+loop5:
 	FMOVQ (R10), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R10, R10
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
-	CBZ   R5, end6
+end6:
+	CBZ   R5, end7
 	FMOVS (R10), F1
 	ADD   R6, R10, R0
 	VLD1  (R0), V1.S[1]
@@ -88,12 +89,12 @@ end5:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   R5<<2, R10, R10
 
-end6:
+end7:
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	CMP   $1, R9
-	BGT   else7
+	CMP   $0, R9
+	BGT   else9
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
@@ -104,9 +105,9 @@ end6:
 	VMOVI $0, V21.B16
 	MOVD  R8, R0
 	CMP   $32, R0
-	BLT   end10
+	BLT   end12
 
-loop9:
+loop11:
 	FMOVQ (R2), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -295,13 +296,13 @@ loop9:
 	ADD   $128, R2, R2
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop9
+	BGE   loop11
 
-end10:
+end12:
 	CMP $4, R0
-	BLT end12
+	BLT end14
 
-loop11:
+loop13:
 	FMOVQ (R2), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -338,10 +339,10 @@ loop11:
 	VMOV  V0.B16, V21.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop11
+	BGE   loop13
 
-end12:
-	CBZ   R5, end13
+end14:
+	CBZ   R5, end15
 	FMOVS (R2), F0
 	ADD   R6, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -374,7 +375,7 @@ end12:
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 
-end13:
+end15:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -388,9 +389,9 @@ end13:
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	B     end8
+	B     end10
 
-else7:
+else9:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
@@ -402,9 +403,9 @@ else7:
 	FMOVQ 96(R3), F23
 	MOVD  R8, R0
 	CMP   $32, R0
-	BLT   end15
+	BLT   end17
 
-loop14:
+loop16:
 	FMOVQ (R10), F0
 	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R2), F0
@@ -610,13 +611,13 @@ loop14:
 	ADD   $128, R2, R2
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop14
+	BGE   loop16
 
-end15:
+end17:
 	CMP $4, R0
-	BLT end17
+	BLT end19
 
-loop16:
+loop18:
 	FMOVQ (R10), F0
 	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R2), F0
@@ -656,10 +657,10 @@ loop16:
 	VMOV  V0.B16, V21.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop16
+	BGE   loop18
 
-end17:
-	CBZ   R5, end18
+end19:
+	CBZ   R5, end20
 	FMOVS (R10), F0
 	ADD   R6, R10, R0
 	VLD1  (R0), V0.S[1]
@@ -700,7 +701,7 @@ end17:
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 
-end18:
+end20:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -717,11 +718,11 @@ end18:
 	VEXT  $8, V23.B16, V23.B16, V0.B16
 	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $2, R9, R9
+	SUB   $1, R9, R9
 	CMP   $1, R9
-	BLT   end20
+	BLT   end22
 
-loop19:
+loop21:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
@@ -733,244 +734,7 @@ loop19:
 	FMOVQ 96(R3), F24
 	MOVD  R8, R0
 	CMP   $32, R0
-	BLT   end22
-
-loop21:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 16(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ F1, 16(R1)
-	FMOVQ 32(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 32(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 32(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 32(R4)
-	FMOVQ F1, 32(R1)
-	FMOVQ 48(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 48(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ 48(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 48(R4)
-	FMOVQ F1, 48(R1)
-	FMOVQ 64(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 64(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ 64(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 64(R4)
-	FMOVQ F1, 64(R1)
-	FMOVQ 80(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 80(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 80(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 80(R4)
-	FMOVQ F1, 80(R1)
-	FMOVQ 96(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 96(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 96(R4)
-	FMOVQ F1, 96(R1)
-	FMOVQ 112(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 112(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 112(R4)
-	FMOVQ F1, 112(R1)
-	ADD   $128, R10, R10
-	ADD   $128, R4, R4
-	ADD   $128, R2, R2
-	ADD   $128, R1, R1
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
+	BLT   end24
 
 loop23:
 	FMOVQ (R10), F0
@@ -1001,6 +765,243 @@ loop23:
 	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 16(R4)
+	FMOVQ F1, 16(R1)
+	FMOVQ 32(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 32(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 32(R4)
+	FMOVQ F1, 32(R1)
+	FMOVQ 48(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 48(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 48(R4)
+	FMOVQ F1, 48(R1)
+	FMOVQ 64(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 64(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 64(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 64(R4)
+	FMOVQ F1, 64(R1)
+	FMOVQ 80(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 80(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 80(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 80(R4)
+	FMOVQ F1, 80(R1)
+	FMOVQ 96(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 96(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 96(R4)
+	FMOVQ F1, 96(R1)
+	FMOVQ 112(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 112(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 112(R4)
+	FMOVQ F1, 112(R1)
+	ADD   $128, R10, R10
+	ADD   $128, R4, R4
+	ADD   $128, R2, R2
+	ADD   $128, R1, R1
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop23
+
+end24:
+	CMP $4, R0
+	BLT end26
+
+loop25:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, (R4)
+	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
@@ -1016,10 +1017,10 @@ loop23:
 	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop23
+	BGE   loop25
 
-end24:
-	CBZ   R5, end25
+end26:
+	CBZ   R5, end27
 	FMOVS (R10), F0
 	ADD   R6, R10, R0
 	VLD1  (R0), V0.S[1]
@@ -1067,7 +1068,7 @@ end24:
 	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
-end25:
+end27:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -1086,9 +1087,9 @@ end25:
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $1, R9, R9
 	CMP   $1, R9
-	BGE   loop19
+	BGE   loop21
 
-end20:
+end22:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
@@ -1099,9 +1100,9 @@ end20:
 	VMOVI $0, V23.B16
 	MOVD  R8, R0
 	CMP   $32, R0
-	BLT   end27
+	BLT   end29
 
-loop26:
+loop28:
 	FMOVQ (R2), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -1315,13 +1316,13 @@ loop26:
 	ADD   $128, R1, R1
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop26
+	BGE   loop28
 
-end27:
+end29:
 	CMP $4, R0
-	BLT end29
+	BLT end31
 
-loop28:
+loop30:
 	FMOVQ (R2), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -1362,10 +1363,10 @@ loop28:
 	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop28
+	BGE   loop30
 
-end29:
-	CBZ   R5, end30
+end31:
+	CBZ   R5, end32
 	FMOVS (R2), F0
 	ADD   R6, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -1405,7 +1406,7 @@ end29:
 	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
-end30:
+end32:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -1420,11 +1421,13 @@ end30:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 
+end10:
+
 end8:
 	CMP $32, R8
-	BLT end32
+	BLT end34
 
-loop31:
+loop33:
 	FMOVQ (R1), F0
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R1)
@@ -1452,23 +1455,23 @@ loop31:
 	ADD   $128, R1, R1
 	SUB   $32, R8, R8
 	CMP   $32, R8
-	BGE   loop31
+	BGE   loop33
 
-end32:
+end34:
 	CMP $4, R8
-	BLT end34
+	BLT end36
 
-loop33:
+loop35:
 	FMOVQ (R1), F0
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R1)
 	ADD   $16, R1, R1
 	SUB   $4, R8, R8
 	CMP   $4, R8
-	BGE   loop33
+	BGE   loop35
 
-end34:
-	CBZ   R5, end35
+end36:
+	CBZ   R5, end37
 	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
@@ -1477,7 +1480,9 @@ end34:
 	FMOVS F0, (R1)
 	ADD   R5<<2, R1, R1
 
-end35:
+end37:
+
+end2:
 
 end1:
 	RET
@@ -1517,12 +1522,13 @@ TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
 	FMOVQ  80(R9), F0
 	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
 	CBZ    R11, end1
+	SUB    $1, R11, R11
 	FMOVQ  96(R9), F0
 	MOVD   R10, R0
 	CMP    $32, R0
-	BLT    end3
+	BLT    end4
 
-loop2:
+loop3:
 	FMOVQ (R12), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R12), F1
@@ -1542,22 +1548,22 @@ loop2:
 	ADD   $128, R12, R12
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop2
+	BGE   loop3
 
-end3:
+end4:
 	CMP $4, R0
-	BLT end5
+	BLT end6
 
-loop4:
+loop5:
 	FMOVQ (R12), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R12, R12
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop4
+	BGE   loop5
 
-end5:
-	CBZ   R4, end6
+end6:
+	CBZ   R4, end7
 	FMOVS (R12), F1
 	ADD   R5, R12, R0
 	VLD1  (R0), V1.S[1]
@@ -1567,12 +1573,12 @@ end5:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   R4<<2, R12, R12
 
-end6:
+end7:
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	CMP   $1, R11
-	BGT   else7
+	CMP   $0, R11
+	BGT   else9
 	MOVD  tmp_base+48(FP), R0
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
@@ -1584,9 +1590,9 @@ end6:
 	VMOVI $0, V21.B16
 	MOVD  R10, R1
 	CMP   $32, R1
-	BLT   end10
+	BLT   end12
 
-loop9:
+loop11:
 	FMOVQ (R8), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -1776,13 +1782,13 @@ loop9:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop9
+	BGE   loop11
 
-end10:
+end12:
 	CMP $4, R1
-	BLT end12
+	BLT end14
 
-loop11:
+loop13:
 	FMOVQ (R8), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -1820,10 +1826,10 @@ loop11:
 	VMOV  V0.B16, V21.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop11
+	BGE   loop13
 
-end12:
-	CBZ   R4, end13
+end14:
+	CBZ   R4, end15
 	FMOVS (R8), F0
 	ADD   R5, R8, R1
 	VLD1  (R1), V0.S[1]
@@ -1857,7 +1863,7 @@ end12:
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R0, R0
 
-end13:
+end15:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -1871,9 +1877,9 @@ end13:
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	B     end8
+	B     end10
 
-else7:
+else9:
 	MOVD  tmp_base+48(FP), R0
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
@@ -1886,9 +1892,9 @@ else7:
 	FMOVQ 96(R9), F23
 	MOVD  R10, R1
 	CMP   $32, R1
-	BLT   end15
+	BLT   end17
 
-loop14:
+loop16:
 	FMOVQ (R12), F0
 	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R8), F0
@@ -2095,13 +2101,13 @@ loop14:
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop14
+	BGE   loop16
 
-end15:
+end17:
 	CMP $4, R1
-	BLT end17
+	BLT end19
 
-loop16:
+loop18:
 	FMOVQ (R12), F0
 	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R8), F0
@@ -2142,10 +2148,10 @@ loop16:
 	VMOV  V0.B16, V21.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop16
+	BGE   loop18
 
-end17:
-	CBZ   R4, end18
+end19:
+	CBZ   R4, end20
 	FMOVS (R12), F0
 	ADD   R5, R12, R1
 	VLD1  (R1), V0.S[1]
@@ -2187,7 +2193,7 @@ end17:
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R0, R0
 
-end18:
+end20:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -2204,11 +2210,11 @@ end18:
 	VEXT  $8, V23.B16, V23.B16, V0.B16
 	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $2, R11, R11
+	SUB   $1, R11, R11
 	CMP   $1, R11
-	BLT   end20
+	BLT   end22
 
-loop19:
+loop21:
 	MOVD  tmp_base+48(FP), R0
 	MOVD  tmp_base+48(FP), R1
 	VMOVI $0, V14.B16
@@ -2222,9 +2228,9 @@ loop19:
 	FMOVQ 96(R9), F24
 	MOVD  R10, R2
 	CMP   $32, R2
-	BLT   end22
+	BLT   end24
 
-loop21:
+loop23:
 	FMOVQ (R12), F0
 	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R8), F0
@@ -2457,13 +2463,13 @@ loop21:
 	ADD   $128, R1, R1
 	SUB   $32, R2, R2
 	CMP   $32, R2
-	BGE   loop21
+	BGE   loop23
 
-end22:
+end24:
 	CMP $4, R2
-	BLT end24
+	BLT end26
 
-loop23:
+loop25:
 	FMOVQ (R12), F0
 	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R8), F0
@@ -2509,10 +2515,10 @@ loop23:
 	VMOV  V0.B16, V23.B16
 	SUB   $4, R2, R2
 	CMP   $4, R2
-	BGE   loop23
+	BGE   loop25
 
-end24:
-	CBZ   R4, end25
+end26:
+	CBZ   R4, end27
 	FMOVS (R12), F0
 	ADD   R5, R12, R2
 	VLD1  (R2), V0.S[1]
@@ -2562,7 +2568,7 @@ end24:
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R1, R1
 
-end25:
+end27:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -2581,9 +2587,9 @@ end25:
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $1, R11, R11
 	CMP   $1, R11
-	BGE   loop19
+	BGE   loop21
 
-end20:
+end22:
 	MOVD  tmp_base+48(FP), R0
 	MOVD  tmp_base+48(FP), R1
 	VMOVI $0, V14.B16
@@ -2596,9 +2602,9 @@ end20:
 	VMOVI $0, V23.B16
 	MOVD  R10, R2
 	CMP   $32, R2
-	BLT   end27
+	BLT   end29
 
-loop26:
+loop28:
 	FMOVQ (R8), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -2814,13 +2820,13 @@ loop26:
 	ADD   $128, R1, R1
 	SUB   $32, R2, R2
 	CMP   $32, R2
-	BGE   loop26
+	BGE   loop28
 
-end27:
+end29:
 	CMP $4, R2
-	BLT end29
+	BLT end31
 
-loop28:
+loop30:
 	FMOVQ (R8), F0
 	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
 	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
@@ -2863,10 +2869,10 @@ loop28:
 	VMOV  V0.B16, V23.B16
 	SUB   $4, R2, R2
 	CMP   $4, R2
-	BGE   loop28
+	BGE   loop30
 
-end29:
-	CBZ   R4, end30
+end31:
+	CBZ   R4, end32
 	FMOVS (R8), F0
 	ADD   R5, R8, R2
 	VLD1  (R2), V0.S[1]
@@ -2908,7 +2914,7 @@ end29:
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R1, R1
 
-end30:
+end32:
 	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
 	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
@@ -2923,12 +2929,14 @@ end30:
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 
+end10:
+
 end8:
 	MOVD tmp_base+48(FP), R0
 	CMP  $32, R10
-	BLT  end32
+	BLT  end34
 
-loop31:
+loop33:
 	FMOVQ (R0), F0
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R7)
@@ -2957,13 +2965,13 @@ loop31:
 	ADD   $128, R0, R0
 	SUB   $32, R10, R10
 	CMP   $32, R10
-	BGE   loop31
+	BGE   loop33
 
-end32:
+end34:
 	CMP $4, R10
-	BLT end34
+	BLT end36
 
-loop33:
+loop35:
 	FMOVQ (R0), F0
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R7)
@@ -2971,10 +2979,10 @@ loop33:
 	ADD   $16, R0, R0
 	SUB   $4, R10, R10
 	CMP   $4, R10
-	BGE   loop33
+	BGE   loop35
 
-end34:
-	CBZ   R4, end35
+end36:
+	CBZ   R4, end37
 	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R6, R7, R1
 	VST1  V0.S[2], (R1)
@@ -2984,7 +2992,9 @@ end34:
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R0, R0
 
-end35:
+end37:
+
+end2:
 
 end1:
 	RET
@@ -3021,6 +3031,7 @@ TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
 	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
 	MOVD   R9, R5
 	CBZ    R1, end1
+	SUB    $1, R1, R1
 	FMOVQ  176(R2), F0
 	MOVD   R7, R6
 	CMP    $32, R6
@@ -3077,7 +3088,6 @@ end6:
 	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	FMOVS F13, (R0)
 	ADD   $4, R0, R0
-	SUB   $1, R1, R1
 	CMP   $1, R1
 	BLT   end8
 

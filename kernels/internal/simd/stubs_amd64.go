@@ -747,6 +747,8 @@ func sumExpVecAVX512(x []float32, max float32) float32
 func sumExpVecAVX2(x []float32, max float32) float32
 
 // layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -756,9 +758,11 @@ func sumExpVecAVX2(x []float32, max float32) float32
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -768,7 +772,7 @@ func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps flo
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // layerNormRowsStreamAVX512 is layerNormRows for what is in memory and not in a cache.
 //
@@ -780,7 +784,7 @@ func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // layerNormRowsStreamAVX2 is layerNormRows for what is in memory and not in a cache.
 //
@@ -792,9 +796,10 @@ func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, e
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // addLayerNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -806,9 +811,10 @@ func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
+func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
 // addLayerNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -820,9 +826,11 @@ func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows,
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
+func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
 // rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -831,9 +839,11 @@ func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, c
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
+func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32) int
 
 // rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -842,9 +852,10 @@ func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
+func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32) int
 
 // addRMSNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -855,9 +866,10 @@ func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addRMSNormRowsAVX512(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+func addRMSNormRowsAVX512(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
 // addRMSNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -868,7 +880,7 @@ func addRMSNormRowsAVX512(dst, sum, x, residual, weight []float32, rows, cols in
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addRMSNormRowsAVX2(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+func addRMSNormRowsAVX2(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
 // attnSoftmaxAVX512 takes a tile of scores into an online softmax:
 //
@@ -951,7 +963,7 @@ func attnKeysAVX512(dst, x []float32, rows, cols, ldx, nr int)
 //go:noescape
 func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int)
 
-// attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+// attnScaleRowsAVX512 computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
 //
 //	x      rows x cols, rows ld apart, read and written
 //	factor rows
@@ -961,7 +973,7 @@ func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []floa
 //go:noescape
 func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
 
-// attnScaleRowsAVX2 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+// attnScaleRowsAVX2 computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
 //
 //	x      rows x cols, rows ld apart, read and written
 //	factor rows
@@ -1567,6 +1579,28 @@ func mulVecAVX512(dst, a, b []float32)
 //
 //go:noescape
 func mulVecAVX2(dst, a, b []float32)
+
+// biasVecAVX512 computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func biasVecAVX512(dst, a, b []float32)
+
+// biasVecAVX2 computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func biasVecAVX2(dst, a, b []float32)
 
 // scaleVecAVX512 computes dst[i] = alpha*x[i] for every i of x.
 //
@@ -4030,3 +4064,45 @@ func scanRowsAVX512(dst, state []float32, ld int, q, k, v []float32, decay, beta
 //
 //go:noescape
 func scanRowsAVX2(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// roundedSumsAVX512 rounds numbers with several scales, and sums up what least squares need, by column:
+//
+//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
+//	sums[c] = sum_p w[p]*q[p]
+//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
+//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
+//
+// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
+// integers of at most 2^22.
+//
+//	sums   3 x cols, written
+//	scale  cols
+//	offset cols
+//	x      n
+//	w      n
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundedSumsAVX512(sums, scale, offset, x, w []float32, low, high float32)
+
+// roundedSumsAVX2 rounds numbers with several scales, and sums up what least squares need, by column:
+//
+//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
+//	sums[c] = sum_p w[p]*q[p]
+//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
+//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
+//
+// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
+// integers of at most 2^22.
+//
+//	sums   3 x cols, written
+//	scale  cols
+//	offset cols
+//	x      n
+//	w      n
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundedSumsAVX2(sums, scale, offset, x, w []float32, low, high float32)

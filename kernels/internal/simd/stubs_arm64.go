@@ -316,6 +316,8 @@ func maxVecNEON(x []float32) float32
 func sumExpVecNEON(x []float32, max float32) float32
 
 // layerNormRowsNEON computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -325,7 +327,7 @@ func sumExpVecNEON(x []float32, max float32) float32
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // layerNormRowsStreamNEON is layerNormRows for what is in memory and not in a cache.
 //
@@ -337,9 +339,10 @@ func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
+func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps float32) int
 
 // addLayerNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -351,9 +354,11 @@ func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
+func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
 // rmsNormRowsNEON computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
+// of rows that are left, that one included.
 //
 //	dst    rows x cols, written, may be x itself
 //	x      rows x cols
@@ -362,9 +367,10 @@ func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, c
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)
+func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32) int
 
 // addRMSNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+// Of the rows that are left, the first one has its sum.
 //
 //	dst      rows x cols, written, may be x or residual or sum itself
 //	sum      rows x cols, written, may be x or residual itself
@@ -375,7 +381,7 @@ func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func addRMSNormRowsNEON(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+func addRMSNormRowsNEON(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
 // attnSoftmaxNEON takes a tile of scores into an online softmax:
 //
@@ -403,7 +409,7 @@ func addRMSNormRowsNEON(dst, sum, x, residual, weight []float32, rows, cols int,
 //go:noescape
 func attnSoftmaxNEON(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
-// attnScaleRowsNEON computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+// attnScaleRowsNEON computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
 //
 //	x      rows x cols, rows ld apart, read and written
 //	factor rows
@@ -700,6 +706,17 @@ func addVecNEON(dst, a, b []float32)
 //
 //go:noescape
 func mulVecNEON(dst, a, b []float32)
+
+// biasVecNEON computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func biasVecNEON(dst, a, b []float32)
 
 // scaleVecNEON computes dst[i] = alpha*x[i] for every i of x.
 //
@@ -1816,3 +1833,24 @@ func deltaRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta 
 //
 //go:noescape
 func scanRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
+
+// roundedSumsNEON rounds numbers with several scales, and sums up what least squares need, by column:
+//
+//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
+//	sums[c] = sum_p w[p]*q[p]
+//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
+//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
+//
+// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
+// integers of at most 2^22.
+//
+//	sums   3 x cols, written
+//	scale  cols
+//	offset cols
+//	x      n
+//	w      n
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundedSumsNEON(sums, scale, offset, x, w []float32, low, high float32)

@@ -33,13 +33,14 @@ func blocksFormat(f *Record) {
 	f.bytes = l.Bytes * f.NR
 	f.pack = func(panel []byte, _, columns []float32, n, k int) {
 		var x [256]float32
+		c := new(quantizer)
 		for p := 0; p < k; p += l.Elements {
 			block := panel[p/l.Elements*f.bytes:][:f.bytes]
 			for j := range n {
-				var c blockColumn
+				c.blockColumn = blockColumn{}
 				clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
-				l.quantize(&c, x[:l.Elements])
-				f.store(block, &c, j)
+				l.quantize(c, x[:l.Elements])
+				f.store(block, &c.blockColumn, j)
 			}
 		}
 	}

@@ -2,21 +2,38 @@ package weights
 
 import "encoding/binary"
 
-// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads.
+// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads. Bits of 8 elements move at a time, in words whose bytes
+// are elements.
+
+const (
+	eachOnes   = 0x0101010101010101
+	eachThrees = 0x0303030303030303
+	eachLow    = 0x0f0f0f0f0f0f0f0f
+)
+
+func word(q []byte, i int) uint64       { return binary.LittleEndian.Uint64(q[i:]) }
+func putWord(b []byte, i int, v uint64) { binary.LittleEndian.PutUint64(b[i:], v) }
+
+// join sets b to bits of elements side by side: those of mask of the elements of q shifted right, of parts of q as long as b.
+func join(b, q []byte, shift int, mask uint64, bits, parts int) {
+	for i := 0; i < len(b); i += 8 {
+		var v uint64
+		for k := range parts {
+			v |= word(q, k*len(b)+i) >> shift & mask << (k * bits)
+		}
+		putWord(b, i, v)
+	}
+}
 
 func encodeQ8_0(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
-	for i := range b[2:] {
-		b[2+i] = c.q[i] ^ 128
+	for i := 0; i < 32; i += 8 {
+		putWord(b, 2+i, word(c.q[:], i)^0x80*eachOnes)
 	}
 }
 
 // encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 in the lower halves of the bytes, the rest in the upper.
-func encodeHalves(b []byte, c *blockColumn) {
-	for i := range b {
-		b[i] = c.q[i]&15 | c.q[i+16]<<4
-	}
-}
+func encodeHalves(b []byte, c *blockColumn) { join(b[:16], c.q[:], 0, eachLow, 4, 2) }
 
 func encodeQ4_0(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
@@ -33,8 +50,9 @@ func encodeQ4_1(b []byte, c *blockColumn) {
 // encodeFifths sets b to a word whose bit i is the fifth bit of element i, and to the lower 4 bits of the elements.
 func encodeFifths(b []byte, c *blockColumn) {
 	var high uint32
-	for i := range 32 {
-		high |= uint32(c.q[i]>>4) << i
+	for i := 0; i < 32; i += 8 {
+		const gather = 0x0102040810204080 // whose product with bits of bytes has bit j of byte j in its highest byte
+		high |= uint32(word(c.q[:], i)>>4&eachOnes*gather>>56) << i
 	}
 	binary.LittleEndian.PutUint32(b, high)
 	encodeHalves(b[4:], c)
@@ -55,9 +73,7 @@ func encodeQ4_K(b []byte, c *blockColumn) { encodeGroups(b[:16], b[16:], c) }
 
 func encodeQ5_K(b []byte, c *blockColumn) {
 	encodeGroups(b[:16], b[48:], c)
-	for i, q := range c.q {
-		b[16+i%32] |= q >> 4 << (i / 32)
-	}
+	join(b[16:48], c.q[:], 4, eachOnes, 1, 8)
 }
 
 func encodeGroups(head, low []byte, c *blockColumn) {
@@ -69,19 +85,18 @@ func encodeGroups(head, low []byte, c *blockColumn) {
 		six[g+4] = c.least[g] | c.least[g+4]>>4<<6
 		six[g+8] = c.scale[g+4]&15 | c.least[g+4]<<4
 	}
-	for i := range low {
-		at := i/32*64 + i%32
-		low[i] = c.q[at]&15 | c.q[at+32]<<4
+	for part := range 4 {
+		join(low[part*32:][:32], c.q[part*64:], 0, eachLow, 4, 2)
 	}
 }
 
 func encodeQ6_K(b []byte, c *blockColumn) {
 	copy(b[192:208], c.scale[:])
 	binary.LittleEndian.PutUint16(b[208:], c.d)
-	for i, q := range c.q {
-		part, at := i/128, i%128
-		b[part*64+at%64] |= q & 15 << (at / 64 * 4)
-		b[128+part*32+at%32] |= q >> 4 << (at / 32 * 2)
+	for part := range 2 {
+		q := c.q[part*128:]
+		join(b[part*64:][:64], q, 0, eachLow, 4, 2)
+		join(b[128+part*32:][:32], q, 4, eachThrees, 2, 4)
 	}
 }
 
@@ -101,18 +116,17 @@ func encodeIQ4_XS(b []byte, c *blockColumn) {
 		high |= uint16(six>>4) << (2 * g)
 	}
 	binary.LittleEndian.PutUint16(b[2:], high)
-	for i := range 128 {
-		at := i/16*32 + i%16
-		b[8+i] = c.q[at] | c.q[at+16]<<4
+	for part := range 8 {
+		join(b[8+part*16:][:16], c.q[part*32:], 0, eachLow, 4, 2)
 	}
 }
 
 // encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 bits of groups
 // g and g+8 in a byte, and the upper 2 bits of groups g, g+4, g+8 and g+12 in a byte.
 func encodeQ3_K(b []byte, c *blockColumn) {
-	for i, q := range c.q {
-		b[i%32] |= q >> 2 << (i / 32)
-		b[32+i/128*32+i%32] |= q & 3 << (i % 128 / 32 * 2)
+	join(b[:32], c.q[:], 2, eachOnes, 1, 8)
+	for part := range 2 {
+		join(b[32+part*32:][:32], c.q[part*128:], 0, eachThrees, 2, 4)
 	}
 	for g := range 16 {
 		six := c.scale[g] + 32

@@ -3,6 +3,7 @@ package weights
 import (
 	"encoding/binary"
 	"math"
+	"sync"
 
 	"github.com/avoformer/avoformer/internal/half"
 )
@@ -10,8 +11,9 @@ import (
 // Conversion of float32 to the bytes of files.
 
 // Encode sets dst to x in the blocks of files, with the values that packing gives them. x must consist of
-// whole blocks, and files must have the format.
-func (f Format) Encode(dst []byte, x []float32) {
+// whole blocks, and files must have the format. importance is nil, or has the weights of the elements' squares of errors: finite numbers of at
+// least 0. Only formats in blocks, except Q8_0 and MXFP4, have a use for them.
+func (f Format) Encode(dst []byte, x, importance []float32) {
 	switch f {
 	case F32:
 		for i, v := range x {
@@ -31,11 +33,20 @@ func (f Format) Encode(dst []byte, x []float32) {
 		return
 	}
 	l := &blockLayouts[f]
+	c := quantizers.Get().(*quantizer)
+	defer quantizers.Put(c)
+	c.importance = nil
 	for len(x) > 0 {
-		var c blockColumn
-		l.quantize(&c, x[:l.Elements])
+		c.blockColumn = blockColumn{}
+		if importance != nil {
+			c.importance, importance = importance[:l.Elements], importance[l.Elements:]
+		}
+		l.quantize(c, x[:l.Elements])
 		clear(dst[:l.file])
-		l.encode(dst[:l.file], &c)
+		l.encode(dst[:l.file], &c.blockColumn)
 		dst, x = dst[l.file:], x[l.Elements:]
 	}
 }
+
+// quantizers has memory of some kilobytes for calls of Encode.
+var quantizers = sync.Pool{New: func() any { return new(quantizer) }}

@@ -9,7 +9,7 @@
 //     heads.go rows of queries and keys, which are multiplied the same way.
 //
 // To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in formats.go; the functions that
-// make a block from numbers (blocks_quantize.go) and from a file's bytes (blocks_repack.go), and that make those bytes
+// make a block from numbers (blocks_quantize.go; blocks_fit.go and blocks_minima.go with the search of fit.go) and from a file's bytes (blocks_repack.go), and that make those bytes
 // (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a call of it to RowsOfA.Multiply. The tests
 // run over all formats, and compare them with the readers in kernels/ref.
 //
@@ -18,6 +18,8 @@
 package weights
 
 import (
+	"math"
+
 	"fmt"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -154,11 +156,35 @@ type blockLayout struct {
 	zero   int // the q that means 0
 	file   int // bytes of a block in a file
 
-	quantize func(c *blockColumn, x []float32) // makes a block from its elements
-	repack   func(out, b []byte, nr, j int)    // writes column j of a block of a panel from a block of a file
-	encode   func(b []byte, c *blockColumn)    // writes a block of a file, whose bytes are 0
+	quantize func(c *quantizer, x []float32) // makes a block from its elements; what the column has is zero
+	repack   func(out, b []byte, nr, j int)  // writes column j of a block of a panel from a block of a file
+	encode   func(b []byte, c *blockColumn)  // writes a block of a file, whose bytes are 0
 	// repackPair is repack for columns j and j+1, or nil.
 	repackPair func(out, b, c []byte, nr, j int)
+}
+
+// quantizer has the block of a column that is made from its elements, and memory for the search.
+type quantizer struct {
+	blockColumn
+	importance []float32 // weights of the elements, or nil
+	groups     [16]fitGroup
+	search     search
+}
+
+// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme is the largest magnitude; nan is NaN if there is a NaN or an infinity, and otherwise 0.
+func (c *quantizer) setGroups(x []float32, size int, whole bool) (groups []fitGroup, extreme, nan float32) {
+	c.search.isa = simd.Active()
+	groups = c.groups[:len(x)/size]
+	var top uint32
+	for i := range groups {
+		var importance []float32
+		if c.importance != nil {
+			importance = c.importance[i*size:][:size]
+		}
+		top = max(top, groups[i].set(x[i*size:][:size], importance, whole))
+	}
+	extreme = math.Float32frombits(top)
+	return groups, extreme, extreme - extreme
 }
 
 // blockColumn is a block of one column.

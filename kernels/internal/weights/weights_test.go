@@ -81,7 +81,7 @@ func TestEncode(t *testing.T) {
 			for i := range file {
 				file[i] = 0xa5 // Encode must overwrite this
 			}
-			f.Encode(file, x)
+			f.Encode(file, x, nil)
 			own, fromFile := packed(f, n, k, x), New("F", Of(f, simd.Active()), k, n)
 			fromFile.PackBlocks(func(j int, dst []byte) { copy(dst, file[j*rowBytes:]) })
 			if !slices.Equal(own.Data, fromFile.Data) {
