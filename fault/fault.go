@@ -5,6 +5,8 @@
 //	if errors.As(err, &e) {
 //		fmt.Println(e.File, e.Field, e.Value)
 //	}
+//
+// This package is settling: see doc/stability.md.
 package fault
 
 import "strings"

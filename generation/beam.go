@@ -86,7 +86,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	live := []beam{{}}
 	var complete []Hypothesis
 	for step := 1; len(live) > 0; step++ {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		logits, err := d.Feed(feed)

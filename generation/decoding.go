@@ -32,7 +32,7 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 		return StartLM(ws, nil, nil, sequences)
 	case m.LM == nil:
 		return &Decoding{err: check.Errorf(fault.ErrConfig, "%s is not a language model", m.Config.ModelType)}
-	case m.Encoder != nil || m.Audio != nil:
+	case !m.Serves(models.UseText):
 		return &Decoding{err: check.Errorf(fault.ErrConfig, "the decoder of %s attends to an encoder: give StartLM what that encodes", m.Config.ModelType)}
 	}
 	return StartLM(ws, m.LM, nil, sequences)

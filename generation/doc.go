@@ -18,4 +18,6 @@
 //   - scheduler.go: [Scheduler], many texts at once, of requests that come and go. loop.go has its loop; plan.go the contents of a step; job.go a request in progress; prefixes.go the histories that requests share; pace.go how much of the prompts a step takes. Proposals come from the text itself (draft.go), from a constraint that leaves one choice (forced.go) and from a draft model (guess.go); gain.go decides whether they pay.
 //
 // The package knows tokens, not text: package text has pipelines that do both.
+//
+// This package is settling: see doc/stability.md.
 package generation

@@ -18,7 +18,8 @@ type scratch struct {
 	scores []float32
 	p      []float32
 	values []float32
-	kept   []candidate
+	kept   []candidate // that may be drawn
+	total  float64     // of the probabilities of kept and of less likely tokens that were left out before; 0: the sum of kept
 	tokens []int32
 	sums   []float64
 	mass   [buckets]float64
@@ -57,9 +58,25 @@ func reaching(kept []candidate, p float64) []candidate {
 	return kept
 }
 
-// typical returns the candidates whose information is closest to the entropy and that together have the given part of the probability,
+// topP leaves the most likely candidates that together have the given part of the probability, at least one.
+func (w *scratch) topP(part float64) {
+	slices.SortFunc(w.kept, likelierLast)
+	if w.total == 0 {
+		w.total = sum(w.kept)
+	}
+	w.kept = reaching(w.kept, part*w.total)
+}
+
+// minP leaves the candidates that are at least part times as likely as the most likely one.
+func (w *scratch) minP(part float64) {
+	least := part * slices.MinFunc(w.kept, likelier).p
+	w.kept = slices.DeleteFunc(w.kept, func(c candidate) bool { return c.p < least })
+}
+
+// typicalP leaves the candidates whose information is closest to the entropy and that together have the given part of the probability,
 // including those as close as the last of them.
-func (w *scratch) typical(kept []candidate, part float64) []candidate {
+func (w *scratch) typicalP(part float64) {
+	kept := w.kept
 	total, entropy := sum(kept), 0.0
 	all := elementary.Log(total)
 	for _, c := range kept {
@@ -85,7 +102,7 @@ func (w *scratch) typical(kept []candidate, part float64) []candidate {
 	for n > 0 && n < len(kept) && kept[n].x == kept[n-1].x {
 		n++
 	}
-	return kept[:n]
+	w.kept = kept[:n]
 }
 
 func sum(c []candidate) float64 {
@@ -236,6 +253,12 @@ func (w *scratch) atLeast(x []float32, least float32) []int32 {
 func descending(x []float32) []float32 {
 	slices.SortFunc(x, func(a, b float32) int { return cmp.Compare(b, a) })
 	return x
+}
+
+// TokenLogProb is a token with the logarithm of its probability.
+type TokenLogProb struct {
+	Token   int
+	LogProb float32
 }
 
 // logProbs returns the logarithms of the probabilities of a token, and of the n most likely.

@@ -22,7 +22,7 @@ type Proposer interface {
 func (s *Sampler) forced() (token int, ok bool) {
 	c := &s.config
 	f, ok := c.Constraint.(Forcer)
-	if !ok || c.Hook != nil || c.LogProbs {
+	if !ok || c.hooked() || c.LogProbs {
 		return 0, false
 	}
 	if token, ok = f.Forced(); !ok || token < 0 || token >= c.Vocab {

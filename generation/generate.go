@@ -140,7 +140,7 @@ func GenerateBatch(ctx context.Context, d Decoder, requests []Request) iter.Seq2
 		b := &batch{d: d, texts: make([]text, len(requests)), feed: make([][]int, len(requests)), live: len(requests)}
 		err := b.start(requests)
 		for err == nil && b.live > 0 {
-			if err = ctx.Err(); err == nil {
+			if err = context.Cause(ctx); err == nil {
 				err = b.step(yield)
 			}
 		}

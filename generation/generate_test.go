@@ -94,26 +94,27 @@ func (r *recorder) Feed(tokens [][]int) ([]float32, error) {
 // TestCancellation cancels after some tokens and expects no further one.
 func TestCancellation(t *testing.T) {
 	m := tiny(t, 13)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	why := errors.New("the shop closes")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	d := &recorder{Decoder: generation.Start(new(tf.Workspace), m, 1)}
 	n := 0
 	for _, err := range generation.Generate(ctx, d, []int{1}, generation.SamplerConfig{}, generation.Limits{}) {
 		if err != nil {
-			if !errors.Is(err, context.Canceled) {
-				t.Error(err)
+			if err != why {
+				t.Errorf("%v, want the cause", err)
 			}
 			break
 		}
 		if n++; n == 4 {
-			cancel()
+			cancel(why)
 		}
 	}
 	if n != 4 || len(d.logits) != 4*m.Config.Vocab {
 		t.Errorf("%d tokens from %d passes, want 4 of each", n, len(d.logits)/m.Config.Vocab)
 	}
 	d = &recorder{Decoder: generation.Start(new(tf.Workspace), m, 3)}
-	if _, err := generation.Beam(ctx, d, []int{1}, generation.BeamConfig{Width: 3, MaxTokens: 9}); !errors.Is(err, context.Canceled) || len(d.logits) > 0 {
+	if _, err := generation.Beam(ctx, d, []int{1}, generation.BeamConfig{Width: 3, MaxTokens: 9}); err != why || len(d.logits) > 0 {
 		t.Errorf("beam search with a cancelled context: %v after %d logits", err, len(d.logits))
 	}
 }

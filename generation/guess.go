@@ -16,7 +16,7 @@ import (
 // likely to choose the same token from the logits of the model, which decide.
 
 func rewrites(m models.LanguageModel) bool {
-	r, ok := m.(interface{ RewritesHistory() bool })
+	r, ok := m.(models.HistoryRewriter)
 	return ok && r.RewritesHistory()
 }
 
@@ -26,7 +26,7 @@ func (c *SchedulerConfig) checkDraft() error {
 	if d == nil {
 		return nil
 	}
-	attends, _ := d.(interface{ AttendsToMemory() bool })
+	attends, _ := d.(models.MemoryReader)
 	switch {
 	case d.Vocab() != c.Model.Vocab():
 		return check.Errorf(fault.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
@@ -74,8 +74,8 @@ func (g *guesses) release() {
 
 // undoable reports whether tokens that the sampler chooses can be taken back without a trace.
 func (s *Sampler) undoable() bool {
-	_, ok := s.config.Constraint.(interface{ Undo(n int) error })
-	return s.config.Hook == nil && (ok || s.config.Constraint == nil)
+	_, ok := s.config.Constraint.(Undoer)
+	return !s.config.hooked() && (ok || s.config.Constraint == nil)
 }
 
 // guesser is a draft model at work. Without one it proposes nothing.

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -38,9 +39,7 @@ func (l *loop) begin(s *Scheduler) {
 	l.prefixes = newPrefixes(prefixStep)
 	l.pace.stall = s.c.Stall
 	l.guess.begin(s)
-	if l.memory = s.c.Memory; l.memory == 0 {
-		l.memory = 1 << 30
-	}
+	l.memory = cmp.Or(s.c.Kept, s.c.Memory, 1<<30)
 }
 
 // run runs steps until there is nothing to do.
@@ -121,7 +120,7 @@ func (l *loop) start(j *job) bool {
 	}
 	if j.history == nil {
 		j.history = l.s.pages.New()
-		_ = j.history.Adapt(j.adapter) // which no row has passed
+		_, _ = j.history.Adapt(j.adapter), j.history.Expect(len(j.tokens)-j.n) // no row has passed it
 	}
 	// One more page for each of the other texts, or this one would be removed again at once.
 	for !l.s.pages.Fits(j.left()+len(l.running)*l.s.pages.Rows, j.recall()) {

@@ -92,6 +92,9 @@ func (u *ruled) apply(scores []float32) {
 			s[i] -= norm
 		}
 	}
+	if u.Then != nil {
+		u.Then(s, tokens)
+	}
 }
 
 // penalties makes tokens that occurred before less likely.

@@ -40,9 +40,16 @@ type Rules struct {
 	BeginSuppressTokens []int // not the first token after the prompt and ForcedBOS
 	Renormalize         bool  // log probabilities at the end
 
+	// Then, unless nil, changes the scores after all other rules. The tokens that it gets begin with those of the prompt.
+	Then LogitHook
+
 	EOS     []int // that end a text
 	Encoder []int // the tokens that the encoder got
 }
+
+// LogitHook changes the logits, [V], of what follows tokens, those of the prompt first. It must not
+// keep the slices, nor change tokens.
+type LogitHook func(logits []float32, tokens []int)
 
 // SequenceBias adds to the score of the last token of a sequence after the others.
 type SequenceBias struct {

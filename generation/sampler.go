@@ -3,11 +3,9 @@ package generation
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/elementary"
 )
 
 // This file has the sampler of a text, which chooses a token from logits, and remembers what its rules, its constraint and its draws need
@@ -36,10 +34,6 @@ type SamplerConfig struct {
 	MaxTokens int
 }
 
-// LogitHook changes the logits, [V], of what follows tokens, those of the prompt first. It must not
-// keep the slices, nor change tokens.
-type LogitHook func(logits []float32, tokens []int)
-
 // A Constraint decides which tokens may follow, for example by a grammar. A Constraint that also has a method Undo(n int) error can be
 // undone with its sampler.
 type Constraint interface {
@@ -47,6 +41,13 @@ type Constraint interface {
 	Apply(logits []float32) error
 	// Accept continues with a token that was chosen.
 	Accept(token int) error
+}
+
+// An Undoer is a Constraint that can take back tokens, for [Sampler.Undo].
+type Undoer interface {
+	Constraint
+	// Undo takes back the last n tokens that were accepted: the constraint is then as before them.
+	Undo(n int) error
 }
 
 // A Choice is a token that was chosen.
@@ -58,12 +59,6 @@ type Choice struct {
 	LogProb float32
 	// Top is the most likely tokens by the same measure, the best first; nil unless asked for.
 	Top []TokenLogProb
-}
-
-// TokenLogProb is a token with the logarithm of its probability.
-type TokenLogProb struct {
-	Token   int
-	LogProb float32
 }
 
 // Probability is a token with its probability.
@@ -91,6 +86,9 @@ func NewSampler(c SamplerConfig) (*Sampler, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	if c.TopK >= c.Vocab {
+		c.TopK = 0 // which keeps all, too
+	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64()
 	}
@@ -104,6 +102,9 @@ func NewSampler(c SamplerConfig) (*Sampler, error) {
 	s.config.Prompt = nil // the history has it
 	return s, nil
 }
+
+// hooked reports whether a function of the caller changes the logits.
+func (c *SamplerConfig) hooked() bool { return c.Hook != nil || c.Rules != nil && c.Rules.Then != nil }
 
 func (c *SamplerConfig) check() error {
 	if err := c.Sampling.check(); err != nil {
@@ -190,7 +191,7 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
 	draws := s.draws // which Accept continues with
 	at := float64(draws.Uint64()<<11>>11) / (1 << 53)
-	if s.config.unfiltered() {
+	if !s.config.filtered() {
 		return w.drawAny(scores, first, s.config.Temperature, at)
 	}
 	kept := s.config.filter(w, scores, first)
@@ -259,7 +260,7 @@ func (s *Sampler) Undo(n int) error {
 		return check.Errorf(fault.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)
 	}
 	if s.config.Constraint != nil && n > 0 {
-		c, ok := s.config.Constraint.(interface{ Undo(n int) error })
+		c, ok := s.config.Constraint.(Undoer)
 		if !ok {
 			return check.Errorf(fault.ErrConfig, "sampler: a %T cannot be undone", s.config.Constraint)
 		}
@@ -282,67 +283,3 @@ func (s *Sampler) Undo(n int) error {
 
 // Len returns the number of tokens that were chosen or accepted.
 func (s *Sampler) Len() int { return s.length }
-
-func (c *SamplerConfig) unfiltered() bool {
-	return !c.topK() && !within(c.TopP) && c.MinP == 0 && !within(c.TypicalP)
-}
-
-func (c *SamplerConfig) topK() bool { return c.TopK > 0 && c.TopK < c.Vocab }
-
-// within reports whether a filter by probability leaves anything out.
-func within(p float64) bool { return p > 0 && p < 1 }
-
-// filter returns the tokens of scores that remain after temperature and filters; none if the score of first, the best of them, is not a
-// finite number.
-func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candidate {
-	top := float64(scores[first])
-	if !(math.Abs(top) <= math.MaxFloat32) {
-		return nil
-	}
-	kept := w.kept[:0]
-	total := 0.0 // of all; 0: that of kept
-	add := func(tokens []int32) {
-		for _, token := range tokens {
-			x := (float64(scores[token]) - top) / c.Temperature
-			kept = append(kept, candidate{token: int(token), x: x, p: elementary.Exp(x)})
-		}
-	}
-	switch {
-	case c.topK():
-		add(w.atLeast(scores, w.largest(scores, c.TopK)))
-		if !within(c.TopP) {
-			slices.SortFunc(kept, likelier)
-		}
-	case within(c.TopP) || c.MinP > 0:
-		// Tokens that cannot remain do not need an exact exponential.
-		p := w.softmax(scores, c.Temperature)
-		if !(p[first] > 0) {
-			return nil
-		}
-		all := sum32(w, p)
-		total = all / float64(p[first])
-		least := float32(c.MinP * float64(p[first]) * (1 - slack))
-		if within(c.TopP) {
-			least = max(least, w.floor(p, c.TopP, all))
-		}
-		add(w.atLeast(p, least))
-	default:
-		add(w.atLeast(scores, negInf))
-	}
-	w.kept = kept[:0]
-	if within(c.TopP) {
-		slices.SortFunc(kept, likelierLast)
-		if total == 0 {
-			total = sum(kept)
-		}
-		kept = reaching(kept, c.TopP*total)
-	}
-	if c.MinP > 0 {
-		least := c.MinP * slices.MinFunc(kept, likelier).p
-		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
-	}
-	if within(c.TypicalP) {
-		kept = w.typical(kept, c.TypicalP)
-	}
-	return kept
-}

@@ -34,6 +34,8 @@ func TestSeeds(t *testing.T) {
 	for name, s := range map[string]generation.Sampling{
 		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
 		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
+		"top-p of 0":         {Temperature: 1, TopP: generation.ZeroP, Seed: 3},
+		"min-p of 1":         {Temperature: 1, MinP: 1, Seed: 3},
 		"little temperature": {Temperature: 1e-6, Seed: 3},
 	} {
 		if got := run(s); !slices.Equal(got, greedy) {

@@ -20,9 +20,11 @@ type SchedulerConfig struct {
 	Model   models.LanguageModel
 	Threads kernels.Threads // of a step; 0: 1
 	CPUs    []int           // that steps are bound to, as machine.Bind does; nil: none
-	// Memory bounds the bytes of the pages with keys and values, including those of kept prefixes. 0: running texts get what they need, and
-	// prefixes are kept while all pages are within 1 GiB.
+	// Memory bounds the bytes of the pages with keys and values, including those of kept prefixes. 0: running texts get what they need.
 	Memory int64
+	// Kept bounds the bytes of pages up to which prefixes are kept: histories of texts that have ended, for requests that begin with the
+	// same tokens. They give way to running texts in any case. 0: Memory, or 1 GiB if that is 0.
+	Kept int64
 	// Streams is the largest number of texts that are generated at a time, 0: 64, and Queue the largest number of requests that wait, 0:
 	// 1024.
 	Streams, Queue int
@@ -66,6 +68,7 @@ type Stats struct {
 	Waiting, Running int   // at the moment: requests
 	Prefixes         int   // at the moment: histories that are kept
 	PageBytes        int64 // at the moment: pages in use
+	PageLimit        int64 // most bytes of pages; 0: no limit
 
 	Steps          uint64
 	PromptTokens   uint64 // that were computed
@@ -95,8 +98,8 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 			*x.n = x.standard
 		}
 	}
-	if c.Memory < 0 || !(c.Stall >= 0) || math.IsInf(c.Stall, 0) {
-		return nil, check.Errorf(fault.ErrConfig, "scheduler: Memory = %d, Stall = %g, want at least 0", c.Memory, c.Stall)
+	if c.Memory < 0 || c.Kept < 0 || !(c.Stall >= 0) || math.IsInf(c.Stall, 0) {
+		return nil, check.Errorf(fault.ErrConfig, "scheduler: Memory = %d, Kept = %d, Stall = %g, want at least 0", c.Memory, c.Kept, c.Stall)
 	}
 	if c.Stall == 0 {
 		c.Stall = 2.5
@@ -188,9 +191,7 @@ func (s *Scheduler) adapter(name string) (int, error) {
 	if name == "" {
 		return 0, nil
 	}
-	if m, ok := s.c.Model.(interface {
-		Adapter(name string) (number int, ok bool)
-	}); ok {
+	if m, ok := s.c.Model.(models.AdapterHolder); ok {
 		if n, ok := m.Adapter(name); ok {
 			return n, nil
 		}
@@ -200,7 +201,7 @@ func (s *Scheduler) adapter(name string) (int, error) {
 
 // checkMemory returns an error if a request for the model cannot have this memory, or lacks one that it needs.
 func (s *Scheduler) checkMemory(m *models.Memory) error {
-	d, ok := s.c.Model.(interface{ AttendsToMemory() bool })
+	d, ok := s.c.Model.(models.MemoryReader)
 	switch {
 	case ok && d.AttendsToMemory() != (m != nil):
 		return check.Errorf(fault.ErrShape, "a request needs a Memory exactly if the model attends to one")
@@ -237,7 +238,7 @@ func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	st.Waiting, st.PageBytes = len(s.queue), s.pages.Used()+s.loop.guess.used()
+	st.Waiting, st.PageBytes, st.PageLimit = len(s.queue), s.pages.Used()+s.loop.guess.used(), s.c.Memory
 	return st
 }
 

@@ -34,6 +34,13 @@ func convolving(t testing.TB) *models.Model {
 	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 }
 
+// growing is long with positions of rope_type dynamic, which depend on the length of a prompt of more than 40 tokens.
+func growing(t testing.TB) *models.Model {
+	t.Helper()
+	config := strings.Replace(longConfig(`, "rope_scaling": {"rope_type": "dynamic", "factor": 8}`), "4096", "40", 1)
+	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
+}
+
 func longConfig(more string) string {
 	return fmt.Sprintf(`{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2,
 		"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "max_position_embeddings": 4096, "sliding_window": null%s}`, more)
@@ -130,7 +137,7 @@ func TestScheduler(t *testing.T) {
 	if testenv.Slow() {
 		texts = 8
 	}
-	for name, m := range map[string]*models.Model{"all keys": long(t, ""), "windows": long(t, `, "sliding_window": 20`), "convolutions": convolving(t)} {
+	for name, m := range map[string]*models.Model{"all keys": long(t, ""), "windows": long(t, `, "sliding_window": 20`), "convolutions": convolving(t), "positions by length": growing(t)} {
 		for i, c := range []generation.SchedulerConfig{{}, {StepTokens: 40, Streams: 5}, {Draft: -1, NoPrefixes: true}, {StepTokens: 17, Threads: 2, Stall: 20}} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				c.Model = m.LM

@@ -38,6 +38,8 @@
 // Sources come from strangers. What is malformed is [fault.ErrSyntax], what is well-formed but outside the
 // subset [fault.ErrUnsupported], and what would cost too much to compile or to follow [fault.ErrTooLarge].
 // Rules that may call themselves before any byte (left recursion) are not supported.
+//
+// This package is settling: see doc/stability.md.
 package grammar
 
 import (

@@ -232,7 +232,7 @@ func (r reader) text(key string, at schemaAt) error {
 			r.f.hints |= kindNumber
 			return nil
 		}
-		if pattern = formats[at.text]; pattern == "" {
+		if pattern = formats()[at.text]; pattern == "" {
 			return nil
 		}
 	}

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"strings"
+	"sync"
 )
 
 // This file has the formats of strings and numbers. Any other format is treated as an annotation.
@@ -75,29 +76,31 @@ var jsonPointer = `(/([^/~]|~[01])*)*`
 
 // formats are as RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987, 6570 and 6901 have them: without leap seconds and small letters in
 // times, quotes, comments and addresses in mail addresses, and labels of hosts that stand for other scripts.
-var formats = map[string]string{
-	"date":      formatPattern(fullDate),
-	"time":      formatPattern(timeOfDay),
-	"date-time": formatPattern(fullDate + "T" + timeOfDay),
-	"duration": formatPattern("n", `[0-9]{1,9}`, "second", "<n>S", "minute", "<n>M<second>?", "hour", "<n>H<minute>?", "time", "T(<hour>|<minute>|<second>)",
-		"day", "<n>D", "month", "<n>M<day>?", "year", "<n>Y<month>?", "P((<day>|<month>|<year>)<time>?|<time>|<n>W)"),
-	"uuid": formatPattern("h", hexadecimal, "<h>{8}-<h>{4}-<h>{4}-<h>{4}-<h>{12}"),
-	"email": formatPattern("a", mailAtom+`{1,20}`, "l", alphanumeric+`(`+hyphenated+`{0,30}`+alphanumeric+`)?`,
-		`<a>(\.<a>){0,2}@<l>(\.<l>){1,3}`),
-	"idn-email": formatPattern("a", `[A-Za-z0-9!#$%&'*+/=?^_{|}~\u0080-\u{10FFFF}-]`, "c", `[A-Za-z0-9\u00A1-\u{10FFFF}]`, "l", `<c>((<c>|-){0,13}<c>)?`,
-		`(<a>{1,15}|<a>{1,7}(\.<a>{1,7}){1,3})@<l>(\.<l>){1,3}`),
-	"hostname":              formatPattern("f", firstLabel, "l", otherLabel, "s", shortLabel, `<f>(\.<l>){0,3}|<s>(\.<s>){4,14}`),
-	"ipv4":                  formatPattern(ipv4),
-	"ipv6":                  formatPattern(append(append([]string{}, ipv6Parts...), "<ip6>")...),
-	"uri":                   uriPattern("", "", "<uri>"),
-	"uri-reference":         uriPattern("", "", "<uri>|<relative>"),
-	"iri":                   uriPattern(iriLetters, iriPrivate, "<uri>"),
-	"iri-reference":         uriPattern(iriLetters, iriPrivate, "<uri>|<relative>"),
-	"json-pointer":          formatPattern(jsonPointer),
-	"relative-json-pointer": formatPattern(`(0|[1-9][0-9]*)(#|` + jsonPointer + `)`),
-	"uri-template": formatPattern("x", `%`+hexadecimal+`{2}`, "c", `[A-Za-z0-9_]|<x>`, "name", `<c>(\.?<c>)*`, "var", `<name>(:[1-9][0-9]{0,3}|\*)?`,
-		`([^\u0000-\u0020"'%<>\\^{|}\u007F-\u009F`+"`"+`]|<x>|\{[+#./;?&=,!@|]?<var>(,<var>)*\})*`),
-}
+var formats = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"date":      formatPattern(fullDate),
+		"time":      formatPattern(timeOfDay),
+		"date-time": formatPattern(fullDate + "T" + timeOfDay),
+		"duration": formatPattern("n", `[0-9]{1,9}`, "second", "<n>S", "minute", "<n>M<second>?", "hour", "<n>H<minute>?", "time", "T(<hour>|<minute>|<second>)",
+			"day", "<n>D", "month", "<n>M<day>?", "year", "<n>Y<month>?", "P((<day>|<month>|<year>)<time>?|<time>|<n>W)"),
+		"uuid": formatPattern("h", hexadecimal, "<h>{8}-<h>{4}-<h>{4}-<h>{4}-<h>{12}"),
+		"email": formatPattern("a", mailAtom+`{1,20}`, "l", alphanumeric+`(`+hyphenated+`{0,30}`+alphanumeric+`)?`,
+			`<a>(\.<a>){0,2}@<l>(\.<l>){1,3}`),
+		"idn-email": formatPattern("a", `[A-Za-z0-9!#$%&'*+/=?^_{|}~\u0080-\u{10FFFF}-]`, "c", `[A-Za-z0-9\u00A1-\u{10FFFF}]`, "l", `<c>((<c>|-){0,13}<c>)?`,
+			`(<a>{1,15}|<a>{1,7}(\.<a>{1,7}){1,3})@<l>(\.<l>){1,3}`),
+		"hostname":              formatPattern("f", firstLabel, "l", otherLabel, "s", shortLabel, `<f>(\.<l>){0,3}|<s>(\.<s>){4,14}`),
+		"ipv4":                  formatPattern(ipv4),
+		"ipv6":                  formatPattern(append(append([]string{}, ipv6Parts...), "<ip6>")...),
+		"uri":                   uriPattern("", "", "<uri>"),
+		"uri-reference":         uriPattern("", "", "<uri>|<relative>"),
+		"iri":                   uriPattern(iriLetters, iriPrivate, "<uri>"),
+		"iri-reference":         uriPattern(iriLetters, iriPrivate, "<uri>|<relative>"),
+		"json-pointer":          formatPattern(jsonPointer),
+		"relative-json-pointer": formatPattern(`(0|[1-9][0-9]*)(#|` + jsonPointer + `)`),
+		"uri-template": formatPattern("x", `%`+hexadecimal+`{2}`, "c", `[A-Za-z0-9_]|<x>`, "name", `<c>(\.?<c>)*`, "var", `<name>(:[1-9][0-9]{0,3}|\*)?`,
+			`([^\u0000-\u0020"'%<>\\^{|}\u007F-\u009F`+"`"+`]|<x>|\{[+#./;?&=,!@|]?<var>(,<var>)*\})*`),
+	}
+})
 
 // otherFormats are known, and no regular expressions.
 var otherFormats = map[string]bool{"regex": true, "idn-hostname": true}

@@ -116,7 +116,7 @@ func (n negator) keyword(key string, at schemaAt) ([]*value, error) {
 	case "pattern":
 		return []*value{makeObject("type", "string", notPattern, at.value)}, nil
 	case "format":
-		if n.NoFormats || formats[at.text] == "" {
+		if n.NoFormats || formats()[at.text] == "" {
 			return nil, nil
 		}
 		return []*value{makeObject("type", "string", notFormat, at.value)}, nil

@@ -125,7 +125,7 @@ func (r reader) madeKeyword(key string, at schemaAt) bool {
 	case notPattern:
 		f.texts = append(f.texts, textRule{path: at.path, pattern: at.text, not: true})
 	case notFormat:
-		f.texts = append(f.texts, textRule{path: at.path, pattern: formats[at.text], not: true})
+		f.texts = append(f.texts, textRule{path: at.path, pattern: formats()[at.text], not: true})
 	case notWords:
 		words := []string{}
 		for _, v := range at.list {

@@ -3,6 +3,7 @@ package grammar
 import (
 	"math/big"
 	"strings"
+	"sync"
 )
 
 // This file has the numbers of JSON schemas.
@@ -246,11 +247,13 @@ func head(s *string) (byte, *string) {
 }
 
 // far is more than any number has that is written without a bound.
-var far = new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil))
+var far = sync.OnceValue(func() *big.Rat {
+	return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil))
+})
 
 // unlessFar is l, or nil if it is so far away, in the direction of sign, that it says nothing.
 func (l *limit) unlessFar(sign int) *limit {
-	if l == nil || l.at.Sign() == sign && new(big.Rat).Abs(l.at).Cmp(far) >= 0 {
+	if l == nil || l.at.Sign() == sign && new(big.Rat).Abs(l.at).Cmp(far()) >= 0 {
 		return nil
 	}
 	return l

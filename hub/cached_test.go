@@ -40,7 +40,11 @@ func TestList(t *testing.T) {
 	if h := list[0]; h.Name != "a/half" || h.Folder != "" || h.Bytes != 700 || h.Files != nil || h.Revisions != nil {
 		t.Errorf("half a model: %+v", h)
 	}
-	size := int64(len(commit))                                                            // refs/main
+	tree, err := os.ReadFile(filepath.Join(cache, "models--org--name", "trees", commit+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(commit) + len(tree))                                                // refs/main, and the list of files
 	for _, file := range []string{"config.json", "model.safetensors", "tokenizer.json"} { // 1_Pooling/config.json has the bytes of the last
 		size += int64(len(f.files[file]))
 	}

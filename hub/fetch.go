@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,13 +28,13 @@ const attempts = 5
 // pause is how long to wait before the n-th attempt.
 var pause = func(n int) time.Duration { return time.Second << (n - 1) }
 
-// again calls do until it succeeds or fails for good.
-func again(ctx context.Context, do func() error) (err error) {
+// again calls do until it succeeds or fails for good, at most as many times as stated.
+func again(ctx context.Context, attempts int, do func() error) (err error) {
 	for n := range attempts {
 		if n > 0 {
 			select {
 			case <-ctx.Done():
-				return ctx.Err()
+				return context.Cause(ctx)
 			case <-time.After(pause(n)):
 			}
 		}
@@ -79,6 +80,9 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 			return err
 		}
 		defer resp.Body.Close()
+		if size := sizeOf(resp); size >= 0 && size != f.Size {
+			return check.Errorf(fault.ErrServer, "it lists %d bytes, and has a file of %d", f.Size, size)
+		}
 		if have > 0 && !continues(resp, have) { // all of it, from the start
 			count(-have)
 			if have, sum, err = 0, f.newHash(), errors.Join(part.Truncate(0), rewind(part)); err != nil {
@@ -138,6 +142,19 @@ func (f *file) newHash() hash.Hash {
 // continues reports whether an answer is the rest of a file, from byte have on.
 func continues(resp *http.Response, have int64) bool {
 	return resp.StatusCode == http.StatusPartialContent && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have))
+}
+
+// sizeOf returns the number of bytes that the whole file of an answer has, or -1 if the answer does not say.
+func sizeOf(resp *http.Response) int64 {
+	if resp.StatusCode != http.StatusPartialContent {
+		return resp.ContentLength
+	}
+	_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if err != nil || size < 0 {
+		return -1 // such as *
+	}
+	return size
 }
 
 func rewind(f *os.File) error {

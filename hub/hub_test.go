@@ -47,7 +47,7 @@ func newFake(t *testing.T) *fake {
 	f.cdn = httptest.NewServer(http.HandlerFunc(f.serveLarge))
 	t.Cleanup(f.hub.Close)
 	t.Cleanup(f.cdn.Close)
-	for _, name := range []string{"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "HF_HUB_CACHE"} {
+	for _, name := range []string{"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_CACHE"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HF_HOME", t.TempDir())
@@ -66,7 +66,7 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	if f.note(w, r) {
 		return
 	}
-	if r.URL.Path == "/api/models/org/name/revision/main" {
+	if slices.Contains([]string{"main", commit}, strings.TrimPrefix(r.URL.Path, "/api/models/org/name/revision/")) {
 		var siblings []map[string]any
 		for path, data := range f.files {
 			blob := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), data...))
@@ -331,6 +331,152 @@ func TestFailures(t *testing.T) {
 				t.Errorf("afterwards, without trouble: %v", err)
 			}
 		})
+	}
+}
+
+// TestLasting: what another attempt would not change is an error at once.
+func TestLasting(t *testing.T) {
+	const weights = "/model.safetensors"
+	for name, c := range map[string]struct {
+		trouble func(w http.ResponseWriter, r *http.Request) bool
+		client  *http.Client
+		left    string // of the file in the cache
+	}{
+		"a redirect loop": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+			return true
+		}},
+		"a redirect that the client refuses": {client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no") }}},
+		"another size": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == weights {
+				w.Write([]byte("0123"))
+			}
+			return r.URL.Path == weights
+		}},
+		"another size of the rest": {left: "0123", trouble: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == weights {
+				w.Header().Set("Content-Range", "bytes 4-7/8")
+				w.WriteHeader(http.StatusPartialContent)
+				w.Write([]byte("4567"))
+			}
+			return r.URL.Path == weights
+		}},
+		"a size that no file has": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasPrefix(r.URL.Path, "/api/") {
+				fmt.Fprintf(w, `{"sha": %q, "siblings": [{"rfilename": "config.json", "size": 9223372036854775807, "blobId": %q}]}`, commit, strings.Repeat("a", 40))
+				return true
+			}
+			w.(http.Flusher).Flush() // an answer without a size
+			return false
+		}},
+		"no range although none was asked for": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == weights {
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			}
+			return r.URL.Path == weights
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			waited := false
+			defer hub.SetPause(func(int) time.Duration { waited = true; return 0 })()
+			f.cause(c.trouble)
+			if c.left != "" {
+				sum := sha256.Sum256(f.files["model.safetensors"])
+				blobs := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name", "blobs")
+				if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(filepath.Join(blobs, hex.EncodeToString(sum[:])+".incomplete"), []byte(c.left), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Client: c.client}); !errors.Is(err, fault.ErrServer) {
+				t.Errorf("%v, want ErrServer", err)
+			}
+			if waited {
+				t.Error("it has tried again")
+			}
+		})
+	}
+}
+
+// TestPinned: a server that answers another commit than the one that the name pins is an error.
+func TestPinned(t *testing.T) {
+	f := newFake(t)
+	other := strings.Repeat("89abcdef", 5)
+	f.cause(func(w http.ResponseWriter, r *http.Request) bool {
+		if at, _, ok := strings.Cut(r.URL.Path, "/revision/"); ok {
+			r.URL.Path = at + "/revision/main"
+		}
+		return false
+	})
+	for _, revision := range []string{other, strings.ToUpper(other)} {
+		if _, err := hub.Pull(t.Context(), "org/name@"+revision, hub.Options{}); !errors.Is(err, fault.ErrServer) || !strings.Contains(err.Error(), commit) {
+			t.Errorf("@%s: %v, want ErrServer that names %s", revision, err, commit)
+		}
+	}
+	if _, err := hub.Pull(t.Context(), "org/name@"+strings.ToUpper(commit), hub.Options{}); err != nil {
+		t.Errorf("the commit in upper case: %v", err)
+	}
+}
+
+// TestIdle: a server that sends nothing, or no more, is not waited for; the download continues where it ended.
+func TestIdle(t *testing.T) {
+	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Idle: -1, Cache: t.TempDir(), Endpoint: newFake(t).hub.URL}); err != nil {
+		t.Errorf("with no limit: %v", err)
+	}
+	for _, where := range []string{"/api/models/org/name/revision/main", "/org/name/resolve/" + commit + "/config.json", "/model.safetensors"} {
+		t.Run(where, func(t *testing.T) {
+			f := newFake(t)
+			defer hub.SetPause(func(int) time.Duration { return 0 })()
+			asleep := 5
+			f.cause(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != where || asleep == 0 {
+					return false
+				}
+				asleep--
+				if where == "/model.safetensors" && asleep == 4 {
+					w.Header().Set("Content-Length", strconv.Itoa(len(f.files["model.safetensors"])))
+					w.Write(f.files["model.safetensors"][:5000])
+					w.(http.Flusher).Flush()
+				}
+				f.mu.Unlock() // the other files go on
+				<-r.Context().Done()
+				f.mu.Lock()
+				return true
+			})
+			o := hub.Options{Idle: 100 * time.Millisecond}
+			if _, err := hub.Pull(t.Context(), "org/name", o); !errors.Is(err, fault.ErrServer) || !strings.Contains(err.Error(), "nothing for 100ms") {
+				t.Errorf("%v, want ErrServer and how long it was", err)
+			}
+			if where == "/model.safetensors" && !slices.Contains(f.asked(), "/model.safetensors bytes=5000-") {
+				t.Error("it has not asked for the rest")
+			}
+			f.cause(nil)
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil { // a busy machine may take longer than o allows
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+	for value, want := range map[string]error{"": nil, "20": nil, "0": fault.ErrOption, "soon": fault.ErrOption} {
+		f := newFake(t)
+		t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", value)
+		if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Endpoint: f.hub.URL}); !errors.Is(err, want) {
+			t.Errorf("HF_HUB_DOWNLOAD_TIMEOUT=%s: %v, want %v", value, err, want)
+		}
+	}
+}
+
+// TestCause: a pull that its context ends between two attempts says why the context has ended.
+func TestCause(t *testing.T) {
+	f := newFake(t)
+	why := errors.New("the shop closes")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer hub.SetPause(func(int) time.Duration { cancel(why); return time.Hour })()
+	f.cause(func(w http.ResponseWriter, r *http.Request) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	if _, err := hub.Pull(ctx, "org/name", hub.Options{}); !errors.Is(err, why) {
+		t.Errorf("%v, want the cause", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -20,7 +21,7 @@ type Name struct {
 }
 
 // part matches the text that the hub allows between the slashes of a repository's name.
-var part = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
+var part = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`) })
 
 // ParseName reads [hf://]org/name[/file][@revision].
 func ParseName(s string) (Name, error) {
@@ -32,7 +33,7 @@ func ParseName(s string) (Name, error) {
 		n.File = parts[2]
 	}
 	for _, p := range parts[:min(len(parts), 2)] {
-		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
+		if !part().MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
 			return n, check.Errorf(fault.ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
 		}
 	}
@@ -70,3 +71,8 @@ func isRevision(s string) bool {
 func isFile(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
 }
+
+// isCommit reports whether s is the hash of a commit, which names a snapshot.
+func isCommit(s string) bool { return len(s) == 40 && isHex(s) }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // small lists the files, other than weights, that some part of this module reads.
@@ -28,7 +29,7 @@ var weights = [][]string{
 
 // module is the folder of a module of sentence-transformers, such as 2_Dense, which may have
 // weights of its own.
-var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
+var module = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`) })
 
 // Needed returns the files of a repository that are needed to open it as a model: the configuration, the tokenizer, and the weights in one
 // form, safetensors if there are any. Without config.json (which a module StaticEmbedding does not need), it returns the configuration and
@@ -76,7 +77,7 @@ func adapter(files []string) []string {
 func folders(files []string) []string {
 	dirs := []string{""}
 	for _, f := range files {
-		if dir, _, ok := strings.Cut(f, "/"); ok && module.MatchString(dir) && !slices.Contains(dirs, dir) {
+		if dir, _, ok := strings.Cut(f, "/"); ok && module().MatchString(dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -26,43 +28,95 @@ import (
 // This file lists a repository and puts its files into the cache: blobs by their hashes, and a
 // folder of links to them for each commit.
 
-// A file is one of a repository, as the hub's API describes it.
-type file struct {
-	Path string `json:"rfilename"`
-	Size int64  `json:"size"`
-	Blob string `json:"blobId"` // SHA-1 of Git
-	LFS  *struct {
-		SHA256 string `json:"sha256"`
-		Size   int64  `json:"size"`
-	} `json:"lfs"`
+// ask returns what the hub says about the name: many times if the cache has nothing, or else once, for no longer than p.Resolve.
+func (p *puller) ask(ctx context.Context, have state) (commit string, files []file, err error) {
+	if have == absent {
+		return p.list(ctx, attempts)
+	}
+	late := check.Errorf(fault.ErrServer, "%s has not answered within %v", p.Endpoint, p.Resolve)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Resolve, late)
+	defer cancel()
+	return p.list(ctx, 1)
 }
 
-// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's
-// hash of small ones.
-func (f *file) hash() string {
-	if f.LFS != nil {
-		return f.LFS.SHA256
+// A state says what is known about what the cache has for a name.
+type state int
+
+const (
+	absent  state = iota // nothing, or part of it
+	perhaps              // a folder, which may lack files: nothing says which files the commit has
+	whole                // everything
+)
+
+// look returns the path that the cache has for the name.
+func (p *puller) look() (string, state) {
+	commit := p.commit()
+	if commit == "" {
+		return "", absent
 	}
-	return f.Blob
+	dir := p.snapshot(commit)
+	path := filepath.Join(dir, filepath.FromSlash(p.name.File))
+	if p.name.File != "" {
+		// A file gets its name in the cache when it is complete.
+		for _, part := range hub.Parts(p.name.File) {
+			if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(part))); err != nil || !info.Mode().IsRegular() {
+				return "", absent
+			}
+		}
+		return path, whole
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", absent
+	}
+	all, ok := listed(p.repo, commit)
+	if !ok {
+		return path, perhaps
+	}
+	if files, err := p.choose(all); err != nil || !every(dir, files) {
+		return "", absent
+	}
+	return path, whole
 }
 
-// check returns an error unless the description is valid.
-func (f *file) check() error {
-	want := 40
-	if f.LFS != nil {
-		want, f.Size = 64, f.LFS.Size
+// cached returns the folder or file that the cache has for the name.
+func (p *puller) cached() (string, error) {
+	if commit := p.commit(); commit != "" {
+		path := filepath.Join(p.snapshot(commit), filepath.FromSlash(p.name.File))
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
 	}
-	if !isFile(f.Path) || f.Size < 0 || len(f.hash()) != want || !isHex(f.hash()) {
-		return check.Errorf(fault.ErrServer, "it lists a file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
-	}
-	return nil
+	return "", check.Errorf(fault.ErrOffline, "%s under %s", p.name, p.Cache)
 }
 
-// list returns the commit of the revision, and its files.
-func (p *puller) list(ctx context.Context) (commit string, files []file, err error) {
+// pinned returns the revision, a commit in lower case.
+func (p *puller) pinned() string {
+	if low := strings.ToLower(p.name.revision()); isCommit(low) {
+		return low
+	}
+	return p.name.revision()
+}
+
+// commit returns the commit that the revision is or, as far as the cache knows, names; "" if the cache does not know it.
+func (p *puller) commit() string {
+	commit := p.pinned()
+	if text, err := regular.ReadFile(os.DirFS(filepath.Join(p.repo, "refs")), commit); err == nil {
+		commit = strings.TrimSpace(string(text))
+	}
+	if !isCommit(commit) {
+		return ""
+	}
+	return commit
+}
+
+// snapshot returns the folder of a commit.
+func (p *puller) snapshot(commit string) string { return filepath.Join(p.repo, "snapshots", commit) }
+
+// list returns the commit of the revision, and its files. It tries at most as many times as stated.
+func (p *puller) list(ctx context.Context, attempts int) (commit string, files []file, err error) {
 	at := p.Endpoint + "/api/models/" + p.name.Repository + "/revision/" + url.PathEscape(p.name.revision()) + "?blobs=true"
 	var text []byte
-	err = again(ctx, func() error {
+	err = again(ctx, attempts, func() error {
 		resp, err := p.get(ctx, at, 0)
 		if err != nil {
 			return err
@@ -84,6 +138,9 @@ func (p *puller) list(ctx context.Context) (commit string, files []file, err err
 	}
 	if !isCommit(info.Commit) {
 		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want a commit", at, info.Commit)
+	}
+	if pinned := strings.ToLower(p.name.revision()); isCommit(pinned) && info.Commit != pinned {
+		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want the commit that was asked for", at, info.Commit)
 	}
 	for i := range info.Siblings {
 		if err := info.Siblings[i].check(); err != nil {
@@ -119,45 +176,26 @@ func (p *puller) choose(files []file) ([]file, error) {
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
 
-// pull downloads the files, and returns the folder of the commit.
-func (p *puller) pull(ctx context.Context) (string, error) {
-	commit, files, err := p.list(ctx)
+// pull downloads those files of a commit that are chosen and that the cache lacks, and returns the folder of the commit.
+func (p *puller) pull(ctx context.Context, commit string, all []file) (string, error) {
+	files, err := p.choose(all)
 	if err != nil {
 		return "", err
-	}
-	if files, err = p.choose(files); err != nil {
-		return "", err
-	}
-	blobs := filepath.Join(p.repo, "blobs")
-	locks := filepath.Join(p.Cache, ".locks", filepath.Base(p.repo))
-	for _, dir := range []string{blobs, locks} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return "", err
-		}
 	}
 	total := &counter{report: p.Progress}
 	for _, f := range files {
 		total.p.Total += f.Size
 	}
-	dir := filepath.Join(p.repo, "snapshots", commit)
-	err = atOnce(ctx, files, func(ctx context.Context, f file) error {
-		unlock, err := filelock.Lock(ctx, filepath.Join(locks, f.hash()+".lock"))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		blob := filepath.Join(blobs, f.hash())
-		if info, err := os.Stat(blob); err == nil && info.Size() == f.Size {
+	dir := p.snapshot(commit)
+	if every(dir, files) {
+		for _, f := range files {
 			total.add(f.Path, f.Size)
-		} else if err := again(ctx, func() error { return p.fetch(ctx, commit, f, blob, total) }); err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
 		}
-		return link(blob, filepath.Join(dir, filepath.FromSlash(f.Path)))
-	})
-	if err != nil {
+		_ = keep(p.repo, commit, all) // unless nothing can be written
+	} else if err := p.download(ctx, commit, all, files, total); err != nil {
 		return "", err
 	}
-	if p.name.revision() == commit {
+	if p.pinned() == commit || p.commit() == commit {
 		return dir, nil
 	}
 	// The ref is written last: if there is one, its snapshot is complete.
@@ -166,6 +204,35 @@ func (p *puller) pull(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return dir, regular.Create(ref, func(f *os.File) error { _, err := f.WriteString(commit); return err })
+}
+
+// download brings files of a commit, whose files are all, into the cache.
+func (p *puller) download(ctx context.Context, commit string, all, files []file, total *counter) error {
+	blobs := filepath.Join(p.repo, "blobs")
+	locks := filepath.Join(p.Cache, ".locks", filepath.Base(p.repo))
+	for _, dir := range []string{blobs, locks} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+	}
+	if err := keep(p.repo, commit, all); err != nil {
+		return err
+	}
+	dir := p.snapshot(commit)
+	return atOnce(ctx, files, func(ctx context.Context, f file) error {
+		unlock, err := filelock.Lock(ctx, filepath.Join(locks, f.hash()+".lock"))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		blob := filepath.Join(blobs, f.hash())
+		if info, err := os.Stat(blob); err == nil && info.Size() == f.Size {
+			total.add(f.Path, f.Size)
+		} else if err := again(ctx, attempts, func() error { return p.fetch(ctx, commit, f, blob, total) }); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+		return link(blob, filepath.Join(dir, filepath.FromSlash(f.Path)))
+	})
 }
 
 // atOnce calls do for every file, for several at the same time, and returns the first error.
@@ -239,9 +306,14 @@ func link(blob, path string) error {
 }
 
 // get requests the file at an address, from byte from on. The answer is the whole file (200) or, if from is not 0, possibly the rest (206).
+// The request ends with an error if the server sends nothing for p.Idle.
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	awake, stop := context.WithCancelCause(ctx)
+	watch := time.AfterFunc(p.Idle, func() { stop(fmt.Errorf("it has sent nothing for %v", p.Idle)) })
+	req, err := http.NewRequestWithContext(awake, http.MethodGet, at, nil)
 	if err != nil {
+		watch.Stop()
+		stop(nil)
 		return nil, check.Errorf(fault.ErrName, "%v", err)
 	}
 	req.Header.Set("User-Agent", "avoformer")
@@ -252,15 +324,53 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
 	resp, err := p.Client.Do(req)
+	watch.Stop()
 	if err != nil {
+		err = cmp.Or(context.Cause(awake), err)
+		stop(nil)
+		var refused *redirectError
+		if errors.As(err, &refused) {
+			return nil, check.Errorf(fault.ErrServer, "%w", err)
+		}
 		return nil, fmt.Errorf("%w (HF_HUB_OFFLINE=1 takes what the cache has)", passing(ctx, err))
 	}
-	if err := status(resp, at); err != nil {
+	resp.Body = &watched{resp.Body, awake, stop, watch, p.Idle}
+	if err := status(resp, at, from); err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
 	return resp, nil
 }
+
+// A watched body ends with an error if a Read waits for longer than idle. Only waiting counts, not what the caller does with the data.
+type watched struct {
+	io.ReadCloser
+	ctx   context.Context // of the request
+	stop  context.CancelCauseFunc
+	watch *time.Timer // calls stop
+	idle  time.Duration
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.watch.Reset(w.idle)
+	n, err := w.ReadCloser.Read(p)
+	w.watch.Stop()
+	if err != nil && err != io.EOF {
+		err = cmp.Or(context.Cause(w.ctx), err)
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	w.watch.Stop()
+	w.stop(nil)
+	return w.ReadCloser.Close()
+}
+
+// A redirectError says why a redirect is not followed. Another attempt would be led to the same place.
+type redirectError struct{ error }
+
+func (e *redirectError) Unwrap() error { return e.error }
 
 // discreet returns c without the token in redirects to another host, port or scheme. http.Client by itself
 // also sends it to subdomains and to other ports, where the hub keeps large files.
@@ -270,14 +380,17 @@ func discreet(c *http.Client) *http.Client {
 		if from := via[0].URL; req.URL.Host != from.Host || req.URL.Scheme != from.Scheme {
 			req.Header.Del("Authorization")
 		}
-		if c.CheckRedirect != nil {
-			return c.CheckRedirect(req, via)
-		}
 		const most = 10
-		if len(via) >= most {
-			return fmt.Errorf("%d redirects", len(via))
+		var err error
+		if c.CheckRedirect != nil {
+			err = c.CheckRedirect(req, via)
+		} else if len(via) >= most {
+			err = fmt.Errorf("%d redirects", len(via))
 		}
-		return nil
+		if err == nil || err == http.ErrUseLastResponse {
+			return err
+		}
+		return &redirectError{err}
 	}
 	return &d
 }
@@ -288,8 +401,8 @@ var (
 	errRange     = fmt.Errorf("%w: no such range", errTransient)
 )
 
-// status returns the error that an answer states.
-func status(resp *http.Response, at string) error {
+// status returns the error that an answer to a request from byte from on states.
+func status(resp *http.Response, at string, from int64) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
@@ -297,7 +410,7 @@ func status(resp *http.Response, at string) error {
 		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; the answer for a model that does not exist is the same", at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
 		return check.Errorf(fault.ErrNoModel, "%s%s", at, reason(resp))
-	case code == http.StatusRequestedRangeNotSatisfiable:
+	case code == http.StatusRequestedRangeNotSatisfiable && from > 0:
 		return fmt.Errorf("%w: %s", errRange, at)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 		return fmt.Errorf("%w: %s: %s", errTransient, at, resp.Status)

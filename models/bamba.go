@@ -28,7 +28,7 @@ var bambaLayer = block.LayerNames{LayerNames: transformer.LayerNames{
 }}
 
 func newBamba(c *Checkpoint) (*Model, error) {
-	config := bambaConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, mambaFields: mambaDefaults}
+	config := bambaConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, mambaFields: mambaDefaults(c)}
 	config.Vocab, config.Hidden, config.KVHeads, config.Eps, config.MaxPositions = 128000, 14336, 8, 1e-5, 262144
 	config.Part, config.Partial, config.normName = 0.5, true, "final_layernorm."
 	if err := c.doc.Decode(&config); err != nil {

@@ -3,13 +3,16 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -20,21 +23,25 @@ type Checkpoint struct {
 	Config Config              // what all configurations have
 	Loader *transformer.Loader // of the weights; Open calls its Finish
 
-	doc configuration.Document // config.json
-
-	// llamaCpp says that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
-	llamaCpp bool
-	// neighbours says that the rotary pairs of queries and keys are neighbours where they are half a head apart.
-	neighbours bool
-	// fp8 says that quantization_config has been heeded: weights in FP8 have their scales.
-	fp8 bool
-	// widened makes warnings of weights that take more memory than their file; or is nil.
-	widened func(held []transformer.Holding) []string
-	// images says that the encoder of images of a language model is wanted.
-	images bool
+	doc        configuration.Document // config.json
+	build      Builder                // of the model type
+	convention llamacpp.Convention    // of the tensors and of config.json
+	options    Options
 	// instead maps tokens to the tokens that replace them: those for images and sound as padding.
 	instead map[int]int
-	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
+}
+
+// newCheckpoint reads what all configurations have, and finds the architecture.
+func newCheckpoint(doc, generation configuration.Document, o Options) (*Checkpoint, error) {
+	config, err := common(doc, generation)
+	if err != nil {
+		return nil, err
+	}
+	build, ok := builderOf(config.ModelType)
+	if !ok {
+		return nil, &fault.Error{Kind: fault.ErrModelType, File: doc.Name, Field: "model_type", Value: strconv.Quote(config.ModelType), Err: fmt.Errorf("want one of %s", strings.Join(ModelTypes(), ", "))}
+	}
+	return &Checkpoint{Config: config, doc: doc, build: build, options: o}, nil
 }
 
 // Decode fills the struct that into points to from config.json, by the names in the json tags of its fields,
@@ -207,7 +214,6 @@ func (c *Checkpoint) unknownHead() error {
 
 // nameStackedExperts has the tensors that stack the matrices of experts, whose names end without a dot, as those of linear layers.
 func (c *Checkpoint) nameStackedExperts() {
-	outer := c.rename
 	c.Loader.Rename(func(name string) string {
 		for _, part := range []string{".experts.gate_up_proj", ".experts.down_proj"} {
 			if stem, ok := strings.CutSuffix(name, part+".weight"); ok {
@@ -215,9 +221,6 @@ func (c *Checkpoint) nameStackedExperts() {
 			} else if stem, ok := strings.CutSuffix(name, part+".bias"); ok {
 				name = stem + part + "_bias"
 			}
-		}
-		if outer != nil {
-			return outer(name)
 		}
 		return name
 	})

@@ -14,7 +14,7 @@ import (
 func init() {
 	Register(newCohere2, "cohere2")
 	registerGGUF("cohere2", llamacpp.Architecture{Epsilon: "layer_norm_eps", Read: func(r *llamacpp.Reader) {
-		r.Integer("sliding_window", "attention.sliding_window", true)
+		r.Windows(4)
 		r.Number("logit_scale", "logit_scale", true)
 	}})
 }

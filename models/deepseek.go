@@ -45,6 +45,7 @@ type deepSeekConfig struct {
 	Normalize    bool    `json:"norm_topk_prob"`
 	Scale        float32 `json:"routed_scaling_factor"`
 	More         int     `json:"num_nextn_predict_layers" min:"0"` // layers after the last, which predict further tokens
+	oneEpsilon   bool    // of all norms; else those of latent vectors have their own
 }
 
 var deepSeekNames = transformer.LatentNames{
@@ -58,7 +59,7 @@ func newDeepSeekV3(c *Checkpoint) (*Model, error) {
 		Experts: 256, Shared: 1, ExpertHidden: 2048, TopK: 8, Groups: 8, TopGroups: 4, Dense: 3, Scale: 2.5, More: 1,
 	}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.Hidden, config.MaxPositions = 129280, 7168, 61, 128, 128, 18432, 4096
-	config.Sharpens = true
+	config.Sharpens, config.oneEpsilon = true, c.convention.Converted
 	if c.doc.IsNull("q_lora_rank") {
 		config.QueryRank = 0
 	}
@@ -108,7 +109,9 @@ func readDeepSeekGGUF(r *llamacpp.Reader) {
 	}
 	r.SigmoidExperts(llamacpp.SoftmaxOfAll)
 	r.Fields["first_k_dense_replace"] = r.IntegerOf("leading_dense_block_count")
-	if scaling, ok := r.Fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
+	r.Want("rope.scaling.attn_factor", 1) // which multiplies features with positions, and all scores
+	switch scaling, ok := r.Fields["rope_scaling"].(map[string]any); {
+	case ok && scaling["rope_type"] == "yarn":
 		const key = "rope.scaling.yarn_log_multiplier" // 0.1 times mscale_all_dim, which llama.cpp takes for mscale, too
 		multiplier := r.NumberOf(key, 0)
 		if !(multiplier > 0) {
@@ -116,6 +119,8 @@ func readDeepSeekGGUF(r *llamacpp.Reader) {
 		}
 		scale := llamacpp.Shortest(10 * multiplier)
 		scaling["mscale"], scaling["mscale_all_dim"], scaling["attention_factor"] = scale, scale, 1.0
+	case ok:
+		r.Refuse("rope.scaling.factor", r.NumberOf("rope.scaling.factor", 1), "want rope.scaling.type = yarn as well")
 	}
 }
 
@@ -132,9 +137,13 @@ func (config *deepSeekConfig) further() (patterns []string) {
 func (config *deepSeekConfig) load(l *transformer.Loader, layer transformer.LayerConfig, i int) *deepSeekLayer {
 	norm := layer.Norm
 	norm.Shape = []int{config.Dim}
+	latentNorm := transformer.NormConfig{Eps: 1e-6, RMS: true}
+	if config.oneEpsilon {
+		latentNorm.Eps = norm.Eps
+	}
 	latent := transformer.LatentConfig{
 		Dim: config.Dim, Heads: config.Heads, QueryRank: config.QueryRank, Rank: config.Rank, Plain: config.Plain, Turned: config.Turned, ValueDim: config.ValueDim,
-		Scale: float32(1 / math.Sqrt(float64(config.Plain+config.Turned))), Norm: transformer.NormConfig{Eps: 1e-6, RMS: true}, Rotary: layer.Self.Rotary, Bias: config.Bias,
+		Scale: float32(1 / math.Sqrt(float64(config.Plain+config.Turned))), Norm: latentNorm, Rotary: layer.Self.Rotary, Bias: config.Bias,
 	}
 	own := &deepSeekLayer{
 		norm: l.At(llamaLayer.SelfNorm).Norm(norm), feedNorm: l.At(llamaLayer.FeedNorm).Norm(norm),

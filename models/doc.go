@@ -5,9 +5,10 @@
 //
 // There is a file per architecture: its configuration with the names that
 // config.json has, its composition of the layers of package transformer, the names
-// of its weights, and a pass that reads like its paper. [Register] adds one. All other files
-// are checkpoint.go, config.go, gguf.go, model.go, open.go, options.go and use.go: from a folder to
-// a Model, and what the model is for.
+// of its weights, and a pass that reads like its paper. [Register] adds one. The other files lead
+// from a folder to a Model: open.go and gguf.go say where its source of tensors is, load.go plans,
+// checks and packs, checkpoint.go has what an architecture makes a model from, model.go and
+// abilities.go what a model can do, use.go what it is for, and sentence.go what files beside it add.
 //
 // config.json decides. A value that is unknown, or that contradicts another, is
 // never guessed: it is an error that names the file, the field and the value. A
@@ -15,4 +16,6 @@
 //
 // Models are immutable and may be shared by goroutines, each with a
 // [transformer.Workspace] of its own.
+//
+// This package is settling: see doc/stability.md.
 package models

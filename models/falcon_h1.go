@@ -40,7 +40,7 @@ type falconH1Config struct {
 }
 
 func newFalconH1(c *Checkpoint) (*Model, error) {
-	config := falconH1Config{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, mambaFields: mambaDefaults, Inner: 1024, NormFirst: true}
+	config := falconH1Config{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, mambaFields: mambaDefaults(c), Inner: 1024, NormFirst: !c.doc.IsNull("mamba_norm_before_gate")}
 	config.Vocab, config.Hidden, config.KVHeads, config.Eps, config.MaxPositions = 128000, 14336, 8, 1e-5, 8192
 	config.normName = "final_layernorm."
 	config.Embedding, config.Logits, config.Keys, config.AttentionIn, config.AttentionOut, config.MambaIn, config.MambaOut = 1, 1, 1, 1, 1, 1, 1
@@ -74,7 +74,7 @@ var falconH1Multipliers = []string{
 
 // scale checks the multipliers, and gives the layer those of its gate and its keys.
 func (config *falconH1Config) scale(c *Checkpoint, layer *transformer.LayerConfig) error {
-	if err := c.doc.NoneNull(append([]string{"mamba_norm_before_gate"}, falconH1Multipliers...)...); err != nil {
+	if err := c.doc.NoneNull(falconH1Multipliers...); err != nil {
 		return err
 	}
 	for _, list := range []struct {

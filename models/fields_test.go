@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -103,7 +104,7 @@ func TestAliases(t *testing.T) {
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))
 		want, kind := changed(t, folder, nil), strings.Trim(string(config["model_type"]), `"`)
 		found[kind] = true
-		aliases := configuration.Classes[kind].Aliases
+		aliases := pyclass.Config(kind).Aliases
 		if kind == "nemotron_h" {
 			aliases = maps.Clone(aliases)
 			maps.Copy(aliases, nemotronAliases)
@@ -130,8 +131,8 @@ func TestAliases(t *testing.T) {
 			}
 		}
 	}
-	for kind, c := range configuration.Classes {
-		if len(c.Aliases) > 0 && !found[kind] {
+	for _, kind := range pyclass.ConfigTypes() {
+		if len(pyclass.Config(kind).Aliases) > 0 && !found[kind] {
 			t.Errorf("no folder for the aliases of %s", kind)
 		}
 	}
@@ -166,6 +167,7 @@ func TestConflicts(t *testing.T) {
 		{"dense_act_fn goes before feed_forward_proj", "t5", fields{"feed_forward_proj": `"relu"`, "dense_act_fn": `"gelu"`}, fields{"feed_forward_proj": `"gelu"`, "dense_act_fn": "-"}},
 		{"scale_decoder_outputs that is null", "t5", fields{"scale_decoder_outputs": "null"}, fields{"scale_decoder_outputs": "false"}},
 		{"is_gated_act goes before feed_forward_proj", "t5-gated", fields{"feed_forward_proj": `"relu"`}, nil},
+		{"empty rope_parameters of GPT-OSS are not absent", "gpt_oss", fields{"rope_scaling": "-", "rope_parameters": `{}`}, fields{"rope_scaling": "-", "rope_parameters": `{"rope_type": "default", "rope_theta": 150000.0}`}},
 		{"an older name goes before the field's own", "nemotron_h-bias", fields{"mamba_dt_min": "0.9"}, fields{"time_step_min": "0.9"}},
 	} {
 		if !slices.Equal(changed(t, c.folder, c.change), changed(t, c.folder, c.as)) {
@@ -175,7 +177,7 @@ func TestConflicts(t *testing.T) {
 	// What the configurations above have in common is an effect.
 	for folder, change := range map[string]fields{
 		"llama": {"rope_scaling": yarn}, "llama-tied-rope3": {"original_max_position_embeddings": "24"}, "gemma3_text": {"rope_scaling": "-"}, "t5": {"dense_act_fn": `"gelu"`},
-		"nemotron_h-bias": {"mamba_dt_min": "0.9"},
+		"nemotron_h-bias": {"mamba_dt_min": "0.9"}, "gpt_oss": {"rope_scaling": "-", "rope_parameters": `{}`},
 	} {
 		if slices.Equal(changed(t, folder, change), changed(t, folder, nil)) {
 			t.Errorf("%s: %v has no effect", folder, slices.Sorted(maps.Keys(change)))
@@ -336,5 +338,36 @@ func TestThetaOfGPTNeoX(t *testing.T) {
 	got, warnings := hidden(`, "rope_theta": 50`)
 	if !slices.Equal(got, want) || len(none) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "rope_theta = 50") {
 		t.Errorf("other positions by rope_theta, or warnings %q and %q, want one of rope_theta", none, warnings)
+	}
+}
+
+// TestNull: null is not the same as absence where transformers' class takes it: a factor for scores that is null is that of the width of heads, as
+// of its scaled_dot_product_attention, and what is not there is false.
+func TestNull(t *testing.T) {
+	for _, c := range []struct{ folder, field, same string }{
+		{"granitemoe", "attention_multiplier", "0.35355339059327373"}, // 1/√8
+		{"granitemoehybrid-attention", "attention_multiplier", "0.35355339059327373"},
+		{"bamba", "mamba_conv_bias", "false"},
+		{"granitemoehybrid", "mamba_conv_bias", "false"},
+		{"falcon_h1", "mamba_conv_bias", "false"},
+		{"falcon_h1-gate", "mamba_norm_before_gate", "false"},
+	} {
+		t.Run(c.folder+"/"+c.field, func(t *testing.T) {
+			computed := func(value string) []float32 {
+				var config map[string]json.RawMessage
+				tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", c.folder, "config.json")))(t), &config))
+				if config[c.field] = json.RawMessage(value); value == "" {
+					delete(config, c.field)
+				}
+				return results(t, tftest.Must(New(tftest.Must(json.Marshal(config))(t), tftest.Strong{Weights: transformer.Random(3)}, Options{}))(t))
+			}
+			null := computed("null")
+			if !slices.Equal(null, computed(c.same)) {
+				t.Errorf("%s = null does not compute what %s does", c.field, c.same)
+			}
+			if slices.Equal(null, computed("")) {
+				t.Errorf("%s = null computes what its absence does", c.field)
+			}
+		})
 	}
 }

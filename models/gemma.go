@@ -82,7 +82,7 @@ func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transf
 // form. Some may be nil, or lack their weights, where loading failed.
 func (c *Checkpoint) onePlus(norms ...*transformer.Norm) {
 	for _, n := range norms {
-		if n == nil || c.llamaCpp {
+		if n == nil || c.convention.Converted {
 			continue
 		}
 		weight := make([]float32, len(n.Weight)) // those of a TensorMap are not ours

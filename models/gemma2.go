@@ -150,10 +150,18 @@ func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.Layer
 
 // readGemmaGGUF reads what versions 2 and 3 have.
 func readGemmaGGUF(r *llamacpp.Reader) {
-	r.Integer("sliding_window", "attention.sliding_window", true)
+	if r.Architecture == "gemma2" {
+		r.Windows(2)
+		r.ScaledWindows()
+	} else {
+		r.Windows(6)
+	}
 	for _, cap := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
 		if r.Number(cap, cap, false); r.Fields[cap] == 0.0 { // none
 			r.Fields[cap] = nil
+			if r.Architecture == "gemma2" {
+				r.Refuse(cap, 0, "want a number above 0")
+			}
 		}
 	}
 	if r.Architecture == "gemma-embedding" {
@@ -164,7 +172,6 @@ func readGemmaGGUF(r *llamacpp.Reader) {
 	}
 	if r.Architecture != "gemma2" {
 		r.Number("rope_local_base_freq", "rope.freq_base_swa", false)
-		r.Integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
 	}
 	// Not among the metadata: of the published sizes, the largest of each version (46
 	// and 62 layers) alone scales queries by the width of a head's share of the rows.

@@ -165,7 +165,7 @@ func (config *gemma3nConfig) layers(c *Checkpoint) (map[string]transformer.Layer
 // projections loads the linear layers at one end of the streams. llama.cpp has them in one tensor.
 func (config *gemma3nConfig) projections(c *Checkpoint, l *transformer.Loader, name string) (all []*transformer.Linear) {
 	for i := range config.Streams - 1 {
-		if c.llamaCpp {
+		if c.convention.Converted {
 			part := transformer.Part{Name: name, Rows: config.Dim, Stack: config.Streams - 1, Item: i}
 			all = append(all, l.Stacked(config.Dim, false, part))
 			continue

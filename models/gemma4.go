@@ -69,14 +69,14 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !config.KeysAsValues && !c.llamaCpp {
+	if !config.KeysAsValues && !c.convention.Converted {
 		config.GlobalKVHeads = 0 // transformers does not read it then
 	}
 	layers, err := config.layers(c.doc, kinds, gemma4Rope)
 	if err != nil {
 		return nil, err
 	}
-	if !c.llamaCpp {
+	if !c.convention.Converted {
 		c.nameStackedExperts()
 	}
 	body, d := c.llamaEnds(config.ends())

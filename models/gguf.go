@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -32,6 +33,9 @@ func registerGGUF(name string, a llamacpp.Architecture) {
 
 // openGGUF is [Open] for a GGUF file.
 func openGGUF(path string, o Options) (*Model, error) {
+	if !gguf.Is(path) {
+		return nil, check.Errorf(fault.ErrFolder, "%s is not a folder%s", path, asPointer(path))
+	}
 	file, err := gguf.Open(path)
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFolder, err)
@@ -44,41 +48,51 @@ func openGGUF(path string, o Options) (*Model, error) {
 	return m, nil
 }
 
+// asPointer is what to add about a file where a GGUF file should be.
+func asPointer(path string) string {
+	f, err := regular.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if !hub.IsPointer(f) {
+		return ""
+	}
+	return ", " + hub.ErrPointer.Error()
+}
+
 func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	r := llamacpp.NewReader(file, ggufArchitectures)
 	doc, err := r.Document()
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{doc: doc, llamaCpp: true}
-	if c.Config, err = common(doc, configuration.Document{}); err != nil {
+	o.asStored = true
+	c, err := newCheckpoint(doc, configuration.Document{}, o)
+	if err != nil {
 		return nil, err
 	}
-	build, ok := builderOf(c.Config.ModelType)
-	if !ok {
-		return nil, &fault.Error{Kind: fault.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture)}
+	further, warnings := r.Further()
+	s := source{
+		Base: lora.Base{Weights: r.Weights, Architecture: r.Architecture}, Convention: r.Convention(), rename: r.Names(), remarks: r.Widened,
+		spare: append(further, "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"), // are read already
 	}
-	c.rename, c.widened, c.neighbours, o.asStored = r.Names(), r.Widened, r.Neighbours(), true
 	var dense []*transformer.Linear
-	if whole := build; r.Pool != nil {
-		build = func(c *Checkpoint) (*Model, error) {
-			m, err := whole(c)
+	if build := c.build; r.Pool != nil {
+		s.spare = append(s.spare, "output.weight")
+		c.build = func(c *Checkpoint) (*Model, error) {
+			m, err := build(c)
 			if err == nil && m.Encoder != nil {
-				dense, err = c.denseAfterPooling(m.Encoder.Dim())
+				dense, err = denseAfterPooling(c.Loader, m.Encoder.Dim(), s.rename)
 			}
 			return m, err
 		}
 	}
-	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
-	if r.Pool != nil {
-		ignored = append(ignored, "output.weight")
-	}
-	further, warnings := r.Further()
-	ignored = append(ignored, further...)
-	m, err := c.build(build, lora.Base{Weights: r.Weights, Architecture: r.Architecture}, o, ignored...)
+	m, err := c.open(s)
 	if err != nil {
 		return nil, err
 	}
+	m.fromGGUF = true
 	if r.Pool != nil {
 		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool, dense...)
 	}
@@ -86,16 +100,17 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	return m, nil
 }
 
-// denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules.
-func (c *Checkpoint) denseAfterPooling(width int) (layers []*transformer.Linear, err error) {
+// denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules. nameOf returns
+// the file's name of a tensor.
+func denseAfterPooling(l *transformer.Loader, width int, nameOf func(string) string) (layers []*transformer.Linear, err error) {
 	for i := range 2 {
-		l := c.Loader.At("dense.%d.", i)
+		l := l.At("dense.%d.", i)
 		shape, ok := l.Shape("weight")
 		switch {
 		case !ok:
 			continue
 		case len(shape) != 2 || shape[1] != width:
-			return nil, &fault.Error{Kind: fault.ErrShape, Field: c.rename("dense." + strconv.Itoa(i) + ".weight"), Err: fmt.Errorf("shape %v, want rows of %d", shape, width)}
+			return nil, &fault.Error{Kind: fault.ErrShape, Field: nameOf(l.Name() + ".weight"), Err: fmt.Errorf("shape %v, want rows of %d", shape, width)}
 		}
 		layers, width = append(layers, l.Linear(width, shape[0], false)), shape[0]
 	}
@@ -106,7 +121,8 @@ func (c *Checkpoint) denseAfterPooling(width int) (layers []*transformer.Linear,
 // o.WeightFormats and o.WeightFormat choose by their names in the file, so that the file opens as the model with these weights. Of a format
 // whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
 // for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
-// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match fault.ErrOption.
+// is. o.Importance names an importance matrix. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match fault.ErrOption.
+// Errors about an importance matrix match fault.ErrFormat, or fault.ErrWeights where it is one of another model.
 func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	file, err := gguf.Open(path)
 	if err != nil {
@@ -116,13 +132,19 @@ func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o = Options{WeightFormat: o.WeightFormat, WeightFormats: o.WeightFormats, Warn: o.Warn, asStored: true}
+	o = Options{WeightFormat: o.WeightFormat, WeightFormats: o.WeightFormats, Importance: o.Importance, Warn: o.Warn, asStored: true}
 	if o.WeightFormat == kernels.FormatF32 && len(o.WeightFormats) == 0 {
 		return check.Errorf(fault.ErrOption, "weights in %v: want a format of fewer bits", o.WeightFormat)
 	}
 	q := llamacpp.Quantizer{File: file, Known: ggufArchitectures, Weights: o.WeightFormat, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
 	for _, f := range o.WeightFormats {
 		q.Patterns = append(q.Patterns, llamacpp.Pattern{Names: f.Pattern, Format: f.Format})
+	}
+	if o.Importance != "" {
+		if q.Importance, err = llamacpp.OpenImportance(o.Importance); err != nil {
+			return err
+		}
+		defer q.Importance.Close()
 	}
 	return q.Write(w, path)
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
@@ -12,7 +14,7 @@ import (
 func init() {
 	Register(newGLM4, "glm4")
 	registerGGUF("glm4", llamacpp.Architecture{
-		Partial: "partial_rotary_factor", Read: readBiasGGUF,
+		Partial: "partial_rotary_factor", Read: readGLM4GGUF,
 		Parts: map[string]string{"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"},
 	})
 }
@@ -40,4 +42,14 @@ func newGLM4(c *Checkpoint) (*Model, error) {
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return block.LoadLayer(l, layer, names), 0
 	})
+}
+
+// readGLM4GGUF tells by the tensors whether attention has biases. Sections of a head for the axes of images change the pairs that turn.
+func readGLM4GGUF(r *llamacpp.Reader) {
+	readBiasGGUF(r)
+	const key = "rope.dimension_sections"
+	sections, _ := r.File.Ints(r.Key(key))
+	if slices.ContainsFunc(sections, func(n int64) bool { return n != 0 }) {
+		r.Refuse(key, sections, "not supported")
+	}
 }

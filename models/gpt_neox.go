@@ -65,7 +65,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if c.doc.SaysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
 		return nil, c.doc.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
 	}
-	rotary, err := c.doc.Rotary(configuration.RopeFields{RopeTheta: config.Theta, Base: !c.llamaCpp, Part: config.Part, Partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	rotary, err := c.doc.Rotary(configuration.RopeFields{RopeTheta: config.Theta, Base: !c.convention.Converted, Part: config.Part, Partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 		NormFirst:   true,
 	}
 	names := neoxLayer
-	names.Attention.ByHead = !c.llamaCpp // which has all queries, all keys and all values together
+	names.Attention.ByHead = !c.convention.Converted // which has all queries, all keys and all values together
 	body := c.Loader.Under("embed_in.weight", "gpt_neox.", "")
 	d := &block.Decoder{
-		Embedder:    block.Embedder{Tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
-		Frequencies: rotary.FrequenciesAt,
-		Norm:        body.At("final_layer_norm.").Norm(norm),
+		Embedder: block.Embedder{Tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
+		ByLength: rotary.FrequenciesAt != nil,
+		Norm:     body.At("final_layer_norm.").Norm(norm),
 	}
 	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("layers.%d.", i)
@@ -98,7 +98,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 			Feed:      l.FeedForward(layer.FeedForward, neoxLayer.Feed),
 		}, 0)
 	}
-	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, c.doc.Reach("", config.MaxPositions)
 	return c.decoderModel(d, config.Tied)
 }
 

@@ -43,7 +43,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	config := gptOSSConfig{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 128}, Bias: true, Experts: 128, TopK: 4, Sharpness: 1.702, Limit: 7}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.HeadDim, config.Hidden = 201088, 2880, 36, 64, 8, 64, 2880
 	config.MaxPositions, config.Eps, config.RopeTheta, config.Kinds = 131072, 1e-5, 150000, true
-	if c.doc.Empty("rope_parameters") && c.doc.Empty("rope_scaling") {
+	if !c.doc.Has("rope_parameters") && c.doc.Empty("rope_scaling") { // an empty object is one without scaling
 		c.doc = c.doc.With("rope_parameters", gptOSSRope)
 	}
 	if err := c.doc.Decode(&config); err != nil {
@@ -80,7 +80,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 // gptOSSExperts returns the names of the experts by what config.json says of their format, and how they lie.
 func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 	names := gptOSSExperts
-	if c.llamaCpp {
+	if c.convention.Converted {
 		return names, nil
 	}
 	blocks, err := c.quantized("mxfp4")
@@ -116,6 +116,7 @@ func (c *Checkpoint) quantized(method string) (bool, error) {
 func readGPTOSSGGUF(r *llamacpp.Reader) {
 	r.Experts("num_local_experts", llamacpp.SoftmaxOfPicked)
 	r.Integer("intermediate_size", "expert_feed_forward_length", true)
-	r.Integer("sliding_window", "attention.sliding_window", true)
+	r.Windows(2)
+	r.ScaledWindows()
 	readBiasGGUF(r)
 }

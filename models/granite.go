@@ -11,7 +11,12 @@ import (
 
 func init() {
 	Register(newGranite, "granite")
-	registerGGUF("granite", llamacpp.Architecture{Neighbours: true, Read: readGraniteGGUF})
+	registerGGUF("granite", llamacpp.Architecture{Neighbours: true, Read: func(r *llamacpp.Reader) {
+		readGraniteGGUF(r)
+		if !r.Flag("rope.scaling.finetuned", true) { // which says whether there are positions
+			r.Refuse("rope.scaling.finetuned", false, "not supported by this architecture")
+		}
+	}})
 }
 
 type graniteConfig struct {
@@ -52,7 +57,7 @@ func (c *Checkpoint) granite(config graniteConfig, each func(i int) (layer trans
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		layer, window := each(i)
 		layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
-		layer.Self.Scale = config.Scores
+		layer.Self.Scale = config.scores(c)
 		g := block.LoadLayer(l, layer, graniteLayer)
 		g.Scale = config.Residual
 		return g, window
@@ -61,11 +66,21 @@ func (c *Checkpoint) granite(config graniteConfig, each func(i int) (layer trans
 	return c.decoderModel(d, config.Tied)
 }
 
+// scores returns the factor for scores; 0, where the field is null: that of the width of heads.
+func (config *graniteConfig) scores(c *Checkpoint) float32 {
+	if c.doc.IsNull("attention_multiplier") {
+		return 0
+	}
+	return config.Scores
+}
+
 // readGraniteGGUF reads Granite's factors.
 func readGraniteGGUF(r *llamacpp.Reader) {
 	r.Fields["attention_bias"] = r.Has("blk.0.attn_q.bias")
 	r.Number("embedding_multiplier", "embedding_scale", false)
 	r.Number("residual_multiplier", "residual_scale", false)
-	r.Number("attention_multiplier", "attention.scale", true)
+	if r.Number("attention_multiplier", "attention.scale", false); r.NumberOf("attention.scale", 0) == 0 {
+		r.Fields["attention_multiplier"] = nil
+	}
 	r.Number("logits_scaling", "logit_scale", false)
 }

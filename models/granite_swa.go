@@ -68,7 +68,7 @@ func newGraniteSWA(c *Checkpoint) (*Model, error) {
 // readGraniteSWAGGUF reads which layers have windows and positions.
 func readGraniteSWAGGUF(r *llamacpp.Reader) {
 	readGraniteGGUF(r)
-	r.Windows(0) // there is a list
+	r.Windows(-1) // there is a list
 	pattern, ok := r.File.Value(r.Key("attention.rope_pattern"))
 	if !ok {
 		return

@@ -41,7 +41,7 @@ func (config *graniteHybridConfig) shared(llamaCpp bool) transformer.FeedForward
 }
 
 func newGraniteHybrid(c *Checkpoint) (*Model, error) {
-	config := graniteHybridConfig{graniteMoEConfig: graniteMoEConfig{graniteConfig: graniteDefaults(), TopK: 2}, mambaFields: mambaDefaults, Experts: 8, SharedHidden: 1024}
+	config := graniteHybridConfig{graniteMoEConfig: graniteMoEConfig{graniteConfig: graniteDefaults(), TopK: 2}, mambaFields: mambaDefaults(c), Experts: 8, SharedHidden: 1024}
 	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func newGraniteHybrid(c *Checkpoint) (*Model, error) {
 			return nil, err
 		}
 	}
-	config.feed(&layer, config.shared(c.llamaCpp))
-	layer.Self.Bias, layer.Self.OutBias, layer.Self.Scale = config.Bias, config.Bias, config.Scores
+	config.feed(&layer, config.shared(c.convention.Converted))
+	layer.Self.Bias, layer.Self.OutBias, layer.Self.Scale = config.Bias, config.Bias, config.scores(c)
 	names := block.LayerNames{LayerNames: llamaLayer}
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		var g *block.Layer

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -10,7 +11,7 @@ import (
 
 func init() {
 	Register(newHunyuan, "hunyuan_v1_dense")
-	registerGGUF("hunyuan-dense", llamacpp.Architecture{ModelType: "hunyuan_v1_dense", Read: readBiasGGUF, Parts: map[string]string{
+	registerGGUF("hunyuan-dense", llamacpp.Architecture{ModelType: "hunyuan_v1_dense", Read: readHunyuanGGUF, Parts: map[string]string{
 		"self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
 	}})
 }
@@ -37,4 +38,12 @@ func newHunyuan(c *Checkpoint) (*Model, error) {
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, names), 0
 	})
+}
+
+// readHunyuanGGUF reads by how much the base of rotary positions is stretched, which the converter has done already in published files.
+func readHunyuanGGUF(r *llamacpp.Reader) {
+	readBiasGGUF(r)
+	if alpha := r.NumberOf("rope.scaling.alpha", 0); alpha > 0 {
+		r.Fields["rope_theta"] = configuration.Stretched(r.NumberOf("rope.freq_base", 10000), alpha, int(min(r.HeadWidth(), 1<<16)))
+	}
 }

@@ -31,7 +31,9 @@ type llamaFields struct {
 	Tied         bool    `json:"tie_word_embeddings"`
 	configuration.RopeFields
 
-	frequencies func(length int) []float64 // where they depend on the length
+	reach       int                        // positions that there may be
+	byLength    bool                       // whether frequencies of rotary positions depend on the length
+	frequencies func(length int) []float64 // where a sequence whose frequencies change is computed again
 	norm        transformer.NormConfig     // after the last layer; zero: RMS with Eps
 	normName    string                     // prefix of its tensors; "": norm.
 }
@@ -101,10 +103,13 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
-	if c.neighbours {
+	if c.convention.Neighbours {
 		rotary.Pairing = transformer.PairNeighbours
 	}
-	f.frequencies = rotary.FrequenciesAt
+	f.byLength, f.reach = rotary.FrequenciesAt != nil, c.doc.Reach(kind, f.MaxPositions)
+	if f.Long {
+		f.frequencies = rotary.FrequenciesAt
+	}
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: f.Dim, Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, Rotary: rotary},
 		FeedForward: transformer.FeedForwardConfig{Hidden: f.Hidden, Activation: activation, Sharpness: sharpness, Gated: true},
@@ -145,6 +150,7 @@ func (c *Checkpoint) llamaEnds(f llamaFields) (*transformer.Loader, *block.Decod
 	d := &block.Decoder{
 		Embedder:    block.Embedder{Tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
 		Instead:     c.instead,
+		ByLength:    f.byLength,
 		Frequencies: f.frequencies,
 	}
 	norm := f.norm
@@ -152,7 +158,7 @@ func (c *Checkpoint) llamaEnds(f llamaFields) (*transformer.Loader, *block.Decod
 		norm = transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}
 	}
 	d.Norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
-	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, cmp.Or(f.reach, f.MaxPositions)
 	return body, d
 }
 

@@ -24,8 +24,10 @@ type mambaFields struct {
 	Limit        stepLimit `json:"time_step_limit"`
 }
 
-// mambaDefaults are those of transformers where config.json is silent.
-var mambaDefaults = mambaFields{MambaHeads: 128, MambaHeadDim: "auto", Groups: 1, State: 256, Taps: 4, Expand: 2, ConvBias: true}
+// mambaDefaults are those of transformers where config.json is silent. Null means that there is no bias.
+func mambaDefaults(c *Checkpoint) mambaFields {
+	return mambaFields{MambaHeads: 128, MambaHeadDim: "auto", Groups: 1, State: 256, Taps: 4, Expand: 2, ConvBias: !c.doc.IsNull(hybridNames.ConvBias)}
+}
 
 // stepLimit is the least and the most that a time step may be. JSON has no infinite numbers, for which transformers writes an
 // object.
@@ -76,7 +78,7 @@ var hybridNames = mambaNames{
 // block returns the block of a layer of the given width whose heads have inner channels together. names are those of the fields.
 func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, activation string, eps float32) (transformer.Mamba2Config, error) {
 	m := transformer.Mamba2Config{
-		Dim: dim, Heads: f.MambaHeads, Groups: f.Groups, State: f.State, Taps: f.Taps, InBias: f.InBias, ConvBias: f.ConvBias, OutBias: f.InBias, Eps: eps, Negative: c.llamaCpp,
+		Dim: dim, Heads: f.MambaHeads, Groups: f.Groups, State: f.State, Taps: f.Taps, InBias: f.InBias, ConvBias: f.ConvBias, OutBias: f.InBias, Eps: eps, Negative: c.convention.Converted,
 	}
 	const mostState, mostTaps = 1 << 16, 1 << 10 // of what a configuration merely claims
 	switch {

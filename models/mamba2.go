@@ -58,7 +58,7 @@ func newMamba2(c *Checkpoint) (*Model, error) {
 	for _, field := range mamba2Idle {
 		c.doc.Note(field)
 	}
-	if !c.llamaCpp {
+	if !c.convention.Converted {
 		c.Loader.Rename(backboneNames)
 	}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, RMS: true}

@@ -6,7 +6,7 @@ import "github.com/avoformer/avoformer/models/internal/llamacpp"
 
 func init() {
 	Register(newMinistral3, "ministral3")
-	registerGGUF("mistral3", llamacpp.Architecture{ModelType: "mistral", Neighbours: true, Read: readMistral3GGUF})
+	registerGGUF("mistral3", llamacpp.Architecture{ModelType: "mistral", Neighbours: true, YarnKeys: true, Read: readMistral3GGUF})
 }
 
 // ministral3Rope is what transformers takes where config.json has no positions.
@@ -20,7 +20,7 @@ func newMinistral3(c *Checkpoint) (*Model, error) {
 	if c.doc.IsNull("head_dim") {
 		config.HeadDim = 0
 	}
-	if c.doc.Empty("rope_parameters") && c.doc.Empty("rope_scaling") {
+	if !c.doc.Has("rope_parameters") && c.doc.Empty("rope_scaling") { // transformers refuses an empty object
 		c.doc = c.doc.With("rope_parameters", ministral3Rope)
 	}
 	return c.mistral(config)

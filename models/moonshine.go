@@ -73,9 +73,9 @@ func newMoonshine(c *Checkpoint) (*Model, error) {
 	norm := moonshineNorm
 	norm.Shape = []int{config.Dim}
 	lm := &block.Decoder{
-		Embedder:    block.Embedder{Tokens: d.At("embed_tokens.").Embedding(config.Vocab, config.Dim)},
-		Norm:        d.At("norm.").Norm(norm),
-		Frequencies: decoderLayer.Self.Rotary.FrequenciesAt,
+		Embedder: block.Embedder{Tokens: d.At("embed_tokens.").Embedding(config.Vocab, config.Dim)},
+		Norm:     d.At("norm.").Norm(norm),
+		ByLength: decoderLayer.Self.Rotary.FrequenciesAt != nil,
 	}
 	for i := 0; i < config.DecoderLayers && !c.Loader.Stopped(); i++ {
 		lm.Add(d.At("layers.%d.", i).Layer(decoderLayer, moonshineDecoderNames), 0)

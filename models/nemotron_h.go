@@ -104,7 +104,7 @@ func newNemotronH(c *Checkpoint) (*Model, error) {
 		c.doc.Note(field)
 	}
 	c.Loader.Ignore("mtp.*") // of layers that predict further tokens
-	if !c.llamaCpp {
+	if !c.convention.Converted {
 		c.Loader.Rename(backboneNames)
 	}
 	f := llamaFields{Vocab: config.Vocab, Dim: config.Dim, Layers: len(kinds), MaxPositions: config.MaxPositions, Eps: config.Eps, normName: "norm_f."}

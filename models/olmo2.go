@@ -11,7 +11,7 @@ import (
 
 func init() {
 	Register(newOLMo2, "olmo2")
-	registerGGUF("olmo2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Unscaled: true, Read: readOLMoGGUF})
+	registerGGUF("olmo2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Read: readOLMoGGUF})
 }
 
 type olmo2Config struct {
@@ -60,6 +60,6 @@ func readOLMoGGUF(r *llamacpp.Reader) {
 	if r.IntegerOf("attention.sliding_window") > 0 {
 		r.Fields["model_type"] = "olmo3"
 		r.Windows(4)
-		r.Want("rope.freq_base_swa", r.NumberOf("rope.freq_base", 10000))
+		r.Fields[localBase] = r.Fields["rope_theta"]
 	}
 }

@@ -16,6 +16,9 @@ type olmo3Config struct {
 	configuration.WindowFields
 }
 
+// localBase is the field for the base of layers with windows. Only GGUF files say it.
+const localBase = "rope_local_base_freq"
+
 func newOLMo3(c *Checkpoint) (*Model, error) {
 	config := olmo3Config{olmo2Config: olmo2Defaults(), WindowFields: configuration.WindowFields{Window: 4096}}
 	config.RopeTheta = 500000
@@ -33,7 +36,15 @@ func newOLMo3(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sliding, err := config.sliding(c, full, config.RopeTheta)
+	local := struct {
+		Theta float64 `json:"rope_local_base_freq" min:"1"`
+	}{config.RopeTheta} // whatever rope_theta says, as in transformers
+	if c.convention.Converted {
+		if err := c.doc.Decode(&local); err != nil {
+			return nil, err
+		}
+	}
+	sliding, err := config.sliding(c, full, local.Theta)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/lora"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
 )
 
@@ -13,8 +14,8 @@ import (
 // Options say how a model is held. The zero value is the usual choice: linear layers in float32, or in the blocks
 // that a checkpoint has, or as a GGUF file has them; tables of vectors as they are stored.
 type Options struct {
-	// WeightFormat is the format that the weights of linear layers are packed in. FormatF32 leaves
-	// those of a GGUF file in its formats, and those that a checkpoint has in blocks.
+	// WeightFormat is the format that the weights of linear layers are packed in. FormatF32, the default, leaves
+	// those of a GGUF file in its formats, and those that a checkpoint has in blocks, unless Float32 is set.
 	//
 	// Formats of 16 bits take half the memory and, where few rows are computed at a
 	// time, half the time; results are those of the rounded weights.
@@ -25,9 +26,16 @@ type Options struct {
 	// poolers and the embeddings tied to a head stay as the checkpoint stores them. kernels.FormatBF16Fast holds for the same
 	// layers. It takes as much memory as FormatBF16, and its results depend on the machine.
 	WeightFormat kernels.Format
+	// Float32 has FormatF32 mean float32 for weights that are stored otherwise, too: linear layers of a GGUF file, and all weights in blocks,
+	// the tables among them. They take 4 bytes for each weight. Products with weights in blocks round the rows that they are multiplied
+	// with to integers; with Float32 nothing is rounded but the weights, as they are stored. It is for WeightFormat FormatF32 only.
+	Float32 bool
 	// WeightFormats overrides WeightFormat for single weights, and for tables of vectors: the first entry
 	// that matches counts.
 	WeightFormats []NamedFormat
+	// Importance is the path of an importance matrix, which llama-imatrix wrote in either of its forms (GGUF or .dat): how much errors of
+	// single columns of weights count. [QuantizeGGUF] reads it, and makes blocks as [kernels.Format.QuantizeBy] does. Open refuses it.
+	Importance string
 	// CacheFormat is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
@@ -86,6 +94,8 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 		}
 	}
 	switch {
+	case o.Float32 && (!table || stored > kernels.FormatInt8):
+		return kernels.FormatF32
 	case table,
 		o.WeightFormat == kernels.FormatF32 && (o.asStored || stored > kernels.FormatInt8), // in blocks
 		o.WeightFormat >= kernels.FormatInt8 && !weightfile.Repeats(name):
@@ -116,6 +126,15 @@ func (o Options) warn(warnings ...string) []string {
 	return warnings
 }
 
+// openAdapters opens the adapters for the weights of b.
+func (o Options) openAdapters(b lora.Base) (*lora.Adapters, error) {
+	var wanted []lora.Wanted
+	for _, a := range o.Adapters {
+		wanted = append(wanted, lora.Wanted(a))
+	}
+	return lora.Open(wanted, b)
+}
+
 // check returns an error if there is no such format, or a pattern is malformed.
 func (o Options) check() error {
 	for _, f := range append([]NamedFormat{{Format: o.WeightFormat}, {Format: o.PromptFormat}}, o.WeightFormats...) {
@@ -125,6 +144,9 @@ func (o Options) check() error {
 		if _, err := kernels.ParseFormat(f.Format.String()); err != nil {
 			return check.Option("Format", f.Format, "there is no such format")
 		}
+	}
+	if o.Float32 && o.WeightFormat != kernels.FormatF32 {
+		return check.Option("Float32", true, "with WeightFormat %v", o.WeightFormat)
 	}
 	switch {
 	case !o.hasPrompts():

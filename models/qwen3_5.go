@@ -110,7 +110,7 @@ func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always 
 	if err != nil {
 		return nil, err
 	}
-	if !c.llamaCpp {
+	if !c.convention.Converted {
 		c.nameStackedExperts()
 	}
 	if moe.TopK > moe.Experts && moe.Experts > 0 {
@@ -205,7 +205,10 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 func (config *qwen35Config) delta(c *Checkpoint) transformer.GatedDeltaNetConfig {
 	d := transformer.GatedDeltaNetConfig{
 		Dim: config.Dim, KeyHeads: config.KeyHeads, ValueHeads: config.ValueHeads, KeyDim: config.KeyDim, ValueDim: config.ValueDim, Taps: config.Taps, Eps: config.Eps,
-		Alternate: c.llamaCpp && c.Config.ModelType != "qwen3_next", Negative: c.llamaCpp,
+		Alternate: c.convention.Converted && c.Config.ModelType != "qwen3_next", Negative: c.convention.Converted,
+	}
+	if c.convention.Converted { // whose files have one epsilon
+		d.LengthEps = llamacpp.Shortest(float64(config.Eps))
 	}
 	keys, values := d.KeyHeads*d.KeyDim, d.ValueHeads*d.ValueDim
 	d.QKV, d.Gate = []transformer.Part{{Name: "in_proj_qkv.", Rows: 2*keys + values}}, []transformer.Part{{Name: "in_proj_z.", Rows: values}}
@@ -231,7 +234,7 @@ func (config *qwen35Config) delta(c *Checkpoint) transformer.GatedDeltaNetConfig
 	}
 	ba := byHead("in_proj_ba.", each, each)
 	d.Beta, d.Decay = ba[0], ba[1]
-	if !c.llamaCpp {
+	if !c.convention.Converted {
 		qkvz := byHead("in_proj_qkvz.", d.KeyDim, d.KeyDim, each*d.ValueDim, each*d.ValueDim)
 		d.QKV, d.Gate = slices.Concat(qkvz[0], qkvz[1], qkvz[2]), qkvz[3]
 	}

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/avoformer/avoformer/models/internal/llamacpp"
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
+)
 
 // qwen35GGUF are llama.cpp's names of what the layers of Qwen3.5 and Qwen3-Next have.
 var qwen35GGUF = map[string]string{
@@ -22,7 +26,31 @@ func readQwen35GGUF(r *llamacpp.Reader) {
 	}
 	r.Fields["linear_value_head_dim"] = inner / heads
 	r.Integer("full_attention_interval", "full_attention_interval", false)
-	r.Key("rope.dimension_sections") // which axis of an image turns which pair of features: in text, all turn alike
+	readSections(r)
+}
+
+// readSections reads which axis of an image turns which pair of features. In text all pairs turn alike, except those of no axis, which llama.cpp
+// does not turn.
+func readSections(r *llamacpp.Reader) {
+	const key = "rope.dimension_sections"
+	sections, _ := r.File.Ints(r.Key(key))
+	if len(sections) == 0 {
+		return
+	}
+	pairs, all := cmp.Or(r.IntegerOf("rope.dimension_count"), r.HeadWidth())/2, int64(0)
+	for _, n := range sections {
+		if n < 0 || n > 1<<16 {
+			r.Refuse(key, sections, "want numbers of pairs")
+			return
+		}
+		all += n
+	}
+	for i := range min(pairs, all) {
+		if axis := i % 3; axis >= int64(len(sections)) || i >= 3*sections[axis] {
+			r.Refuse(key, sections, "want an axis for each of %d pairs, which take turns with the three axes", pairs)
+			return
+		}
+	}
 }
 
 // readQwen35MoEGGUF reads what Qwen3.5 with experts has, and Qwen3-Next.

@@ -115,7 +115,7 @@ func (c *Checkpoint) sharedExpert(l *transformer.Loader, m *transformer.Mixture,
 
 // sharedGate returns the layer with one output, which llama.cpp stores as a vector.
 func (c *Checkpoint) sharedGate(l *transformer.Loader, dim int) *transformer.Linear {
-	if c.llamaCpp {
+	if c.convention.Converted {
 		return l.LinearOf(dim, 1, l.Tensor("weight", dim), nil)
 	}
 	return l.Linear(dim, 1, false)
@@ -165,12 +165,12 @@ func readQwen2MoEGGUF(r *llamacpp.Reader) {
 	r.Experts("num_experts", llamacpp.SoftmaxOfAll)
 	r.Integer("shared_expert_intermediate_size", "expert_shared_feed_forward_length", true)
 	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
-	r.Fields["norm_topk_prob"], r.Fields["qkv_bias"] = r.Flag("expert_weights_norm", false), r.Has("blk.0.attn_q.bias")
+	r.Fields["norm_topk_prob"], r.Fields["qkv_bias"] = false, r.Has("blk.0.attn_q.bias")
 }
 
 // readQwen3MoEGGUF reads what version 3 has.
 func readQwen3MoEGGUF(r *llamacpp.Reader) {
 	r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
 	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
-	r.Fields["norm_topk_prob"] = r.Flag("expert_weights_norm", true)
+	r.Fields["norm_topk_prob"] = true
 }

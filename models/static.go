@@ -56,7 +56,7 @@ func newStatic(c *Checkpoint) (*Model, error) {
 			e.rows = append(e.rows, int(v))
 		}
 	}
-	e.weights = l.Optional(l.Has("weights"), "weights", tokens)
+	e.weights = c.Loader.Optional(l.Has("weights"), "weights", tokens) // never integers, unlike rows and vectors
 	if name == "embeddings" {
 		e.vectors = l.At("embeddings.").Embedding(shape[0], shape[1])
 	} else {

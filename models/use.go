@@ -152,3 +152,59 @@ func UseOfGGUF(file *gguf.File) (Use, error) {
 	}
 	return UseText, nil
 }
+
+// Serves reports whether m has the parts for a use: an encoder and a head, a decoder with or without an encoder, or an embedder. A model may
+// serve several uses.
+func (m *Model) Serves(use Use) bool {
+	switch use {
+	case UseStates:
+		return m.Embedders.Sentence != nil || m.LM == nil && m.NoVectors() == nil && !m.Embedders.Pairs
+	case UseScore:
+		return m.Embedders.Pairs || m.Serves(UseLabels) && m.Heads[HeadClassifier].Out() == 1
+	case UseAnswers:
+		return m.hasHead(HeadAnswer) && m.Heads[HeadAnswer].Out() == 2
+	case UseText:
+		return m.LM != nil && m.Encoder == nil && m.Audio == nil
+	case UseOtherText:
+		return m.LM != nil && m.Encoder != nil
+	case UseSpeech:
+		return m.Heads[HeadCTC] != nil || m.Transducer != nil || m.LM != nil && m.Audio != nil
+	case UseImageLabels:
+		return m.Image != nil && m.Heads[HeadImageClassifier] != nil
+	case UseImages:
+		return m.Image != nil
+	}
+	kind, ok := headsOfTexts[use]
+	return ok && m.hasHead(kind)
+}
+
+// headsOfTexts are the heads of encoders that serve a use by themselves.
+var headsOfTexts = map[Use]HeadKind{
+	UseLabels: HeadClassifier, UseTokenLabels: HeadTokenClassifier, UseMasks: HeadMaskedLM, UseNextSentence: HeadNextSentence,
+}
+
+// hasHead reports whether m has a head of a kind for the hidden states of texts.
+func (m *Model) hasHead(kind HeadKind) bool { return m.Encoder != nil && m.Heads[kind] != nil }
+
+// BatchWidth returns the width of the hidden states of texts that are computed in batches: that of Encoder, or 0 for a model without
+// one and for a model that generates.
+func (m *Model) BatchWidth() int {
+	if m.Encoder == nil || m.LM != nil {
+		return 0
+	}
+	return m.Encoder.Dim()
+}
+
+// NoVectors returns the reason why vectors of texts cannot be made of the hidden states of m unless a modules.json says how, or nil.
+func (m *Model) NoVectors() error {
+	c := m.Config
+	switch why := TraitsOf(c.ModelType).NoVectors; {
+	case m.Heads[HeadClassifier] != nil || m.Heads[HeadTokenClassifier] != nil || m.Heads[HeadAnswer] != nil:
+		return check.InFile("config.json", fault.ErrFolder, check.Errorf(fault.ErrFolder, "architectures = %q: want a modules.json that says how such a model computes vectors of texts", c.Architectures))
+	case m.Encoder == nil || m.Audio != nil:
+		return check.Errorf(fault.ErrFolder, "model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
+	case why != "":
+		return check.Errorf(fault.ErrFolder, "model_type %q %s", c.ModelType, why)
+	}
+	return nil
+}

@@ -74,9 +74,8 @@ func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	}
 	inner.Config.inheritTokens(tokens)
 	inner.Config.ModelType = kind
-	inner.rename = wrappedNames(c.Loader)
-	c.Loader.Rename(inner.rename)
-	reads := c.images && w.images != nil
+	c.Loader.Rename(wrappedNames(c.Loader))
+	reads := c.options.Images && w.images != nil
 	for _, pattern := range w.towers {
 		if !reads || !strings.Contains(pattern, "vision") {
 			c.Loader.Ignore(pattern)

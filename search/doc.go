@@ -12,7 +12,7 @@
 //	err = index.Replace([]int64{7}, vectors[:1])    // adds it if there is none
 //	n := index.Remove(3, 4)
 //	hits, err = index.SearchWhere(ctx, queries, 10, func(id int64) bool { return tenantOf[id] == "a" })
-//	hits, err = index.SearchWhere(ctx, queries, 10, search.In(1, 2, 7))
+//	hits, err = index.SearchWhere(ctx, queries, 10, search.WithID(1, 2, 7))
 //
 // Vectors are held in one of three precisions. [Int8] and [Binary] take 3.8 and 32 times less memory than
 // [Float32] and are read faster by the same factors. [Options.Rescore] keeps the vectors a second time in more
@@ -24,8 +24,10 @@
 //
 //	index, err := search.New(e.Dim(), search.Options{Fingerprint: fingerprint}) // of e.Fingerprint(ctx)
 //	index, err = search.Load("vectors.index", 0)
-//	err = index.Match(fingerprint) // an error that names what differs: model, format, version of the numerics
+//	err = index.CheckFingerprint(fingerprint) // an error that names what differs: model, format, version of the numerics
 //
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
 // hits with equal scores the one with the smaller id comes first.
+//
+// This package is stable: see doc/stability.md.
 package search

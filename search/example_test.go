@@ -71,7 +71,7 @@ func ExampleParsePrecision() {
 }
 
 // A vector is replaced, another one removed, and a search restricted to some ids.
-func ExampleIn() {
+func ExampleWithID() {
 	index, err := search.New(2, search.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -83,7 +83,7 @@ func ExampleIn() {
 		log.Fatal(err)
 	}
 	fmt.Println(index.Remove(20, 99), "removed,", index.Len(), "left")
-	for _, where := range []func(id int64) bool{nil, search.In(10, 20), func(id int64) bool { return id > 10 }} {
+	for _, where := range []func(id int64) bool{nil, search.WithID(10, 20), func(id int64) bool { return id > 10 }} {
 		hits, err := index.SearchWhere(context.Background(), [][]float32{{0, 1}}, 2, where)
 		if err != nil {
 			log.Fatal(err)

@@ -66,7 +66,7 @@ func TestSaveLoad(t *testing.T) {
 				if y.Options() != want {
 					t.Errorf("%+v, want %+v", y.Options(), want)
 				}
-				if err := y.Match(AnyFingerprint); err != nil {
+				if err := y.CheckFingerprint(AnyFingerprint); err != nil {
 					t.Fatal(err)
 				}
 				queries := normal(2, 3, dim)
@@ -205,7 +205,7 @@ func FuzzRead(f *testing.F) {
 		if x.Dim() > 1000 || x.Len() > 1000 {
 			return
 		}
-		if err := x.Match(AnyFingerprint); err != nil {
+		if err := x.CheckFingerprint(AnyFingerprint); err != nil {
 			t.Fatal(err)
 		}
 		if hits, err := x.Search(context.Background(), [][]float32{make([]float32, x.Dim())}, 3); err != nil || len(hits[0]) > 3 {

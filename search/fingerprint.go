@@ -24,10 +24,10 @@ func checkFingerprint(s string) error {
 	return nil
 }
 
-// Match compares the fingerprint of the model of further vectors and queries with the index's, and returns an error that
+// CheckFingerprint compares the fingerprint of the model of further vectors and queries with the index's, and returns an error that
 // matches [fault.ErrOtherResults] and names the parts that differ. [AnyFingerprint] matches each. An index that was loaded
 // with a fingerprint neither takes vectors nor answers queries until one has matched.
-func (x *Index) Match(s string) error {
+func (x *Index) CheckFingerprint(s string) error {
 	if s != AnyFingerprint {
 		if differs := fingerprint.Difference(x.options.Fingerprint, s); differs != "" {
 			return check.Errorf(fault.ErrOtherResults, "index: %s", differs)
@@ -40,7 +40,7 @@ func (x *Index) Match(s string) error {
 // matched returns an error if a fingerprint is still to be matched.
 func (x *Index) matched() error {
 	if x.unmatched.Load() {
-		return check.Errorf(fault.ErrOtherResults, "the index was made with the fingerprint %s: call Match with the model's first", x.options.Fingerprint)
+		return check.Errorf(fault.ErrOtherResults, "the index was made with the fingerprint %s: call CheckFingerprint with the model's first", x.options.Fingerprint)
 	}
 	return nil
 }

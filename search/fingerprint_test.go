@@ -42,19 +42,19 @@ func TestMatch(t *testing.T) {
 			_, search := x.Search(t.Context(), query, 1)
 			for what, err := range map[string]error{"Search": search, "Add": x.Add([]int64{1}, query), "Replace": x.Replace([]int64{1}, query)} {
 				if !errors.Is(err, fault.ErrOtherResults) {
-					t.Errorf("%s before Match: %v", what, err)
+					t.Errorf("%s before CheckFingerprint: %v", what, err)
 				}
 			}
 			if x.Len() != 2 {
 				t.Errorf("%d vectors after refusals, want 2", x.Len())
 			}
 		}
-		err := x.Match(c.match)
+		err := x.CheckFingerprint(c.match)
 		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, fault.ErrOtherResults) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%q in an index of %q: %v, want %q", c.match, c.index, err, c.says)
 		}
 		if used := use(x); c.says == "" && used != nil || c.says != "" && c.index != "" && !errors.Is(used, fault.ErrOtherResults) {
-			t.Errorf("%q in an index of %q: %v after Match said %v", c.match, c.index, used, err)
+			t.Errorf("%q in an index of %q: %v after CheckFingerprint said %v", c.match, c.index, used, err)
 		}
 	}
 	if err := use(small(t, Options{Fingerprint: own})); err != nil {

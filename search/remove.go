@@ -105,8 +105,8 @@ func (x *Index) compact() {
 	}
 }
 
-// In returns the condition for [Index.SearchWhere] that an id is one of the given ids.
-func In(ids ...int64) func(id int64) bool {
+// WithID returns the condition for [Index.SearchWhere] that an id is one of the given ids.
+func WithID(ids ...int64) func(id int64) bool {
 	set := make(map[int64]struct{}, len(ids))
 	for _, id := range ids {
 		set[id] = struct{}{}

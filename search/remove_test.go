@@ -90,11 +90,11 @@ func compare(t *testing.T, step int, x *Index, want held, queries [][]float32, m
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Match(AnyFingerprint); err != nil {
+	if err := again.CheckFingerprint(AnyFingerprint); err != nil {
 		t.Fatal(err)
 	}
 	odd := func(id int64) bool { return id%2 == 1 }
-	few := In(most, most-1, most-50, 101, -4)
+	few := WithID(most, most-1, most-50, 101, -4)
 	for _, where := range []func(int64) bool{nil, odd, few} {
 		oracle, err := fresh.SearchWhere(context.Background(), queries, 9, where)
 		if err != nil {

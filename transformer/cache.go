@@ -135,6 +135,7 @@ func (c *Cache) End(batch Batch) {
 	defer c.pages.mu.Unlock()
 	for i, h := range c.histories {
 		h.recurrent.end(c.pages)
+		h.prompt = h.promptWith(batch.Length(i))
 		h.length += batch.Length(i)
 		h.settled = h.recalls
 	}
@@ -199,15 +200,15 @@ func (c *Cache) Remember(tokens []int, batch Batch) {
 // Remembered returns the tokens of sequence i that Remember was given.
 func (c *Cache) Remembered(i int) []int { return c.histories[i].tokens }
 
-// Restart makes sequence i empty, except for its remembered tokens.
-func (c *Cache) Restart(i int) error {
+// Restart makes sequence i empty, except for its remembered tokens. It then expects a prompt of some rows.
+func (c *Cache) Restart(i, rows int) error {
 	h := c.histories[i]
 	tokens := h.tokens
 	if err := h.Truncate(0); err != nil {
 		return err
 	}
 	h.tokens = tokens
-	return nil
+	return h.Expect(rows)
 }
 
 // Continue returns a new cache of n sequences that all continue from the rows of one sequence of c: continuations of a prompt that is

@@ -33,6 +33,14 @@ func (l *LayerCache) Past(i int) int {
 	return l.cache.Len(i)
 }
 
+// prompt returns the rows of the prompt of sequence i, of which a pass of some rows may be the first.
+func (l *LayerCache) prompt(i, rows int) int {
+	if l == nil {
+		return rows
+	}
+	return l.cache.histories[i].promptWith(rows)
+}
+
 // apart reports whether each row of sequence i attends as if it were the only row of its pass.
 func (l *LayerCache) apart(i int) bool { return i < len(l.cache.apart) && l.cache.apart[i] }
 

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,6 +17,8 @@ type GatedDeltaNetConfig struct {
 	KeyDim, ValueDim     int // of a head
 	Taps                 int // rows that the convolution mixes: the row itself and those in front of it
 	Eps                  float32
+	// LengthEps is added to the squared length of a query and of a key. 0: 1e-6.
+	LengthEps float64
 	// Alternate says that value head h belongs to key head h%KeyHeads, as in the files of llama.cpp; else it belongs to key head
 	// h*KeyHeads/ValueHeads.
 	Alternate bool
@@ -40,6 +43,8 @@ func (c *GatedDeltaNetConfig) check() error {
 		return err
 	case c.ValueHeads%c.KeyHeads != 0:
 		return check.Errorf(fault.ErrConfig, "delta net: %d value heads for %d key heads", c.ValueHeads, c.KeyHeads)
+	case !(c.LengthEps >= 0):
+		return check.Errorf(fault.ErrConfig, "delta net: eps of lengths = %g, want at least 0", c.LengthEps)
 	case !(c.Eps > 0):
 		return check.Errorf(fault.ErrConfig, "delta net: eps = %g, want a positive number", c.Eps)
 	case c.ValueHeads > most/c.ValueDim || c.values() > most/c.KeyDim || c.Taps > most/c.mixed():
@@ -75,6 +80,7 @@ func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 	if l.Fail(c.check()) {
 		return nil
 	}
+	c.LengthEps = cmp.Or(c.LengthEps, 1e-6)
 	d := &GatedDeltaNet{
 		GatedDeltaNetConfig: c,
 		QKV:                 l.Stacked(c.Dim, false, c.QKV...), Gate: l.Stacked(c.Dim, false, c.Gate...),
@@ -100,9 +106,6 @@ func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 	}
 	return d
 }
-
-// lengthEps is added to the squared length of a query and of a key.
-const lengthEps = 1e-6
 
 func (d *GatedDeltaNet) convolution() causalConvolution {
 	return causalConvolution{weight: d.Weight, dim: d.mixed()}
@@ -217,7 +220,7 @@ func (p *deltaPass) step(to, from, inputs []float32, first int) error {
 // Do mixes the rows [from, to), and normalizes queries and keys.
 func (p *deltaPass) Do(from, to int) {
 	d, mixed, width, keys := p.GatedDeltaNet, p.GatedDeltaNet.mixed(), p.recurrence().Width, p.keys()
-	eps := float32(lengthEps / float64(d.KeyDim))
+	eps := float32(d.LengthEps / float64(d.KeyDim))
 	product := p.product[from*mixed:][:mixed]
 	for i := from; i < to; i++ {
 		row := p.mixed[i*mixed:][:mixed]

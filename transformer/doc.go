@@ -32,4 +32,6 @@
 // Constructors and passes return errors that match [fault.ErrConfig], [fault.ErrShape], [fault.ErrToken], [fault.ErrTooLong],
 // [fault.ErrMissing], [fault.ErrMisshapen] or [fault.ErrLeftOver] with errors.Is; constructors also return the errors of reading the
 // weights. After an error the contents of a destination are undefined.
+//
+// This package is settling: see doc/stability.md.
 package transformer

@@ -14,7 +14,7 @@ func (a *MultiHeadAttention) loadGated(l *Loader, names AttentionNames) {
 		gates = append(gates, part)
 	}
 	key, value := Part{Name: names.Key, Rows: c.KVHeads * c.HeadDim, NoBias: c.NoKeyBias}, Part{Name: names.Value, Rows: c.KVHeads * c.HeadDim}
-	if l.at.Alike(names.Query, names.Key, names.Value) {
+	if l.alike(names.Query, names.Key, names.Value) {
 		all := append(append([]Part(nil), queries...), key, value)
 		a.QKV = l.Stacked(c.Dim, c.Bias, append(all, gates...)...)
 		return

@@ -15,6 +15,7 @@ import (
 type History struct {
 	pages  *Pages
 	length int         // rows passed through the stack
+	prompt int         // rows that came first, together; 0: those of the first pass
 	tables []pageTable // by group
 	memory []int32     // pages of what cross-attention attends to
 	recall int         // rows of the memory
@@ -57,6 +58,25 @@ func (h *History) Adapt(adapter int) error {
 // Adapter returns the number of the adapter of h.
 func (h *History) Adapter() int { return h.adapter }
 
+// Expect says that the first rows, the prompt, are so many, in however many passes they come. Without it they are those of the first pass.
+// Where frequencies of rotary positions depend on the length of a sequence, the rows of the prompt have those for the whole prompt, and each
+// later row has those for the rows up to itself. If h has rows already, or the number is negative, the error matches fault.ErrShape.
+func (h *History) Expect(rows int) error {
+	if h.length > 0 || rows < 0 {
+		return check.Errorf(fault.ErrShape, "a prompt of %d rows for a history of %d rows", rows, h.length)
+	}
+	h.prompt = rows
+	return nil
+}
+
+// promptWith returns the rows of the prompt, of which a pass of some rows may be the first.
+func (h *History) promptWith(rows int) int {
+	if h.length == 0 && h.prompt == 0 {
+		return rows
+	}
+	return h.prompt
+}
+
 // Fork returns a history that continues from the first rows of h, whose pages it shares.
 func (h *History) Fork(rows int) (*History, error) {
 	h.pages.mu.Lock()
@@ -64,7 +84,7 @@ func (h *History) Fork(rows int) (*History, error) {
 	if err := h.reaches(rows); err != nil {
 		return nil, err
 	}
-	f := &History{pages: h.pages, length: rows, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))], recurrent: h.recurrent.fork(rows, h.length)}
+	f := &History{pages: h.pages, length: rows, prompt: h.prompt, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))], recurrent: h.recurrent.fork(rows, h.length)}
 	if h.settled {
 		f.memory, f.recall, f.recalls, f.settled = slices.Clone(h.memory), h.recall, true, true
 		h.pages.memory.share(f.memory)
@@ -127,7 +147,7 @@ func (h *History) Release() {
 	}
 	h.forgetMemory()
 	h.recurrent.forget(h.pages)
-	h.length, h.tokens, h.adapter = 0, nil, 0
+	h.length, h.prompt, h.tokens, h.adapter = 0, 0, nil, 0
 }
 
 func (h *History) forgetMemory() {

@@ -133,3 +133,20 @@ func TestPartsBeyond(t *testing.T) {
 		}
 	}
 }
+
+// TestRenames: a name goes through the functions of all calls of Rename, that of the last call first, and errors have the checkpoint's name.
+func TestRenames(t *testing.T) {
+	w := tf.TensorMap{"model.text.proj.weight": {Shape: []int{1, 2}, Data: []float32{3, 5}}}
+	l := tf.NewLoader(w)
+	l.Rename(func(name string) string { return "model." + name })
+	l.At("inner.").Rename(func(name string) string { return "text." + name })
+	if !l.Has("proj.weight") || l.Has("text.proj.weight") || l.Has("model.proj.weight") {
+		t.Error("names do not go through both functions, the last one first")
+	}
+	l.At("proj.").Linear(2, 1, false)
+	tftest.NoError(t, l.Finish())
+	l.At("other.").Linear(2, 1, false)
+	if err := l.Finish(); err == nil || !strings.Contains(err.Error(), "model.text.other.weight") {
+		t.Errorf("error %v, want one that names model.text.other.weight", err)
+	}
+}

@@ -185,7 +185,7 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 	own := e.Bias && !e.stacked
 	if e.Plain {
 		in = []*Linear{l.Stacked(e.Dim, own, up)}
-	} else if l.at.Alike(gate.Name, up.Name) {
+	} else if l.alike(gate.Name, up.Name) {
 		in = []*Linear{l.Stacked(e.Dim, own, gate, up)}
 	} else {
 		in = []*Linear{l.Stacked(e.Dim, own, gate), l.Stacked(e.Dim, own, up)}

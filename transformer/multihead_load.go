@@ -66,11 +66,11 @@ func (a *MultiHeadAttention) project(l *Loader, names AttentionNames) {
 		a.loadGated(l, names)
 	case c.BorrowsKeys:
 		a.Query = l.Stacked(c.Dim, c.Bias, parts[0])
-	case c.KeysAsValues && l.at.Alike(parts[0].Name, parts[1].Name):
+	case c.KeysAsValues && l.alike(parts[0].Name, parts[1].Name):
 		a.QKV = l.Stacked(c.Dim, c.Bias, parts[:2]...)
 	case c.KeysAsValues:
 		a.Query, a.Key = l.Stacked(c.Dim, c.Bias, parts[0]), l.Stacked(c.Dim, c.Bias, parts[1])
-	case !sameWidth || c.CrossOnly || !l.at.Alike(parts[0].Name, parts[1].Name, parts[2].Name):
+	case !sameWidth || c.CrossOnly || !l.alike(parts[0].Name, parts[1].Name, parts[2].Name):
 		bias := c.Bias && (sameWidth || names.Packed == "")
 		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
 			*to = l.Stacked(ins[i], bias, parts[i])

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/avoformer/avoformer/kernels"
 )
 
 // inPieces has a task do n parts in runs of a few, side by side, the last one first.
-func inPieces(task kernels.Task, n int) {
+func inPieces(task interface{ Do(from, to int) }, n int) {
 	var group sync.WaitGroup
 	for to := n; to > 0; {
 		from := max(0, to-1-to%4)

@@ -103,7 +103,7 @@ func (c *placing) Do(from, to int) {
 func (c *placing) sequence(i, from, to int) {
 	a, p := c.a, &c.p
 	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
-	past, length := c.cache.Past(i), c.batch.Length(i)
+	past, prompt := c.cache.Past(i), c.cache.prompt(i, c.batch.Length(i))
 	var pages []int32
 	var held int // rows that the pages hold, of those that passed
 	if c.cache != nil {
@@ -126,7 +126,7 @@ func (c *placing) sequence(i, from, to int) {
 			a.ValueNorm.rows(1, v, v)
 		}
 		if a.Rotary != nil && a.Rotary.Dim > 0 {
-			cos, sin := a.Rotary.angles(past+j, past+length)
+			cos, sin := a.Rotary.angles(past+j, max(prompt, past+j+1))
 			rotate(q, a.HeadDim, cos, sin, a.Rotary.Pairing)
 			rotate(k, a.HeadDim, cos, sin, a.Rotary.Pairing)
 		}

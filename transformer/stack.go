@@ -46,7 +46,7 @@ func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 	}
 	s := &Stack{Dim: layer.Self.Dim, name: l.Name()}
 	const maxErrors = 1 << 14 // a hostile configuration may claim many layers, of which few exist
-	for i := 0; i < c.Layers && l.at.Errors() <= maxErrors; i++ {
+	for i := 0; i < c.Layers && l.plan.Errors() <= maxErrors; i++ {
 		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).Layer(layer, names.Layer))
 	}
 	if c.FinalNorm {

@@ -1,44 +1,27 @@
 package transformer
 
 import (
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights is the source of a model's tensors.
-type Weights interface {
-	// Names lists all tensors, so that tensors can be reported which the model did not ask for.
-	Names() []string
-	// Tensor returns the row-major elements of the named tensor. The error
-	// matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
-	Tensor(name string, shape ...int) ([]float32, error)
-}
+// Weights is the source of a model's tensors: their names, so that tensors can be reported which the model did not ask for, and the row-major
+// elements of each. The error of Tensor matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
+type Weights = checkpoint.Weights
 
-// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy. If the format of a tensor
-// is one of 16 bits or of blocks, a Reader may have a method that sets dst to these, little-endian, from the given element on. If its error
-// matches errors.ErrUnsupported, Read is called instead:
-//
-//	ReadBlocks(dst []byte, name string, from int) error
-//
-// It may also have a method that reports tensors of integers, for [Loader.Integers]:
-//
-//	Integers(name string) bool
-type Reader interface {
-	Weights
-	// Shape returns the shape of the named tensor, and false if there is none.
-	Shape(name string) ([]int, bool)
-	// Format returns the format of the named tensor's elements, in which they are held where they need not be float32.
-	Format(name string) kernels.Format
-	// Read sets dst to the elements of the named tensor from the given one on, in
-	// row-major order. It must be safe for concurrent use.
-	Read(dst []float32, name string, from int) error
-}
+// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy. Shape returns false if there
+// is no such tensor. Format is the format in which the elements are held where they need not be float32. Read sets dst to the elements from
+// the given one on, in row-major order. It must be safe for concurrent use.
+type Reader = checkpoint.Reader
 
-// Package checkpoint, which this one imports, has its own interfaces; a Reader here is also a Reader there.
-var _ checkpoint.Reader = Reader(nil)
+// A BlockReader is a Reader that also gives tensors in their format, if that is one of 16 bits or of blocks: ReadBlocks sets dst to the stored
+// numbers, little-endian, from the given element on. If its error matches errors.ErrUnsupported, Read is called instead.
+type BlockReader = checkpoint.BlockReader
+
+// An IntegerReader is a Reader that knows which of its tensors have integers, for [Loader.Integers].
+type IntegerReader = checkpoint.IntegerReader
 
 // FromSafetensors returns the weights in a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafetensors(f) }
@@ -52,16 +35,8 @@ func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 // in advance.
 func FromGGUF(f *gguf.File) Reader { return checkpoint.FromGGUF(f) }
 
-// TensorMap is weights in memory by their names.
-type TensorMap map[string]safetensors.Tensor
-
-// Names lists the tensors in alphabetical order.
-func (m TensorMap) Names() []string { return checkpoint.Map(m).Names() }
-
-// Tensor returns the elements of the named tensor, not a copy.
-func (m TensorMap) Tensor(name string, shape ...int) ([]float32, error) {
-	return checkpoint.Map(m).Tensor(name, shape...)
-}
+// TensorMap is weights in memory by their names. Its Tensor returns the elements, not a copy.
+type TensorMap = checkpoint.Map
 
 // Random returns a source of made-up weights of any name and shape, for trying out
 // and timing models: uniform within 1/sqrt(n) of 0 for rows of length n, as
@@ -73,17 +48,7 @@ func Random(seed uint64) Weights { return checkpoint.Random(seed) }
 // path.Match, for checkpoints that have more than a model needs.
 func Hide(w Weights, patterns ...string) Weights { return checkpoint.Hide(w, patterns...) }
 
-// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing, fault.ErrMisshapen and
-// fault.ErrLeftOver if it has such entries.
-type LoadError struct {
-	Missing   []string // names that the model needs and the weights lack
-	Misshapen []string // what shape each has and should have
-	LeftOver  []string // names that the model did not ask for
-	err       error    // which says all of it, and what could not be read
-}
-
-// fault.Error names at most five of each kind, and counts the rest.
-func (e *LoadError) Error() string { return e.err.Error() }
-
-// Unwrap returns an error that matches what e does.
-func (e *LoadError) Unwrap() error { return e.err }
+// A LoadError lists everything that is wrong with the weights of a model: the names that the weights lack, what shape tensors have and should
+// have, and the names that the model did not ask for. It matches fault.ErrMissing, fault.ErrMisshapen and fault.ErrLeftOver if it has such
+// entries. Its text names at most five of each kind, and counts the rest.
+type LoadError = checkpoint.LoadError

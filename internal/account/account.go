@@ -12,17 +12,9 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
-
-//go:generate make -C ../.. config-table
-
-// A Class is the fields of a class of a Python library, with their defaults as JSON.
-type Class struct {
-	Library string // and its version
-	Strict  bool   // it refuses fields that it does not have
-	Fields  map[string]string
-}
 
 // Tags returns the names of the fields of JSON that a struct reads.
 func Tags(of any) map[string]bool {
@@ -38,7 +30,7 @@ func Tags(of any) map[string]bool {
 // Settle goes through the fields of a file: those that are read, and those in idle, which have no effect here, need nothing.
 // Fields that the class does not have are warnings, and an error where the class refuses them too.
 // An error has a field and matches fault.ErrConfig; its caller adds the file.
-func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
+func Settle(c pyclass.Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if read[name] || slices.Contains(idle, name) || strings.HasPrefix(name, "_") {
 			continue

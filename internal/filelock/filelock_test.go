@@ -25,10 +25,11 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	late := errors.New("late")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 	defer cancel()
-	if _, err := filelock.Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a lock that is held: %v, want the context's error", err)
+	if _, err := filelock.Lock(ctx, path); err != late {
+		t.Errorf("a lock that is held: %v, want the cause of the context's end", err)
 	}
 	other, err := os.Open(path)
 	if err != nil {

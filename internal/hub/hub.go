@@ -18,3 +18,11 @@ func Folder(dir string) string {
 	}
 	return filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
 }
+
+// Find returns the path of a model's files, a folder or a GGUF file: dir itself, or the snapshot that [Folder] returns. The error is that of
+// [Stat].
+func Find(dir string) (path string, folder bool, err error) {
+	path = Folder(dir)
+	info, err := Stat(path)
+	return path, err == nil && info.IsDir(), err
+}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Cache returns the folder of the hub's cache: HF_HUB_CACHE, hub in HF_HOME, or the place that
@@ -67,12 +68,12 @@ func IsPointer(r io.ReaderAt) bool {
 }
 
 // split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
-var split = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`)
+var split = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`) })
 
 // Parts returns the paths of all parts of a split GGUF file if path is one of them: x-00001-of-00002.gguf and
 // x-00002-of-00002.gguf. For any other file it returns only path.
 func Parts(path string) []string {
-	m := split.FindStringSubmatch(path)
+	m := split().FindStringSubmatch(path)
 	if m == nil {
 		return []string{path}
 	}

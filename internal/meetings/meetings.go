@@ -9,11 +9,15 @@ import (
 
 var observer atomic.Pointer[func(threads, parts int)]
 
-// Observe has f called at each meeting until stop is called. Concurrent meetings call it concurrently.
+// Observe has f called at each meeting until stop is called. Concurrent meetings call it concurrently. Meanwhile threads meet wherever they may:
+// short calls meet as if a thread was awake, since whether one is depends on the time that passed.
 func Observe(f func(threads, parts int)) (stop func()) {
 	observer.Store(&f)
 	return func() { observer.Store(nil) }
 }
+
+// Observed reports whether Observe is in effect.
+func Observed() bool { return observer.Load() != nil }
 
 // Begin reports a meeting of threads that share some parts, whether or not the machine has as many processors.
 func Begin(threads, parts int) {

@@ -76,7 +76,7 @@ type reader struct {
 }
 
 func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := context.Cause(r.ctx); err != nil {
 		return 0, err
 	}
 	return r.r.Read(p)

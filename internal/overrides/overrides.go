@@ -20,13 +20,21 @@ type Sampling struct {
 	TypicalP    *float64 `json:"typical_p"`
 }
 
-// Apply sets in o the options that are stated.
+// The defaults of other programs, for models whose files do not say how tokens are chosen.
+var (
+	LlamaCpp = generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, MinP: 0.05}
+	Ollama   = generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9}
+	// OpenAI has the default of OpenAI's and Anthropic's protocols.
+	OpenAI = generation.Sampling{Temperature: 1}
+)
+
+// Apply sets in o the options that are stated. A probability of 0 that is stated leaves one token.
 func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.Temperature, s.Temperature)
 	set(&o.TopK, s.TopK)
-	set(&o.TopP, s.TopP)
+	set(&o.TopP, part(s.TopP))
 	set(&o.MinP, s.MinP)
-	set(&o.TypicalP, s.TypicalP)
+	set(&o.TypicalP, part(s.TypicalP))
 }
 
 // Check returns an error for a number outside its range, or nil. The error's Field is the name of the option in files and
@@ -48,6 +56,15 @@ func (s *Sampling) Check() *fault.Error {
 
 // Any reports whether something is stated.
 func (s *Sampling) Any() bool { return *s != Sampling{} }
+
+// part returns what generation.Sampling has for a probability that is stated: there, 0 means that there is none.
+func part(p *float64) *float64 {
+	if p != nil && *p == 0 {
+		zero := generation.ZeroP
+		return &zero
+	}
+	return p
+}
 
 func set[T any](to, from *T) {
 	if from != nil {

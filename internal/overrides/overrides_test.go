@@ -42,6 +42,12 @@ func TestSampling(t *testing.T) {
 		if e := s.Check(); e != nil || !s.Any() {
 			t.Errorf("%s = 1: error %v, any %t", name, e, s.Any())
 		}
+		// 0 is stated, too: the number of a filter that is on stays on.
+		zero := generation.Sampling{TopP: 3, TypicalP: 3}
+		stated(0).Apply(&zero)
+		if name == "TopP" && zero.TopP != generation.ZeroP || name == "TypicalP" && zero.TypicalP != generation.ZeroP {
+			t.Errorf("%s = 0 applied: %+v", name, zero)
+		}
 		if name == "TopK" {
 			if e := stated(-1).Check(); e != nil {
 				t.Errorf("TopK = -1, which means all: %v", e)

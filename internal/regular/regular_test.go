@@ -64,26 +64,3 @@ func TestOpen(t *testing.T) {
 		f.Close()
 	}
 }
-
-// TestUsers demands that the packages that read folders of models open files with this one.
-func TestUsers(t *testing.T) {
-	for _, root := range []string{"models", "text", "transformer", "internal/hub"} {
-		tree, found := os.DirFS("../../"+root), 0
-		err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "internal/cmd/") || strings.HasPrefix(name, "examples/") { // programs to copy, which have no internal packages
-				return err
-			}
-			source, err := fs.ReadFile(tree, name)
-			found++
-			for _, call := range []string{"fs.ReadFile(", "os.ReadFile(", "os.Open(", "fsys.Open(", "os.OpenFile("} {
-				if strings.Contains(string(source), call) {
-					t.Errorf("%s/%s: %s...), want that of package regular", root, name, call)
-				}
-			}
-			return err
-		})
-		if err != nil || found == 0 {
-			t.Errorf("%s: %d files, error %v", root, found, err)
-		}
-	}
-}

@@ -25,6 +25,22 @@ func Main[T fmt.Stringer](m *testing.M, supported []T) {
 	os.Exit(m.Run())
 }
 
+// Fixtures ends a package's TestMain if dir is not there: fixtures and nested modules, which the module proxy does not
+// deliver with the packages that they test. Where a run exists to execute tests, in CI or for a tier, it fails instead.
+func Fixtures(dir string) {
+	if _, err := os.Stat(dir); err == nil {
+		return
+	}
+	for _, name := range []string{"CI", "AVOFORMER_REQUIRE", "AVOFORMER_EMULATED"} {
+		if os.Getenv(name) != "" {
+			fmt.Fprintf(os.Stderr, "FAIL: there is no %s, and %s is set\n", dir, name)
+			os.Exit(1)
+		}
+	}
+	fmt.Printf("no tests ran: they read %s, a module of its own that the module proxy does not deliver with this one; clone the repository\n", dir)
+	os.Exit(0)
+}
+
 // CheckForced is the body of a test in every package that calls Main: the active
 // tier is the one that AVOFORMER_ISA forces, if it does. Being a test it also
 // shows the variables to the cache of go test, which keys results by what tests

@@ -9,12 +9,13 @@ import (
 
 // groups is what the cgroups of the process allow together.
 type groups struct {
-	quota float64 // CPUs; 0: no limit
-	cpus  Set     // nil: all
+	quota  float64 // CPUs; 0: no limit
+	cpus   Set     // nil: all
+	memory int64   // bytes; 0: no limit
 }
 
 // cgroups reads the process's cgroups of versions 1 and 2 and those above them, as far as they are mounted. The lowest
-// quota counts.
+// quota counts, and the lowest limit of memory.
 func (r reader) cgroups() (g groups) {
 	mounts := r.mounts()
 	for line := range strings.Lines(r.text("proc/self/cgroup")) {
@@ -31,8 +32,11 @@ func (r reader) cgroups() (g groups) {
 				switch controller {
 				case "":
 					g.limit(r.quota2(dir))
+					g.limitMemory(r.bytes(path.Join(dir, "memory.max")))
 				case "cpu":
 					g.limit(r.quota1(dir))
+				case "memory":
+					g.limitMemory(r.bytes(path.Join(dir, "memory.limit_in_bytes")))
 				}
 				if g.cpus == nil && (controller == "" || controller == "cpuset") {
 					g.cpus = r.cpuset(dir)
@@ -48,6 +52,36 @@ func (g *groups) limit(quota float64) {
 	if quota > 0 && (g.quota == 0 || quota < g.quota) {
 		g.quota = quota
 	}
+}
+
+// limitMemory takes a limit of memory into account, unless it is 0.
+func (g *groups) limitMemory(bytes int64) {
+	if bytes > 0 && (g.memory == 0 || bytes < g.memory) {
+		g.memory = bytes
+	}
+}
+
+// bytes returns the number in a file, 0 if there is none, as of "max".
+func (r reader) bytes(name string) int64 {
+	n, err := strconv.ParseInt(r.text(name), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// memory returns the bytes of the machine's memory, 0 if they are not known.
+func (r reader) memory() int64 {
+	for line := range strings.Lines(r.text("proc/meminfo")) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
+			n, err := strconv.ParseInt(fields[1], 10, 53)
+			if err != nil {
+				return 0
+			}
+			return max(n, 0) << 10
+		}
+	}
+	return 0
 }
 
 // quota2 returns the quota of a cgroup of version 2: "150000 100000", or "max 100000" for none.
@@ -99,7 +133,7 @@ func (r reader) mounts() map[string]mount {
 			all[""] = m
 		case "cgroup":
 			for option := range strings.SplitSeq(rest[2], ",") {
-				if option == "cpu" || option == "cpuset" {
+				if option == "cpu" || option == "cpuset" || option == "memory" {
 					all[option] = m
 				}
 			}

@@ -1,5 +1,5 @@
 // Package topology says which CPUs the process may use and how they lie: physical cores, their hardware threads, NUMA nodes,
-// and the quota of its cgroups. From that follow the number of threads for products, and shares of the CPUs for replicas.
+// and the quota of its cgroups; and how much memory it may use. From that follow the number of threads for products, and shares of the CPUs for replicas.
 //
 // On Linux it reads /sys and /proc. A file that is absent, or makes no sense, counts as one that says nothing: nothing here
 // fails. On other systems each CPU is a core of a single node.
@@ -22,6 +22,10 @@ type Machine struct {
 	Cores []Set // those of each physical core, from the core with the lowest CPU on
 	Nodes []Set // those of each NUMA node that has any, by the nodes' numbers
 	Quota float64
+	// Memory is how many bytes the process may use: those of the machine, or fewer if one of its cgroups has a lower limit. 0: not known.
+	Memory int64
+	// Limited says that Memory is the limit of a cgroup.
+	Limited bool
 	// Separate says that hardware threads of one core compute as much as cores do. Virtual machines may call CPUs threads
 	// of one core that are not.
 	Separate bool
@@ -37,6 +41,10 @@ func Read(root fs.FS, allowed Set, processors int) Machine {
 	}
 	groups := r.cgroups()
 	m.Quota = groups.quota
+	m.Memory = r.memory()
+	if m.Limited = groups.memory > 0 && (m.Memory == 0 || groups.memory < m.Memory); m.Limited {
+		m.Memory = groups.memory
+	}
 	for _, limit := range []Set{r.set("sys/devices/system/cpu/online"), groups.cpus} {
 		if both := m.CPUs.and(limit); len(both) > 0 {
 			m.CPUs = both

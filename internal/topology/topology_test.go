@@ -101,10 +101,38 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			allowed, _ := parseSet(c.allowed)
 			m := Read(tree(c.files), allowed, 4)
+			if m.Memory != 0 || m.Limited {
+				t.Errorf("%d bytes of memory", m.Memory)
+			}
 			if got := m.String(); got != c.want || m.Threads() != c.threads {
 				t.Errorf("%s, %d threads, want %s, %d", got, m.Threads(), c.want, c.threads)
 			}
 		})
+	}
+}
+
+// TestMemory: the lowest limit of the cgroups counts, or else the machine's memory.
+func TestMemory(t *testing.T) {
+	const proc, mounts = "proc/self/cgroup", "proc/self/mountinfo"
+	const total = "MemTotal:        1000 kB\nMemFree:          500 kB\n"
+	const version1 = "32 31 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	for name, c := range map[string]struct {
+		files   map[string]string
+		want    int64
+		limited bool
+	}{
+		"nothing":           {nil, 0, false},
+		"the machine":       {map[string]string{"proc/meminfo": total}, 1000 << 10, false},
+		"no number":         {map[string]string{"proc/meminfo": "MemTotal: many kB\n"}, 0, false},
+		"version 2":         {map[string]string{"proc/meminfo": total, proc: "0::/a/b\n", mounts: mount2, "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "409600\n"}, 409600, true},
+		"version 2, larger": {map[string]string{"proc/meminfo": total, proc: "0::/a\n", mounts: mount2, "sys/fs/cgroup/a/memory.max": "4096000\n"}, 1000 << 10, false},
+		"version 1": {map[string]string{"proc/meminfo": total, proc: "4:memory:/a/b\n", mounts: version1, "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "300000\n",
+			"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "200000\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 200000, true},
+		"only a cgroup": {map[string]string{proc: "0::/\n", mounts: mount2, "sys/fs/cgroup/memory.max": "5000\n"}, 5000, true},
+	} {
+		if m := Read(tree(c.files), nil, 1); m.Memory != c.want || m.Limited != c.limited {
+			t.Errorf("%s: %d, %t, want %d, %t", name, m.Memory, m.Limited, c.want, c.limited)
+		}
 	}
 }
 

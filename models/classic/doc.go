@@ -7,6 +7,8 @@
 // prefix under which they are; [AttentionBackward] gives the gradients of attention maps
 // that interpretability asks for. Unlike those of package models, the parts of these models
 // are open to a look inside: see Trace of [transformer.Workspace].
+//
+// This package is experimental: see doc/stability.md.
 package classic
 
 import "github.com/avoformer/avoformer/transformer"

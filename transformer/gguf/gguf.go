@@ -8,6 +8,8 @@
 // the same numbers on big-endian machines.
 //
 // Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+//
+// This package is stable: see doc/stability.md.
 package gguf
 
 import (

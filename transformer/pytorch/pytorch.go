@@ -9,6 +9,8 @@
 // claims is ever allocated. The package gives the same numbers on big-endian machines.
 //
 // Source: torch/serialization.py of PyTorch.
+//
+// This package is settling: see doc/stability.md.
 package pytorch
 
 import (

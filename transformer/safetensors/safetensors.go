@@ -8,6 +8,8 @@
 // ever allocated. The package gives the same numbers on big-endian machines.
 //
 // Source: https://github.com/huggingface/safetensors (format section).
+//
+// This package is stable: see doc/stability.md.
 package safetensors
 
 import (

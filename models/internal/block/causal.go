@@ -19,10 +19,20 @@ func (e CausalEncoder) BothWays() bool {
 }
 
 func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
+	return EncodeBy(e.Decoder, ws, dst, in)
+}
+
+// A stateMaker makes hidden states of tokens, as models.LanguageModel does.
+type stateMaker interface {
+	Hidden(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error
+}
+
+// EncodeBy sets dst, [rows, D], to the hidden states that a language model makes of texts.
+func EncodeBy(m stateMaker, ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
 	if in.Types != nil {
 		return check.Errorf(fault.ErrShape, "this model has no types of tokens")
 	}
-	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
+	return m.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
 }
 
 // Projected is a decoder as an encoder whose hidden states are projected to another width.

@@ -42,11 +42,10 @@ type Decoder struct {
 	Bias        *RelativeBias       // of the scores; nil: none
 	Norm        *transformer.Norm   // after the last layer; nil: none
 	Head        *transformer.Linear
-	CacheFormat kernels.Format // of keys and values in caches
-	// Adapters are the names of adapters that are kept separate from the weights.
-	Adapters []string
-	Cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
-	Scale    float32 // of the logits; 0: 1
+	cacheFormat kernels.Format // of keys and values in caches
+	adapters    []string       // the names of those that are kept separate from the weights
+	Cap         float32        // logits x become cap*tanh(x/cap); 0: they stay
+	Scale       float32        // of the logits; 0: 1
 	// Instead maps tokens to the tokens that replace them.
 	Instead map[int]int
 	// Beside makes the inputs of each layer in addition to the rows; nil: there are no such inputs.
@@ -55,8 +54,9 @@ type Decoder struct {
 	Streams *Streams
 	// Kept is how many layers leave their keys and values to later ones.
 	Kept int
-	// Frequencies are those of the rotary positions where they depend on the length of
-	// the sequence; else nil.
+	// ByLength is whether the frequencies of rotary positions depend on the length of the sequence.
+	ByLength bool
+	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
 	Frequencies func(length int) []float64
 }
 
@@ -72,20 +72,26 @@ func (d *Decoder) Add(l DecoderLayer, window int) {
 func (d *Decoder) Vocab() int { return d.Head.Out }
 
 func (d *Decoder) NewPages(limit int64) *transformer.Pages {
-	p, err := transformer.NewPages(transformer.PagesConfig{Windows: d.Windows, Format: d.CacheFormat, Limit: max(limit, 0)})
+	p, err := transformer.NewPages(transformer.PagesConfig{Windows: d.Windows, Format: d.cacheFormat, Limit: max(limit, 0)})
 	if err != nil {
 		panic(err) // Options.check knows the formats
 	}
 	return p
 }
 
-// RewritesHistory reports whether keys and values of earlier tokens change with the length of the sequence, so that
-// the first rows of a history are not that of a shorter text.
-func (d *Decoder) RewritesHistory() bool { return d.Frequencies != nil }
+// SetCacheFormat makes caches hold keys and values in a format.
+func (d *Decoder) SetCacheFormat(f kernels.Format) { d.cacheFormat = f }
+
+// HoldAdapters makes histories have adapters of these names.
+func (d *Decoder) HoldAdapters(names []string) { d.adapters = names }
+
+// RewritesHistory reports whether keys and values of earlier tokens depend on the length of the prompt or of the sequence, so that the first
+// rows of a history are not those of a shorter text.
+func (d *Decoder) RewritesHistory() bool { return d.ByLength }
 
 // Adapter returns the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
 func (d *Decoder) Adapter(name string) (number int, ok bool) {
-	at := slices.Index(d.Adapters, name)
+	at := slices.Index(d.adapters, name)
 	return at + 1, at >= 0
 }
 
@@ -114,7 +120,7 @@ func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []
 	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
 }
 
-// again is Hidden with a cache where frequencies depend on the length. With them the
+// again is Hidden with a cache where all rows have the frequencies for the length of the sequence. With them the
 // hidden states of all earlier tokens change, so that sequences whose frequencies are
 // no longer those of their cache are computed from their start.
 func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
@@ -125,7 +131,7 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 	for i := range batch.Len() {
 		added, past := tokens[batch.Start(i):batch.Start(i+1)], cache.Remembered(i)
 		if len(added) > 0 && len(past) > 0 && (cache.Len(i) != len(past) || !slices.Equal(d.Frequencies(len(past)), d.Frequencies(len(past)+len(added)))) {
-			if err := cache.Restart(i); err != nil {
+			if err := cache.Restart(i, len(past)+len(added)); err != nil {
 				return err
 			}
 			all, lengths[i] = append(all, past...), len(past)
@@ -161,7 +167,7 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 	for _, s := range soft {
 		copy(dst[s.At*d.Dim():], s.X)
 	}
-	ws.Adapt(batch, cache, len(d.Adapters))
+	ws.Adapt(batch, cache, len(d.adapters))
 	defer ws.Unadapt()
 	if err := cache.Begin(batch, len(d.layers)); err != nil {
 		return err
@@ -268,7 +274,7 @@ func (d *Decoder) HistoryBytes(length int) HistoryBytes {
 		if w := d.Windows[i]; w > 0 {
 			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
-		n := l.CacheBytes(d.CacheFormat)
+		n := l.CacheBytes(d.cacheFormat)
 		b.Token += n
 		b.Text += n * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
 		b.MemoryRow += memoryBytes(l)

@@ -4,7 +4,6 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/elementary"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -103,13 +102,11 @@ func (a *GridAttention) Forward(ws *transformer.Workspace, dst, x []float32, bat
 	return a.Out.Forward(ws, dst, context) // [rows, D]
 }
 
-// gridTurn is a kernels.Task that turns rows of queries and keys.
+// gridTurn turns rows of queries and keys on several threads.
 type gridTurn struct {
 	a           *GridAttention
 	q, k, turns []float32
 }
-
-var _ kernels.Task = (*gridTurn)(nil)
 
 // Do turns the rows [from, to).
 func (t *gridTurn) Do(from, to int) {

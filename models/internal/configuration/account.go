@@ -11,14 +11,15 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	beside "github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // The account of a configuration: which of its fields the architecture has read, and what
-// becomes of those it has not. classes.go says which fields there are.
+// becomes of those it has not.
 
 // HandMade are configurations that transformers has no class for.
-var HandMade = map[string]*class{
+var HandMade = map[string]*pyclass.Class{
 	// The published form of nomic_bert, which has its own code next to the weights.
 	"nomic_bert of the hub": {Fields: map[string]string{
 		"scale_attn_weights": "true", "scale_attn_by_inverse_layer_idx": "false", "parallel_block_tied_norm": "false", "dense_seq_output": "true",
@@ -33,7 +34,7 @@ var HandMade = map[string]*class{
 
 // account records which fields of one object of a configuration are read.
 type account struct {
-	class  *class // nil: unknown
+	class  *pyclass.Class // nil: unknown
 	read   map[string]bool
 	hidden map[string]Document // by field, those that an alias has replaced
 	ledger *ledger
@@ -51,7 +52,7 @@ var CommonFields = []string{
 }
 
 // accounted is d with an account, and with aliases under their fields' own names.
-func (d Document) accounted(c *class, l *ledger) (Document, error) {
+func (d Document) accounted(c *pyclass.Class, l *ledger) (Document, error) {
 	d.account = &account{class: c, read: map[string]bool{}, hidden: map[string]Document{}, ledger: l}
 	if c != nil {
 		from := map[string]string{}
@@ -84,7 +85,7 @@ func (d Document) accounted(c *class, l *ledger) (Document, error) {
 
 // AccountFor is d with an account by the class of a model_type.
 func (d Document) AccountFor(modelType string) (Document, error) {
-	return d.accounted(cmp.Or(Classes[modelType], HandMade[modelType]), new(ledger))
+	return d.accounted(cmp.Or(pyclass.Config(modelType), HandMade[modelType]), new(ledger))
 }
 
 // Hidden returns a document with the value that a field has besides that of an alias, if it has
@@ -106,7 +107,7 @@ func (d Document) Tracked() Document {
 // SettleBy ends the account of a file that a class of a Python library reads. It returns an error for a field that was not read, is not in
 // idle, and has another value than the class's default. Fields that the class does not have go to warnings.
 func (d Document) SettleBy(class string, warnings *[]string, idle ...string) error {
-	more, err := beside.Settle(beside.Classes[class], d.Fields, d.account.read, idle)
+	more, err := beside.Settle(pyclass.File(class), d.Fields, d.account.read, idle)
 	for _, w := range more {
 		*warnings = append(*warnings, d.Name+": "+w)
 	}
@@ -138,11 +139,11 @@ func (d Document) warn(format string, args ...any) {
 func (d Document) Settle(idle func(part Document, field string) bool) (warnings []string, err error) {
 	for _, part := range d.account.ledger.parts {
 		for _, name := range slices.Sorted(maps.Keys(part.Fields)) {
-			if part.account.read[name] || Neutral[name] != "" || GenerationFields[name] {
+			if part.account.read[name] || Neutral[name] != "" || Generation(name) {
 				continue
 			}
-			if initial, known := part.account.class.Field(name); !known {
-				part.warn("%s = %s: ignored, as by transformers %s, which has no such field here", name, part.Value(name), transformersVersion)
+			if initial, known := Default(part.account.class, name); !known {
+				part.warn("%s = %s: ignored, as by transformers %s, which has no such field here", name, part.Value(name), pyclass.Transformers)
 			} else if !part.silent(name, initial) && !idle(part, name) {
 				return nil, part.Errorf(name, "not supported by this model_type")
 			}
@@ -151,23 +152,26 @@ func (d Document) Settle(idle func(part Document, field string) bool) (warnings 
 	return d.account.ledger.warnings, nil
 }
 
-// Field returns the default of a field.
-func (c *class) Field(name string) (initial string, known bool) {
+// Default returns the default of a field of a class, which may be nil, or of the fields that all classes have.
+func Default(c *pyclass.Class, name string) (initial string, known bool) {
 	if c != nil {
 		if initial, known = c.Fields[name]; known {
 			return initial, true
 		}
 	}
-	initial, known = baseFields[name]
+	initial, known = pyclass.Table("config base")[name]
 	return initial, known
 }
+
+// Generation reports whether transformers' GenerationConfig has a field.
+func Generation(name string) bool { return pyclass.Table("generation fields")[name] != "" }
 
 // Initial returns the value that transformers gives a field that is absent, if its class has it.
 func (d Document) Initial(name string) (string, bool) {
 	if d.account == nil {
 		return "", false
 	}
-	return d.account.class.Field(name)
+	return Default(d.account.class, name)
 }
 
 // silent reports whether a field has the same meaning as its default.
@@ -182,7 +186,7 @@ func (d Document) silent(name, initial string) bool {
 // AsClass has the account go by another class than that of the model_type.
 func (d Document) AsClass(name string) {
 	if d.account != nil {
-		d.account.class = cmp.Or(HandMade[name], Classes[name])
+		d.account.class = cmp.Or(HandMade[name], pyclass.Config(name))
 	}
 }
 
@@ -194,8 +198,10 @@ func (d Document) Bare() Document { return Document{Name: d.Name, account: d.acc
 
 // With is d with another value of a field.
 func (d Document) With(field, value string) Document {
-	d.Fields = maps.Clone(d.Fields)
-	d.Fields[field] = json.RawMessage(value)
+	fields := map[string]json.RawMessage{}
+	maps.Copy(fields, d.Fields)
+	fields[field] = json.RawMessage(value)
+	d.Fields = fields
 	return d
 }
 

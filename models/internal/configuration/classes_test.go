@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
@@ -11,11 +12,12 @@ import (
 // TestClasses demands a class for every model_type, in which all names lead somewhere.
 func TestClasses(t *testing.T) {
 	for _, kind := range models.ModelTypes() {
-		if configuration.Classes[kind] == nil && configuration.HandMade[kind] == nil {
-			t.Errorf("%s is not in classes.go; add it to MODEL_TYPES in scripts/configs/classes.py", kind)
+		if pyclass.Config(kind) == nil && configuration.HandMade[kind] == nil {
+			t.Errorf("no class for %s: make config-table finds the types of the committed folders", kind)
 		}
 	}
-	for kind, c := range configuration.Classes {
+	for _, kind := range pyclass.ConfigTypes() {
+		c := pyclass.Config(kind)
 		for name, initial := range c.Fields {
 			if !json.Valid([]byte(initial)) {
 				t.Errorf("%s.%s = %s", kind, name, initial)
@@ -27,7 +29,7 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		for name, part := range c.Parts {
-			if configuration.Classes[part] == nil {
+			if pyclass.Config(part) == nil {
 				t.Errorf("%s.%s is a %s, which has no class", kind, name, part)
 			}
 		}
@@ -37,7 +39,7 @@ func TestClasses(t *testing.T) {
 // TestNeutral demands that fields with an effect are not said to be without.
 func TestNeutral(t *testing.T) {
 	for _, name := range []string{"num_attention_heads", "rms_norm_eps", "is_causal", "hidden_act", "sliding_window", "attention_bias", "rope_scaling", "quantization_config"} {
-		if configuration.Neutral[name] != "" || configuration.GenerationFields[name] {
+		if configuration.Neutral[name] != "" || configuration.Generation(name) {
 			t.Errorf("%s has an effect", name)
 		}
 	}

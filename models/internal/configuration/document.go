@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -60,9 +61,9 @@ func (d Document) Sub(field string) (Document, error) {
 	if err != nil || d.account == nil {
 		return part, err
 	}
-	var c *class
+	var c *pyclass.Class
 	if d.account.class != nil {
-		c = Classes[d.account.class.Parts[field]]
+		c = pyclass.Config(d.account.class.Parts[field])
 	}
 	return part.accounted(c, d.account.ledger)
 }
@@ -99,7 +100,8 @@ func (d Document) Value(field string) string {
 }
 
 // Decode fills the struct that into points to, whose tags name the fields. The struct
-// holds the defaults before the call: fields that are null or absent keep them. Fields
+// holds the defaults before the call: fields that are null or absent keep them. Null is an error where
+// transformers refuses it, unless the default is false, 0 or empty: these are the same to Python. Fields
 // of embedded structs count as its own. Integers must be at least 1 and floating-point
 // numbers above 0, unless a tag min says otherwise.
 //
@@ -114,6 +116,9 @@ func (d Document) Decode(into any) error {
 			continue
 		}
 		d.Note(name)
+		if d.IsNull(name) && d.needs(name) {
+			return d.Errorf(name, "want a value")
+		}
 		if d.Has(name) {
 			if err := d.Field(name, v.FieldByIndex(f.Index).Addr().Interface()); err != nil {
 				return err
@@ -137,6 +142,11 @@ func (d Document) Decode(into any) error {
 		}
 	}
 	return nil
+}
+
+// needs reports whether transformers refuses a null of config.json, and would not take it for the field's default.
+func (d Document) needs(name string) bool {
+	return d.Name != GGUFMetadata && d.account != nil && d.account.class != nil && slices.Contains(d.account.class.Needed, name)
 }
 
 // Field decodes the value of one field, which must be there.

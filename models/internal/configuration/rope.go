@@ -132,6 +132,8 @@ func (d Document) trained(object Document, f RopeFields, kind string, maxPositio
 	}{f.Original}
 	var err error
 	switch {
+	case d.IsNull(field) && d.Name != GGUFMetadata: // it goes before the object's, in transformers too
+		return 0, d.Errorf(field, "want a number of tokens")
 	case f.own && d.Has(field):
 		err = d.Decode(&said)
 	case f.Original != 0 || d.Has(field):
@@ -166,6 +168,8 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 		if !(theta >= 1) || math.IsInf(theta, 0) {
 			err = d.Errorf("layer_rope_theta", "want numbers from 1, or 0")
 		}
+	case from.IsNull("rope_theta") && from.Name != GGUFMetadata && !f.Base:
+		err = from.Errorf("rope_theta", "want a number")
 	case !f.Base || object.Has("rope_theta"):
 		theta, err = from.Theta(theta)
 	case d.Has("rope_theta"):
@@ -246,21 +250,57 @@ func (d Document) queryScale(original int) (func(position int) float32, error) {
 // has an object for each kind. Where it has not, theta holds. If scaled, what rope_scaling says
 // goes before that.
 func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	object, err := d.ropeObjectOfKind(kind, scaled)
+	if err != nil {
+		return nil, err
+	}
+	if truncate := true; object.Has(truncateField) && object.Field(truncateField, &truncate) == nil && !truncate {
+		object.warn("%s = %s: ignored, as by transformers in positions for a kind of layers", truncateField, object.Value(truncateField))
+		object.Fields = maps.Clone(object.Fields)
+		delete(object.Fields, truncateField)
+	}
+	return d.RotaryOf(object, Rope(theta), headDim, maxPositions)
+}
+
+// Reach returns the most positions of a model that was made for maxPositions: the type dynamic multiplies them by its factor. kind is that of
+// the layers where rope_parameters has an object for each, or else empty.
+func (d Document) Reach(kind string, maxPositions int) int {
+	d.account = nil // the positions themselves account for the fields
+	object, err := d.ropeObject()
+	if kind != "" {
+		object, err = d.ropeObjectOfKind(kind, true)
+	}
+	said := struct {
+		Type    string  `json:"rope_type"`
+		OldType string  `json:"type"`
+		Factor  float64 `json:"factor" min:"0"`
+	}{}
+	if err == nil {
+		err = object.Decode(&said)
+	}
+	if err != nil || cmp.Or(said.Type, said.OldType) != "dynamic" {
+		return maxPositions // errors are those of the positions themselves
+	}
+	return int(min(float64(maxPositions)*max(said.Factor, 1), math.MaxInt32))
+}
+
+// ropeObjectOfKind returns the object for a kind of layers, as [Document.RotaryOfKind] reads it.
+func (d Document) ropeObjectOfKind(kind string, scaled bool) (Document, error) {
 	// Without an object for the kind there is one that says default, which a scaling's old key
 	// type does not change.
-	f, object := Rope(theta), Document{Name: d.Name, account: d.account, Fields: map[string]json.RawMessage{"rope_type": json.RawMessage(`"default"`)}}
+	object := Document{Name: d.Name, account: d.account, Fields: map[string]json.RawMessage{"rope_type": json.RawMessage(`"default"`)}}
 	var all Document
 	if d.Has("rope_parameters") {
 		var err error
 		if all, err = d.Sub("rope_parameters"); err != nil {
-			return nil, err
+			return Document{}, err
 		}
 		for _, k := range []string{FullAttention, SlidingAttention} {
 			all.Note(k)
 		}
 		if all.Has(kind) {
 			if object, err = all.Sub(kind); err != nil {
-				return nil, err
+				return Document{}, err
 			}
 		}
 	}
@@ -268,9 +308,9 @@ func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim,
 		scaling, err := d.Sub("rope_scaling")
 		switch {
 		case err != nil:
-			return nil, err
+			return Document{}, err
 		case all.Fields != nil && !all.Has(kind):
-			return nil, d.Errorf("rope_scaling", "rope_parameters lacks %s", kind)
+			return Document{}, d.Errorf("rope_scaling", "rope_parameters lacks %s", kind)
 		}
 		fields := maps.Clone(scaling.Fields)
 		for name, v := range object.Fields {
@@ -281,12 +321,7 @@ func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim,
 		object = scaling
 		object.Fields = fields
 	}
-	if truncate := true; object.Has(truncateField) && object.Field(truncateField, &truncate) == nil && !truncate {
-		object.warn("%s = %s: ignored, as by transformers in positions for a kind of layers", truncateField, object.Value(truncateField))
-		object.Fields = maps.Clone(object.Fields)
-		delete(object.Fields, truncateField)
-	}
-	return d.RotaryOf(object, f, headDim, maxPositions)
+	return object, nil
 }
 
 // truncateField says whether yarn rounds the pairs that it blends between.
@@ -323,7 +358,7 @@ func (s ropeScaling) scale(d Document, f RopeFields, c *transformer.RotaryConfig
 				Alpha float64 `json:"alpha" min:"0"`
 			}{}
 			if err := d.Decode(&fixed); err != nil || fixed.Alpha > 0 {
-				c.Frequencies = transformer.Frequencies(stretched(c.Theta, fixed.Alpha, c.Dim), c.Dim)
+				c.Frequencies = transformer.Frequencies(Stretched(c.Theta, fixed.Alpha, c.Dim), c.Dim)
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package configuration
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/avoformer/avoformer/internal/elementary"
 	"github.com/avoformer/avoformer/transformer"
@@ -14,17 +15,27 @@ import (
 // the slowest pair turns as far as before (NTK-aware interpolation).
 func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func(length int) []float64 {
 	trained, dim, theta := c.Frequencies, c.Dim, c.Theta
+	type ofLength struct {
+		length      int
+		frequencies []float64
+	}
+	var last atomic.Pointer[ofLength] // all rows of a prompt ask for those of its length
 	return func(length int) []float64 {
 		if length <= maxPositions || dim <= 2 {
 			return trained
 		}
+		if l := last.Load(); l != nil && l.length == length {
+			return l.frequencies
+		}
 		grown := s.Factor*float64(length)/float64(maxPositions) - (s.Factor - 1)
-		return transformer.Frequencies(stretched(theta, grown, dim), dim)
+		f := transformer.Frequencies(Stretched(theta, grown, dim), dim)
+		last.Store(&ofLength{length, f})
+		return f
 	}
 }
 
-// stretched returns the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
-func stretched(theta, alpha float64, dim int) float64 {
+// Stretched returns the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
+func Stretched(theta, alpha float64, dim int) float64 {
 	if dim <= 2 {
 		return theta
 	}

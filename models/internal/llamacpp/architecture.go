@@ -23,6 +23,7 @@ type Architecture struct {
 	Neighbours bool   // rotary pairs of queries and keys are neighbours
 	Partial    string // the field for the part of a head that turns, where that may be a part; "": all of it does
 	Fractional bool   // yarn does not round the pairs that it blends between, as llama.cpp does
+	YarnKeys   bool   // llama.cpp reads how fast pairs turn that yarn blends, and yarn_log_multiplier
 	Unscaled   bool   // layers with windows have other positions, which no factor of attention is for
 	Experts    bool   // there may be experts
 	Varying    bool   // widths, heads and rotary positions differ between layers; Read reads them all

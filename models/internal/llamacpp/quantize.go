@@ -1,12 +1,15 @@
 package llamacpp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -57,9 +60,11 @@ type Quantizer struct {
 	Weights  kernels.Format          // of weights that no pattern matches; FormatF32: as they are
 	Patterns []Pattern
 	// FormatOf is the format for a weight, or a table, that is stored in another.
-	FormatOf func(name string, stored kernels.Format, table bool) kernels.Format
-	Warn     func(warning string)
-	fallback map[[2]kernels.Format][]string // weights with a format in place of another
+	FormatOf   func(name string, stored kernels.Format, table bool) kernels.Format
+	Importance *Importance // or nil
+	Warn       func(warning string)
+	fallback   map[[2]kernels.Format][]string // weights with a format in place of another
+	without    []string                       // weights that Importance does not have
 }
 
 // Write writes the file at path, whose name errors have.
@@ -86,10 +91,16 @@ func (q *Quantizer) writeFile(w io.Writer) error {
 		}
 	}
 	var pairs []gguf.Pair
+	if q.Importance != nil {
+		if err := q.Importance.check(q.File.Info); err != nil {
+			return err
+		}
+		pairs = q.Importance.pairs()
+	}
 	for _, key := range q.File.Keys() {
 		value, _ := q.File.Value(key)
 		switch {
-		case key == "general.alignment" || strings.HasPrefix(key, "split."):
+		case key == "general.alignment" || q.Importance != nil && strings.HasPrefix(key, importanceKeys) || strings.HasPrefix(key, "split."):
 			continue
 		case key == "general.file_type" && q.Weights != kernels.FormatF32:
 			kind, _ := typeOf(q.Weights)
@@ -98,12 +109,15 @@ func (q *Quantizer) writeFile(w io.Writer) error {
 		pairs = append(pairs, gguf.Pair{Key: key, Value: value})
 	}
 	tied := !r.own.Encoder && r.Pool == nil && !r.Has("output.weight")
-	q.fallback = map[[2]kernels.Format][]string{}
+	q.fallback, q.without = map[[2]kernels.Format][]string{}, nil
 	var tensors []gguf.Tensor
 	for _, name := range q.File.Names() {
 		tensors = append(tensors, q.tensor(name, r.Weights.Format(name), tied))
 	}
 	q.warnOfFallbacks()
+	if len(q.without) > 0 {
+		q.Warn("without importance, which the file does not have for them: " + someOf(q.without))
+	}
 	return gguf.Write(w, pairs, tensors)
 }
 
@@ -112,12 +126,16 @@ func (q *Quantizer) warnOfFallbacks() {
 	for _, f := range slices.SortedFunc(maps.Keys(q.fallback), func(a, b [2]kernels.Format) int { return slices.Compare(a[:], b[:]) }) {
 		names := q.fallback[f]
 		elements, _ := f[0].Block()
-		more := ""
-		if len(names) > 1 {
-			more = fmt.Sprintf(" and %d more", len(names)-1)
-		}
-		q.Warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s%s", f[1], f[0], elements, names[0], more))
+		q.Warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s", f[1], f[0], elements, someOf(names)))
 	}
+}
+
+// someOf returns the first name, and how many more there are.
+func someOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
 // format returns the format that a tensor of two dimensions gets.
@@ -149,33 +167,97 @@ func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied
 // tensor is one of the file, as it is or in the new format.
 func (q *Quantizer) tensor(name string, stored kernels.Format, tied bool) gguf.Tensor {
 	info, _ := q.File.Info(name)
-	as, columns, all := stored, 0, 1
-	if len(info.Shape) > 1 {
-		columns = info.Shape[len(info.Shape)-1]
-		as = q.format(name, columns, stored, tied)
+	as := stored
+	if len(info.Shape) > 1 && info.Len() > 0 {
+		as = q.format(name, info.Shape[len(info.Shape)-1], stored, tied)
 	}
 	if as == stored {
 		return gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return q.File.Copy(w, name) }}
 	}
-	for _, n := range info.Shape[:len(info.Shape)-1] {
-		all *= n
+	if elements, _ := as.Block(); q.Importance != nil && elements > 1 && !q.Importance.has(name) {
+		q.without = append(q.without, name)
 	}
 	kind, _ := typeOf(as)
 	return gguf.Tensor{Name: name, Info: gguf.Info{Type: kind, Shape: info.Shape}, Data: func(w io.Writer) error {
-		elements, bytes := as.Block()
-		rows := max(1, 1<<16/max(columns, 1)) // at a time
-		x := make([]float32, min(rows, all)*columns)
-		raw := make([]byte, len(x)/elements*bytes)
-		for from := 0; from < all; from += rows {
-			n := min(rows, all-from) * columns
-			if err := q.File.ReadFloat32(x[:n], name, from*columns); err != nil {
-				return err
-			}
-			as.Quantize(raw[:n/elements*bytes], x[:n])
-			if _, err := w.Write(raw[:n/elements*bytes]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return q.convert(w, name, info, as)
 	}}
+}
+
+// convert writes the blocks or numbers of a tensor. Threads make blocks while those before are written.
+func (q *Quantizer) convert(w io.Writer, name string, info gguf.Info, as kernels.Format) error {
+	var err error
+	c := converter{file: q.File, name: name, as: as}
+	if q.Importance != nil {
+		if c.importance, err = q.Importance.of(name); err != nil {
+			return err
+		}
+	}
+	var matrices int
+	c.columns, matrices = columnsOf(info)
+	all := info.Len() / c.columns
+	c.rowsOf = all / matrices
+	c.rows = max(1, 1<<14/c.columns)
+	elements, bytes := as.Block()
+	c.rowBytes = c.columns / elements * bytes
+	parts := min(8*runtime.GOMAXPROCS(0), (all+c.rows-1)/c.rows) // at a time
+	var buffers [2][]byte
+	for i := range buffers {
+		buffers[i] = make([]byte, min(parts*c.rows, all)*c.rowBytes)
+	}
+	written := make(chan error, 1)
+	written <- nil
+	for c.from < all {
+		n := min(parts*c.rows, all-c.from)
+		c.dst = buffers[0][:n*c.rowBytes]
+		kernels.Threads(runtime.GOMAXPROCS(0)).Run((n+c.rows-1)/c.rows, n*c.columns*5, &c)
+		if err := errors.Join(<-written, c.err); err != nil {
+			return err
+		}
+		go func(b []byte) {
+			_, err := w.Write(b)
+			written <- err
+		}(c.dst)
+		buffers[0], buffers[1] = buffers[1], buffers[0]
+		c.from += n
+	}
+	return <-written
+}
+
+// converter converts rows of a tensor.
+type converter struct {
+	file       *gguf.File
+	name       string
+	as         kernels.Format
+	importance []float32 // of the columns of all matrices, or nil
+	columns    int
+	rowsOf     int // rows of a matrix
+	rowBytes   int // of blocks
+
+	from, rows int    // the first row; rows of a part
+	dst        []byte // blocks of the parts
+	once       sync.Once
+	err        error // the first one
+}
+
+// Do converts parts.
+func (c *converter) Do(from, to int) {
+	x := make([]float32, min(c.rows*c.columns, len(c.dst)/c.rowBytes*c.columns))
+	for part := from; part < to; part++ {
+		dst := c.dst[part*c.rows*c.rowBytes:]
+		dst = dst[:min(len(dst), c.rows*c.rowBytes)]
+		row := c.from + part*c.rows
+		x := x[:len(dst)/c.rowBytes*c.columns]
+		if err := c.file.ReadFloat32(x, c.name, row*c.columns); err != nil {
+			c.once.Do(func() { c.err = err })
+			return
+		}
+		if c.importance == nil {
+			c.as.Quantize(dst, x)
+			continue
+		}
+		for ; len(x) > 0; row++ {
+			c.as.QuantizeBy(dst[:c.rowBytes], x[:c.columns], c.importance[row/c.rowsOf*c.columns:][:c.columns])
+			dst, x = dst[c.rowBytes:], x[c.columns:]
+		}
+	}
 }

@@ -43,8 +43,15 @@ func (r *Reader) Names() func(name string) string {
 	return r.own.names()
 }
 
-// Neighbours says that the rotary pairs of queries and keys are neighbours where they are half a head apart.
-func (r *Reader) Neighbours() bool { return r.own.Neighbours }
+// A Convention says how a checkpoint writes tensors and fields that llama.cpp's converter writes in another way than transformers. The zero
+// value is transformers' way.
+type Convention struct {
+	Converted  bool // by llama.cpp: Gemma's normalizations hold 1+w, for example
+	Neighbours bool // rotary pairs of queries and keys are neighbours where they are half a head apart
+}
+
+// Convention returns that of the file.
+func (r *Reader) Convention() Convention { return Convention{true, r.own.Neighbours} }
 
 // Key returns the architecture's key of a name, which is read.
 func (r *Reader) Key(name string) string {
@@ -205,40 +212,6 @@ func (r *Reader) SigmoidExperts(silent int64) {
 	r.Integer("topk_group", "expert_group_used_count", false)
 	r.Integer("n_shared_experts", "expert_shared_count", true)
 	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
-}
-
-// Windows reads the window and which layers have it: those that a list says, else all but the last of each group of a size.
-func (r *Reader) Windows(group int64) {
-	r.Integer("sliding_window", "attention.sliding_window", true)
-	const key, mostLayers = "attention.sliding_window_pattern", 1 << 12
-	layers := r.IntegerOf("block_count")
-	slides, _ := r.File.Value(r.Key(key))
-	list, ok := slides.([]bool)
-	switch {
-	case layers > mostLayers:
-		r.Refuse("block_count", layers, "want at most %d", mostLayers)
-		return
-	case !ok:
-		if slides != nil {
-			group = r.IntegerOf(key)
-		}
-		if group < 1 {
-			r.Refuse(key, group, "want the size of a group of layers, or a list")
-			return
-		}
-		list = make([]bool, max(layers, 0))
-		for i := range list {
-			list[i] = (int64(i)+1)%group != 0
-		}
-	}
-	list = each(r, list)
-	kinds := make([]string, len(list))
-	for i, slides := range list {
-		if kinds[i] = configuration.FullAttention; slides {
-			kinds[i] = configuration.SlidingAttention
-		}
-	}
-	r.Fields["layer_types"] = kinds
 }
 
 // Rename gives a field another name.

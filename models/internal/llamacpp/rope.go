@@ -16,23 +16,34 @@ import (
 
 // Rope reads which part of a head turns, and how frequencies are scaled.
 func (r *Reader) Rope() {
-	heads, width := r.IntegerOf("attention.head_count"), r.IntegerOf("attention.key_length")
-	if width == 0 && heads > 0 {
-		width = r.IntegerOf("embedding_length") / heads
-	}
+	width := r.HeadWidth()
 	if r.own.Latent {
 		width = r.IntegerOf("rope.dimension_count")
 	}
-	turned := width
-	if n := r.IntegerOf("rope.dimension_count"); n > 0 && width > 0 {
-		turned = n
-		r.Fields[cmp.Or(r.own.Partial, "partial_rotary_factor")] = float64(n) / float64(width)
-		if n != width && r.own.Partial == "" {
-			r.Refuse("rope.dimension_count", n, "heads of %d are not supported", width)
+	turned := cmp.Or(r.IntegerOf("rope.dimension_count"), width)
+	if turned > 0 && width > 0 {
+		r.Fields[cmp.Or(r.own.Partial, "partial_rotary_factor")] = float64(turned) / float64(width)
+		if turned != width && r.own.Partial == "" {
+			r.Refuse("rope.dimension_count", turned, "heads of %d are not supported", width)
 		}
 	}
 	const most = 1 << 16 // more is refused where it is used
 	r.scaling(int(min(turned, most)) / 2)
+}
+
+// HeadWidth returns the width of the heads of queries and keys.
+func (r *Reader) HeadWidth() int64 {
+	width, heads := r.IntegerOf("attention.key_length"), r.IntegerOf("attention.head_count")
+	if width == 0 && heads > 0 {
+		width = r.IntegerOf("embedding_length") / heads
+	}
+	return width
+}
+
+// factor returns what frequencies are divided by unless the type of scaling is "none".
+func (r *Reader) factor() float64 {
+	old := r.NumberOf("rope.scale_linear", 0)
+	return cmp.Or(r.NumberOf("rope.scaling.factor", old), 1)
 }
 
 // scaling is rope_scaling. Frequencies are divided by a factor for all, which needs no scaling
@@ -42,17 +53,22 @@ func (r *Reader) scaling(frequencies int) {
 	if err != nil && !errors.Is(err, fault.ErrAbsent) {
 		r.Note(err)
 	}
-	old := r.NumberOf("rope.scale_linear", 0)
-	factor := r.NumberOf("rope.scaling.factor", old)
-	if factor == 0 || kind == "none" {
+	factor := r.factor()
+	if kind == "none" {
 		factor = 1
 	}
 	if !(factor > 0) {
 		r.Refuse("rope.scaling.factor", factor, "want a number above 0")
 	}
 	attention := r.NumberOf("rope.scaling.attn_factor", 1)
-	if r.own.Unscaled { // whose layers with windows are not scaled here
+	switch {
+	case !(attention > 0):
+		r.Refuse("rope.scaling.attn_factor", attention, "want a number above 0")
+	case r.own.Unscaled: // whose layers with windows are not scaled here
 		r.Want("rope.scaling.attn_factor", 1)
+	}
+	if kind == "yarn" && factor < 1 { // which llama.cpp takes for a factor of attention, unlike the paper
+		r.Refuse("rope.scaling.factor", factor, "want at least 1 with yarn")
 	}
 	original := cmp.Or(r.IntegerOf("rope.scaling.original_context_length"), r.IntegerOf("context_length"))
 	divided := func(factors []float32) []float64 {
@@ -84,22 +100,31 @@ func (r *Reader) scaling(frequencies int) {
 	}
 }
 
-// yarn is rope_scaling of that type.
+// yarn is rope_scaling of that type. llama.cpp reads three of its keys only for architectures with YarnKeys, and two for no architecture that
+// opens here: such a key counts as read if it says what is computed anyway.
 func (r *Reader) yarn(factor, attention float64, original int64) map[string]any {
-	r.Want("rope.scaling.yarn_ext_factor", 1)
+	fast, slow, multiplier := 32.0, 1.0, 0.0
+	if r.own.YarnKeys {
+		fast, slow = r.NumberOf("rope.scaling.yarn_beta_fast", fast), r.NumberOf("rope.scaling.yarn_beta_slow", slow)
+		multiplier = r.NumberOf("rope.scaling.yarn_log_multiplier", multiplier)
+	}
 	sharpen := func(m float64) float64 { return 1 + float64(0.1*m*elementary.Log(max(factor, 1))) }
 	attention *= sharpen(1)
-	if m := r.NumberOf("rope.scaling.yarn_log_multiplier", 0); m != 0 {
-		attention /= sharpen(m)
+	if multiplier != 0 {
+		attention /= sharpen(multiplier)
 	}
-	const key, close = "rope.scaling.yarn_attn_factor", 1e-5 // llama.cpp reads the key, and computes it
-	if said := r.NumberOf(key, 1); said != 1 && math.Abs(said-attention) > close {
-		r.Refuse(key, said, "want %g, which is what llama.cpp takes", attention)
+	for key, computed := range map[string][]float64{
+		"yarn_beta_fast": {fast}, "yarn_beta_slow": {slow}, "yarn_log_multiplier": {0}, "yarn_ext_factor": {1}, "yarn_attn_factor": {1, attention},
+	} {
+		const close = 1e-5
+		if x, err := r.File.Float(r.Architecture + ".rope.scaling." + key); err == nil && slices.ContainsFunc(computed, func(c float64) bool { return math.Abs(x-c) <= close }) {
+			r.Key("rope.scaling." + key)
+		}
 	}
 	return map[string]any{
 		"truncate":  !r.own.Fractional, // where llama.cpp rounds as for all others, but the model does not
 		"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, "attention_factor": attention,
-		"beta_fast": r.NumberOf("rope.scaling.yarn_beta_fast", 32), "beta_slow": r.NumberOf("rope.scaling.yarn_beta_slow", 1),
+		"beta_fast": fast, "beta_slow": slow,
 	}
 }
 
@@ -108,8 +133,14 @@ func (r *Reader) yarn(factor, attention float64, original int64) map[string]any 
 func (r *Reader) RopeByKind(headDim int64) {
 	local, global := map[string]any{"rope_type": "default"}, map[string]any{"rope_type": "default"}
 	base := r.NumberOf("rope.freq_base", 10000)
-	global["rope_theta"], local["rope_theta"] = Shortest(base), Shortest(r.NumberOf("rope.freq_base_swa", base))
-	r.Want("rope.scaling.factor", 1)
+	global["rope_theta"], local["rope_theta"] = Shortest(base), Shortest(r.NumberOf("rope.freq_base_swa", 10000))
+	if factor := r.factor(); factor != 1 {
+		r.Refuse("rope.scaling.factor", factor, "not supported")
+	}
+	if kind, err := r.File.Text(r.Key("rope.scaling.type")); err == nil && kind != "none" && kind != "linear" {
+		r.Refuse("rope.scaling.type", kind, "not supported")
+	}
+	r.Want("rope.scaling.attn_factor", 1)
 	if r.Has("rope_freqs.weight") {
 		factors := r.floats("rope_freqs.weight")
 		turned := len(factors)

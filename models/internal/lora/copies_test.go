@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/modelstest"
@@ -66,6 +69,45 @@ func TestEnsureWeightTying(t *testing.T) {
 	}
 }
 
+// TestTiedFactors has factors of a projection that ensure_weight_tying ties to the table: they must be those of the table.
+func TestTiedFactors(t *testing.T) {
+	t.Parallel()
+	table := map[string][]int{"model.embed_tokens.lora_embedding_A": {2, 101}, "model.embed_tokens.lora_embedding_B": {32, 2}}
+	for name, c := range map[string]struct {
+		tie     bool
+		tensors map[string][]int
+		want    error
+	}{
+		"the table's":   {true, map[string][]int{"lm_head.lora_A.weight": {2, 32}, "lm_head.lora_B.weight": {101, 2}}, nil},
+		"another rank":  {true, map[string][]int{"lm_head.lora_A.weight": {3, 32}, "lm_head.lora_B.weight": {101, 3}}, fault.ErrMisshapen},
+		"not tied":      {false, map[string][]int{"lm_head.lora_A.weight": {2, 32}, "lm_head.lora_B.weight": {101, 2}}, fault.ErrLeftOver},
+		"of a layer":    {true, map[string][]int{"model.layers.0.lm_head.lora_A.weight": {2, 32}, "model.layers.0.lm_head.lora_B.weight": {101, 2}}, fault.ErrLeftOver},
+		"without A":     {true, map[string][]int{"lm_head.lora_B.weight": {101, 2}}, fault.ErrMissing},
+		"one more part": {true, map[string][]int{"lm_head.lora_A.weight": {2, 32}, "lm_head.lora_B.weight": {101, 2}, "lm_head.lora_magnitude_vector": {101}}, fault.ErrLeftOver},
+	} {
+		tensors := maps.Clone(table)
+		maps.Copy(tensors, c.tensors)
+		_, err := withAdapter(lora(t, map[string]any{"r": 2, "target_modules": []string{"embed_tokens"}, "ensure_weight_tying": c.tie}, tensors), "qwen2")
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestTiedFactorsDiffer changes the last number of a file, which is of one of the two modules.
+func TestTiedFactorsDiffer(t *testing.T) {
+	t.Parallel()
+	saved, dir := filepath.Join(modelstest.Adapters, "llama-tied-ensured-head"), t.TempDir()
+	tftest.NoError(t, os.CopyFS(dir, os.DirFS(saved)))
+	weights := filepath.Join(dir, "adapter_model.safetensors")
+	data := tftest.Must(os.ReadFile(weights))(t)
+	data[len(data)-1] ^= 1
+	tftest.NoError(t, os.WriteFile(weights, data, 0o600))
+	if _, err := models.Open(baseOf(t, saved), models.Options{Adapters: []models.Adapter{{Path: dir}}}); !errors.Is(err, fault.ErrLeftOver) || !strings.Contains(err.Error(), "differs from") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestAdapterWhole has a whole tensor of a module. Where the adapter adds to the module too, peft looks for the tensor below
 // base_layer, and leaves this one out.
 func TestAdapterWhole(t *testing.T) {
@@ -76,5 +118,36 @@ func TestAdapterWhole(t *testing.T) {
 		if !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), weight) {
 			t.Errorf("target_modules = %s: error %v", target, err)
 		}
+	}
+}
+
+// TestTableOfEncoder adds to the table of T5's encoder where the checkpoint has only the one that is shared: the encoder then has a table of its
+// own, and the decoder that of the checkpoint.
+func TestTableOfEncoder(t *testing.T) {
+	t.Parallel()
+	folder := modelstest.Folder(t, "t5")
+	file := tftest.Must(safetensors.Parse(folder["model.safetensors"].Data))(t)
+	shared := map[string]safetensors.Tensor{}
+	for _, name := range file.Names() {
+		if info, _ := file.Info(name); !strings.HasSuffix(name, "embed_tokens.weight") {
+			shared[name] = safetensors.Tensor{Shape: info.Shape, Data: tftest.Must(file.Float32(name))(t)}
+		}
+	}
+	var b bytes.Buffer
+	tftest.NoError(t, safetensors.Write(&b, shared, nil))
+	bases := []fstest.MapFS{folder, modelstest.With(folder, "model.safetensors", b.Bytes())}
+	adapter := lora(t, map[string]any{"target_modules": []string{"encoder.embed_tokens"}}, map[string][]int{"encoder.embed_tokens.lora_embedding_A": {1, 101}, "encoder.embed_tokens.lora_embedding_B": {32, 1}})
+	var states [3][]float32
+	for i := range states {
+		var o models.Options
+		if i < 2 {
+			o.Adapters = []models.Adapter{{Path: adapter}}
+		}
+		m := tftest.Must(models.OpenFS(bases[i%2], o))(t)
+		states[i] = make([]float32, 4*m.Encoder.Dim())
+		tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), states[i], models.Tokens{IDs: []int{1, 5, 9, 3}, Batch: tf.Uniform(1, 4)}))
+	}
+	if !slices.Equal(states[0], states[1]) || slices.Equal(states[0], states[2]) {
+		t.Error("the encoder of a checkpoint with one table is another one than that of a checkpoint with copies, or the adapter has no effect")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/modelstest"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -125,7 +125,7 @@ func TestAdapterAccount(t *testing.T) {
 	}
 	refused := strings.Fields(`alora_invocation_tokens arrow_config kasa_config layer_replication megatron_config monteclora_config target_parameters
 		use_bdlora use_qalora velora_config`)
-	for field := range account.Classes["LoraConfig"].Fields {
+	for field := range pyclass.File("LoraConfig").Fields {
 		_, err := open(field, map[string]any{"a": 1})
 		var e *fault.Error
 		if got := errors.As(err, &e) && e.Field == field && e.Err.Error() == "not supported"; got != slices.Contains(refused, field) {

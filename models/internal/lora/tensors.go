@@ -96,6 +96,61 @@ func (f *peftFields) ties(modules *moduleRules) (saved, target bool) {
 	return f.Tie && saved, f.Tie && target && !saved
 }
 
+// tiedTarget reports whether ensure_weight_tying ties what is added to a table and to a projection.
+func (p *peftFile) tiedTarget() bool {
+	_, target := p.fields.ties(p.modules)
+	return target
+}
+
+// tiedName is the module that ensure_weight_tying ties to the table.
+const tiedName = "lm_head"
+
+// tiedProjection reports whether a module has factors because ensure_weight_tying ties it to the table: peft 0.21.2 saves them under both
+// names, and leaves the projection out of target_modules.
+func (p *peftFile) tiedProjection(module string) bool {
+	return lastPart(module) == tiedName && p.tiedTarget() && p.modules.chooses(module) != nil
+}
+
+// hasTiedProjection reports whether the file has factors of such a module, which need not come from the table's.
+func (p *peftFile) hasTiedProjection() bool {
+	return slices.ContainsFunc(p.tensors.Names(), func(name string) bool {
+		module, ok := strings.CutSuffix(strings.TrimPrefix(name, peftPrefix), peftFirst)
+		return ok && p.tiedProjection(module)
+	})
+}
+
+// sameAsTable returns an error unless the factors of a tied projection are those of the file's table: peft has them once.
+func (p *peftFile) sameAsTable(first, second string) error {
+	for _, name := range p.tensors.Names() {
+		table, ok := strings.CutSuffix(name, peftFirstOfTable)
+		if !ok || lastPart(table) != "embed_tokens" {
+			continue
+		}
+		for _, pair := range [][2]string{{first, table + peftOfTable}, {second, table + peftFirstOfTable}} {
+			shape, _ := p.tensors.Shape(pair[0])
+			of, _ := p.tensors.Shape(pair[1])
+			if len(shape) != 2 || len(of) != 2 || shape[0] != of[1] || shape[1] != of[0] {
+				return check.Errorf(fault.ErrMisshapen, "%s has shape %v, and %s, to which it is tied, %v", pair[0], shape, pair[1], of)
+			}
+			x, err := p.tensors.Tensor(pair[0], shape...)
+			if err != nil {
+				return err
+			}
+			y, err := p.tensors.Tensor(pair[1], of...)
+			if err != nil {
+				return err
+			}
+			for i, v := range x {
+				if row, column := i/shape[1], i%shape[1]; y[column*of[1]+row] != v {
+					return check.Errorf(fault.ErrLeftOver, "%s differs from %s, to which ensure_weight_tying ties it", pair[0], pair[1])
+				}
+			}
+		}
+		return nil
+	}
+	return check.Errorf(fault.ErrMissing, "the factors of embed_tokens, to which ensure_weight_tying ties %s", first)
+}
+
 // embeddings are the modules that transformers calls with indices, and whose weight nothing else reads.
 var embeddings = []string{"embed_tokens", "wte", "wpe", "word_embeddings", "tok_embeddings", "position_embeddings", "token_type_embeddings"}
 
@@ -125,8 +180,8 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	if own == "out_proj" && slices.Contains(p.found, stem+"in_proj_weight") { // peft leaves the latter without effect
 		return check.Errorf(fault.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
 	}
-	_, tied := p.fields.ties(p.modules)
-	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight, tied: tied}
+	tied, isTied := p.tiedTarget(), p.tiedProjection(module)
+	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight, tied: tied && !p.hasTiedProjection()}
 	if embedding {
 		add.left, add.right = factor{first, true}, factor{second, true}
 	}
@@ -134,7 +189,11 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 		return err
 	}
 	rank, scale := p.scale(module)
-	if float64(add.rank) != rank {
+	if isTied { // its factors are the table's, of the rank of these
+		if err := p.sameAsTable(first, second); err != nil {
+			return err
+		}
+	} else if float64(add.rank) != rank {
 		return check.Errorf(fault.ErrMisshapen, "%s is of rank %d, and %s says %g", first, add.rank, PEFTConfig, rank)
 	}
 	add.scale = scale
@@ -150,7 +209,7 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 // weight returns the checkpoint's name for the weight of a module that the adapter is for. The weight of a projection that is tied to
 // a table has none: the loader knows the module's.
 func (p *peftFile) weight(module, name string) (string, error) {
-	if err := p.modules.chooses(module); err != nil {
+	if err := p.modules.chooses(module); err != nil && !p.tiedProjection(module) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	weight, err := p.found.find(module + ".weight")

@@ -3,14 +3,15 @@ package sentence_test
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/modelstest"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -83,7 +84,7 @@ func TestModulesAccount(t *testing.T) {
 			}
 			return models.OpenFS(modelstest.With(c.in, c.file, tftest.Must(json.Marshal(fields))(t)), models.Options{})
 		}
-		for field := range account.Classes[class].Fields {
+		for field := range pyclass.File(class).Fields {
 			_, err := open(field, map[string]any{"a": 1})
 			switch opens := slices.Contains(strings.Fields(c.opens), field); {
 			case opens && err != nil:
@@ -94,7 +95,7 @@ func TestModulesAccount(t *testing.T) {
 		}
 		m, err := open("of_tomorrow", 1)
 		switch {
-		case account.Classes[class].Strict:
+		case pyclass.File(class).Strict:
 			if err == nil || !strings.Contains(err.Error(), c.file+": of_tomorrow") {
 				t.Errorf("%s: an unknown field: error %v", class, err)
 			}
@@ -103,5 +104,89 @@ func TestModulesAccount(t *testing.T) {
 		case !slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.HasPrefix(w, c.file+": of_tomorrow = 1: ignored") }):
 			t.Errorf("%s: an unknown field: warnings %q", class, m.Warnings)
 		}
+	}
+}
+
+// TestWholeAccount gives each field of config_sentence_transformers.json of each class a value that no class has: it is an error that
+// names the field, unless the field has no effect. A field of another class is a warning.
+func TestWholeAccount(t *testing.T) {
+	t.Parallel()
+	cross := func(fsys fs.FS) error {
+		m, err := models.OpenFS(fsys, models.Options{})
+		if err == nil {
+			_, _, err = models.OpenCrossEncoder(fsys, m)
+		}
+		return err
+	}
+	vectors := func(fsys fs.FS) error {
+		_, err := models.OpenFS(fsys, models.Options{})
+		return err
+	}
+	classifier := modelstest.Folder(t, "bert-classify")
+	for _, name := range []string{"modules.json", "sentence_bert_config.json"} {
+		text := map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`, "sentence_bert_config.json": `{"transformer_task": "sequence-classification"}`}[name]
+		classifier = modelstest.With(classifier, name, []byte(text))
+	}
+	for class, c := range map[string]struct {
+		in    fstest.MapFS
+		open  func(fs.FS) error
+		opens string // fields
+	}{
+		"SentenceTransformer": {withModules(t), vectors, "similarity_fn_name"},
+		"SparseEncoder":       {modelstest.Folder(t, "splade"), vectors, "similarity_fn_name"},
+		"MultiVectorEncoder":  {modelstest.Folder(t, "colbert"), vectors, ""},
+		"CrossEncoder":        {classifier, cross, "keep_in_fp32_modules"},
+	} {
+		const file = "config_sentence_transformers.json"
+		with := func(field, value string) fstest.MapFS {
+			return modelstest.With(c.in, file, []byte(`{"model_type": "`+class+`", "`+field+`": `+value+`}`))
+		}
+		for field := range pyclass.File(class).Fields {
+			if field == "model_type" {
+				continue
+			}
+			value := `{"a": {}}`
+			if field == "prompts" {
+				value = `[1]`
+			}
+			err := c.open(with(field, value))
+			switch opens := field == "requirements" || slices.Contains(strings.Fields(c.opens), field); {
+			case opens && err != nil:
+				t.Errorf("%s: %s: %v", class, field, err)
+			case !opens && (err == nil || !strings.Contains(err.Error(), file+": "+field)):
+				t.Errorf("%s: %s: error %v, want one that names it", class, field, err)
+			}
+		}
+		fsys := with("of_tomorrow", "1")
+		m, err := models.OpenFS(fsys, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings := m.Warnings
+		if class == "CrossEncoder" {
+			_, warnings, err = models.OpenCrossEncoder(fsys, m)
+		}
+		if err != nil || !slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, file+": of_tomorrow = 1: ignored") }) {
+			t.Errorf("%s: an unknown field: error %v, warnings %q", class, err, warnings)
+		}
+	}
+}
+
+// TestActiveDims refuses numbers of elements that sentence-transformers refuses too.
+func TestActiveDims(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]int{"5": 5, "null": 0, "0": -1, "-3": -1, "true": -1, "5.0": -1, `"5"`: -1} {
+		text := `{"model_type": "SparseEncoder", "max_active_dims": ` + value + `}`
+		m, err := models.OpenFS(modelstest.With(modelstest.Folder(t, "splade"), "config_sentence_transformers.json", []byte(text)), models.Options{})
+		switch {
+		case want < 0 && (err == nil || !strings.Contains(err.Error(), "max_active_dims")):
+			t.Errorf("%s: error %v, want one that names it", value, err)
+		case want >= 0 && (err != nil || m.Embedders.Sentence.MaxActive != want):
+			t.Errorf("%s: error %v, want %d", value, err, want)
+		}
+	}
+	v := models.SparseVector{{Index: 1, Value: 2}, {Index: 4, Value: -3}, {Index: 7, Value: 2}, {Index: 9, Value: 1}}
+	if got, want := v.Largest(2), (models.SparseVector{v[0], v[1]}); !slices.Equal(got, want) {
+		t.Errorf("the two largest of %v are %v, want %v", v, got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
@@ -67,9 +68,9 @@ func init() {
 // checkConfigArguments returns an error for arguments that would change the configuration of the
 // model: those that its class has as fields, unless they have no effect.
 func checkConfigArguments(args configuration.Document, modelType string) error {
-	c := configuration.Classes[modelType]
+	c := pyclass.Config(modelType)
 	for _, name := range slices.Sorted(maps.Keys(args.Fields)) {
-		_, known := c.Field(name)
+		_, known := configuration.Default(c, name)
 		known = known || c == nil || c.Aliases[name] != "" || configMembers[name] || strings.HasPrefix(name, "_")
 		if known && (configuration.Neutral[name] == "" || strings.HasSuffix(name, "_token_id")) {
 			return args.Errorf(name, "not supported")

@@ -21,6 +21,12 @@ type Encoder interface {
 	Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error
 }
 
+// A PositionLimiter is an Encoder with a number of positions, which no text exceeds; 0: any length.
+type PositionLimiter interface{ PositionLimit() int }
+
+// A RestHider is an Encoder that reads transformer.Tokens.Visible, which hides some tokens of a text from the others.
+type RestHider interface{ HidesRest() }
+
 // Head turns hidden states into logits, as models.Head does.
 type Head interface {
 	Out() int
@@ -36,6 +42,8 @@ type Embedder struct {
 	MaxLength int
 	// QueryLength and DocumentLength take the place of MaxLength for queries and documents, unless 0.
 	QueryLength, DocumentLength int
+	// MaxActive is the most elements of a sparse vector, which are then the largest ones; 0: no limit.
+	MaxActive int
 	// LowerCase says whether texts and prompts become lower case.
 	LowerCase bool
 	// Prompts go before texts, by their names. DefaultPrompt is the name of the prompt for texts for which
@@ -44,6 +52,9 @@ type Embedder struct {
 	DefaultPrompt string
 	// NoSpecial is whether texts become tokens without special ones around them.
 	NoSpecial bool
+	// NoUnknown is whether the tokens of what the vocabulary lacks do not count. As in model2vec, which has this rule, a text loses what is beyond
+	// MaxLength times the median number of characters of a token before it becomes tokens, and MaxLength is 0 for no limit.
+	NoUnknown bool
 	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
 	// unless the folder says otherwise; see EmbedAfter.
 	IncludePrompt bool
@@ -141,14 +152,19 @@ func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in tr
 	return nil
 }
 
-// Pooled returns the embedder of an encoder without files of sentence-transformers, with a mode of their Pooling.
-func Pooled(encoder Encoder, mode string) (*Embedder, error) {
+// Pooled returns the embedder of an encoder without files of sentence-transformers, with a mode of their Pooling, and a normalization
+// after it or not.
+func Pooled(encoder Encoder, mode string, normalize bool) (*Embedder, error) {
 	pool, ok := block.Poolings[mode]
 	if !ok {
 		return nil, check.Option("Pooling", mode, "want one of %s", strings.Join(slices.Sorted(maps.Keys(block.Poolings)), ", "))
 	}
 	dim := encoder.Dim()
-	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
+	s := &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}
+	if normalize {
+		s.rest = []layer{{}}
+	}
+	return s, nil
 }
 
 // PooledAndNormalized returns the embedder of a GGUF file with a pooling and the dense layers after it. Such files do not say whether
@@ -188,4 +204,18 @@ func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width
 		x, width = y, module.dense.Out
 	}
 	return x, width, nil
+}
+
+// Empty returns the vector of a text without tokens, of which no hidden states are the mean: what the modules after the pooling
+// make of zeros.
+func (s *Embedder) Empty(ws *transformer.Workspace) ([]float32, error) {
+	defer ws.Release(ws.Mark())
+	width := len(s.pools) * s.encoder.Dim()
+	x := ws.Alloc(width)
+	clear(x)
+	y, _, err := applyModules(ws, s.rest, x, width)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(y[:s.dim]), nil
 }

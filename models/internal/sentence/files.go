@@ -1,6 +1,12 @@
 package sentence
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // The parts of a model on which its files build, and the values that they make.
 
@@ -11,6 +17,7 @@ type Parts struct {
 	Static     bool    // whether Encoder has no layers
 	Causal     Encoder // the decoder, as an encoder whose tokens see those in front of them; nil: none
 	Classifies bool    // whether there is a classifier
+	Vocab      int     // of the language model without an encoder; 0: none
 	MaskedLM   Head    // to the logits of the vocabulary at each token; nil: none
 }
 
@@ -20,6 +27,7 @@ type Embedders struct {
 	Sentence *Embedder      // a vector of each text; nil: the folder does not say how
 	Sparse   SparseHead     // a sparse vector of each text; nil: none
 	Tokens   *TokenEmbedder // a vector of each token; nil: none
+	Pairs    bool           // whether the folder's modules make scores of pairs, not vectors of texts
 }
 
 // Files has the files of a folder that are not the model's.
@@ -51,6 +59,25 @@ func (v SparseVector) Dot(w SparseVector) float32 {
 	return float32(sum)
 }
 
+// Largest returns the n elements with the largest absolute values, by their index; all for n = 0. Of equal ones it keeps those
+// with the lower index, and NaN counts as the largest. The result may be v itself.
+func (v SparseVector) Largest(n int) SparseVector {
+	if n == 0 || len(v) <= n {
+		return v
+	}
+	size := func(w TokenWeight) float64 {
+		if w.Value != w.Value {
+			return math.Inf(1)
+		}
+		return math.Abs(float64(w.Value))
+	}
+	byValue := slices.Clone(v)
+	slices.SortStableFunc(byValue, func(a, b TokenWeight) int { return cmp.Compare(size(b), size(a)) })
+	kept := byValue[:n:n]
+	slices.SortFunc(kept, func(a, b TokenWeight) int { return cmp.Compare(a.Index, b.Index) })
+	return kept
+}
+
 // A SparseHead makes a sparse vector of each text's hidden states.
 type SparseHead interface {
 	// Weigh hands result the vector of each sequence i of in, whose hidden states are x, [rows, width].
@@ -67,6 +94,8 @@ type TokenEmbedder struct {
 	// Skip are the tokens of documents, and of queries if SkipInQueries, that get no vector.
 	Skip          []string
 	SkipInQueries bool
+	// SkipUnseen is whether tokens of an expansion that the other tokens do not see get no vector.
+	SkipUnseen bool
 	// SkipFirst is whether the first token of each text, a special one, gets no vector.
 	SkipFirst bool
 	// MeanScore says whether scores are divided by the number of the query's vectors.

@@ -14,6 +14,9 @@ import (
 func Open(fsys fs.FS, doc configuration.Document, m Parts) (*Files, error) {
 	f := &Files{}
 	var err error
+	if _, f.Pairs, err = Made(fsys); err != nil {
+		return nil, err
+	}
 	if f.Sentence, err = f.openSentence(fsys, doc, m); err != nil {
 		return nil, err
 	}
@@ -34,6 +37,33 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 	if err != nil || modules == nil || len(modules) == 1 && m.Classifies { // the last is a cross-encoder
 		return nil, err
 	}
+	s, err := newEmbedder(doc, m)
+	if err != nil {
+		return nil, err
+	}
+	for i, module := range modules {
+		if err := s.add(fsys, i, module); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.pools) == 0 {
+		return nil, modulesError(fault.ErrConfig, "no pooling")
+	}
+	s.dim = s.out
+	if modules[0].kind() != "StaticEmbedding" { // which reads only the tokenizer and the vectors
+		if err := s.readTransformer(fsys, m.ModelType, extraction); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.readSentence(fsys); err != nil {
+		return nil, err
+	}
+	f.Warnings = append(f.Warnings, s.warnings...)
+	return s, nil
+}
+
+// newEmbedder returns the embedder of a model that has no modules yet.
+func newEmbedder(doc configuration.Document, m Parts) (*Embedder, error) {
 	s := &Embedder{encoder: m.Encoder, static: m.Static, allLayers: doc.Truth("output_hidden_states", false)}
 	if m.Causal != nil {
 		switch {
@@ -46,20 +76,7 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 	if s.encoder == nil {
 		return nil, modulesError(fault.ErrFolder, "model_type %q is not an encoder", m.ModelType)
 	}
-	for i, module := range modules {
-		if err := s.add(fsys, i, module); err != nil {
-			return nil, err
-		}
-	}
-	if len(s.pools) == 0 {
-		return nil, modulesError(fault.ErrConfig, "no pooling")
-	}
-	s.dim = s.out
-	if err := s.readTransformer(fsys, m.ModelType, extraction); err != nil {
-		return nil, err
-	}
-	f.Warnings = append(f.Warnings, s.warnings...)
-	return s, s.readWhole(fsys)
+	return s, nil
 }
 
 // add reads a module, whose number is i.

@@ -2,7 +2,10 @@ package sentence
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -39,13 +42,14 @@ const pylateDense = "pylate.models.Dense.Dense"
 
 // openLate reads the modules of a folder with a vector for each token, if it is one.
 func (f *Files) openLate(fsys fs.FS, m Parts) error {
-	doc, err := configuration.ReadJSON(fsys, wholeFile)
-	if ignoreMissing(err) != nil {
+	doc, err := readWhole(fsys)
+	if err != nil {
 		return err
 	}
 	class := "MultiVectorEncoder"
-	if doc.Says("model_type", "ColBERT") {
-		class = "ColBERT" // PyLate
+	pylate := doc.Says("model_type", "ColBERT")
+	if pylate {
+		class = "ColBERT"
 	}
 	modules, err := modulesFor(fsys, class)
 	if err != nil || modules == nil {
@@ -56,7 +60,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 	}
 	s := &Embedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
 	t := &TokenEmbedder{dim: m.Encoder.Dim()}
-	masked := false
+	masked := pylate
 	for i, module := range modules {
 		switch kind := module.kind(); {
 		case i == 0 && kind == "Transformer" && module.Path == "":
@@ -74,21 +78,23 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 			return err
 		}
 	}
-	if class == "ColBERT" {
+	if pylate {
 		t.rows = append(t.rows, layer{})
 	}
-	if err := t.readWhole(doc, s); err != nil {
+	lengths, err := t.readWhole(doc, s, pylate)
+	if err != nil {
 		return err
 	}
-	if err := s.readTransformer(fsys, m.ModelType, lateInteraction(t)); err != nil {
+	if err := s.readTransformer(fsys, m.ModelType, lateInteraction(t, lengths)); err != nil {
 		return err
 	}
-	if class == "ColBERT" {
-		if err := t.readPyLate(doc, s); err != nil {
+	if t.Expansion != nil && t.Expansion.Fixed {
+		if err := rightPadded(fsys); err != nil {
 			return err
 		}
 	}
-	if _, ok := m.Encoder.(interface{ HidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
+	t.SkipUnseen = !masked
+	if _, ok := m.Encoder.(RestHider); t.Expansion != nil && !t.Expansion.Attend && !ok {
 		return modulesError(fault.ErrFolder, "model_type %q is not supported: queries would be extended by tokens that the rest of the query does not see", m.ModelType)
 	}
 	s.out = 0
@@ -166,81 +172,174 @@ func (t *TokenEmbedder) readMask(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// readWhole reads what config_sentence_transformers.json says of all: prompts and how scores are made.
-func (t *TokenEmbedder) readWhole(doc configuration.Document, s *Embedder) error {
-	if err := s.readPrompts(doc); err != nil {
-		return err
-	}
-	if doc.Has("truncate_dim") {
-		return doc.Errorf("truncate_dim", "not supported for vectors of tokens")
+// readWhole reads what config_sentence_transformers.json says of all: prompts, how scores are made, and what PyLate has there. It
+// returns the fields for the module Transformer, which count where its own file lacks them.
+func (t *TokenEmbedder) readWhole(doc configuration.Document, s *Embedder, pylate bool) (map[string]json.RawMessage, error) {
+	if err := s.readPrompts(doc, inEach); err != nil {
+		return nil, err
 	}
 	const field = "similarity_fn_name"
+	doc.Note(field)
 	t.MeanScore = doc.Says(field, "meanmaxsim")
 	if doc.Has(field) && !t.MeanScore && !doc.Says(field, "maxsim") && !doc.Says(field, "MaxSim") {
-		return doc.Errorf(field, "want maxsim or meanmaxsim")
+		return nil, doc.Errorf(field, "want maxsim or meanmaxsim")
 	}
-	return nil
+	fields, err := t.readPyLate(doc, s, pylate)
+	if err != nil {
+		return nil, err
+	}
+	return fields, s.settleWhole(doc, "MultiVectorEncoder")
+}
+
+// markers are fields that only PyLate writes. Where there is one, queries are lengthened unless a field says otherwise.
+var markers = []string{
+	"query_length", "document_length", "query_expansion", "do_query_expansion", "attend_to_expansion_tokens", "attend_to_mask_tokens",
+	"query_prefix", "document_prefix", "skiplist_words",
 }
 
 // readPyLate reads what PyLate has in config_sentence_transformers.json.
-func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder) error {
+func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder, pylate bool) (map[string]json.RawMessage, error) {
 	raw := struct {
 		Query    string   `json:"query_prefix"`
 		Document string   `json:"document_prefix"`
-		Length   int      `json:"query_length"`
-		Limit    int      `json:"document_length"`
 		Expand   bool     `json:"do_query_expansion"`
 		Attend   bool     `json:"attend_to_expansion_tokens"`
 		Masks    bool     `json:"attend_to_mask_tokens"` // what it is in ColBERT's own files
 		Skip     []string `json:"skiplist_words"`
-	}{Length: 32, Limit: 180, Expand: true, Skip: strings.Split(punctuation, "")}
+	}{Expand: true, Skip: strings.Split(punctuation, "")}
 	if err := doc.Decode(&raw); err != nil {
-		return err
+		return nil, err
 	}
-	if _, ok := doc.Fields["query_expansion"]; ok {
-		return doc.Errorf("query_expansion", "not supported together with PyLate's do_query_expansion")
+	if name := "default_prompt_name"; raw.Query+raw.Document != "" && doc.Has(name) && !doc.Says(name, "document") {
+		return nil, doc.Errorf(name, "beside query_prefix or document_prefix want document, the prefix of texts without the name of a prompt")
 	}
-	if _, ok := doc.Fields["attend_to_expansion_tokens"]; !ok {
-		raw.Attend = raw.Masks
+	for name, mark := range map[string]string{"query": raw.Query, "document": raw.Document} {
+		s.Prompts[name] = strings.TrimPrefix(s.Prompts[name], mark)
 	}
-	t.QueryMark, t.DocumentMark, t.Skip = raw.Query, raw.Document, raw.Skip
-	s.QueryLength, s.DocumentLength = raw.Length, raw.Limit
-	if raw.Expand {
-		t.Expansion = &Expansion{Length: raw.Length, Fixed: true, Attend: raw.Attend}
+	t.QueryMark, t.DocumentMark = raw.Query, raw.Document
+	if pylate {
+		t.Skip = raw.Skip
 	}
-	return nil
+	lengths := map[string]json.RawMessage{}
+	for _, name := range []string{"query_length", "document_length"} {
+		doc.Note(name)
+		if _, err := doc.TokenCount(name); err != nil {
+			return nil, err
+		}
+		if doc.Has(name) {
+			lengths[name] = doc.Fields[name]
+		}
+	}
+	doc.Note("query_expansion")
+	if expansion, ok := doc.Fields["query_expansion"]; ok {
+		lengths["query_expansion"] = expansion
+		_, err := readExpansion(doc)
+		return lengths, err
+	}
+	if raw.Expand && slices.ContainsFunc(markers, func(name string) bool { _, ok := doc.Fields[name]; return ok }) {
+		if _, ok := doc.Fields["attend_to_expansion_tokens"]; !ok {
+			raw.Attend = raw.Masks
+		}
+		length := "32"
+		if n, ok := lengths["query_length"]; ok {
+			length = string(n)
+		}
+		delete(lengths, "query_length")
+		lengths["query_expansion"] = fmt.Appendf(nil, `{"strategy": "fixed", "attend": %v, "length": %s}`, raw.Attend, length)
+	}
+	return lengths, nil
 }
 
 // punctuation is Python's string.punctuation.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// lateInteraction returns the task of the module Transformer, whose query_expansion it reads into t.
-func lateInteraction(t *TokenEmbedder) task {
+// lateInteraction returns the task of the module Transformer, whose query_expansion it reads into t. otherwise are fields that
+// count where the module's file lacks them.
+func lateInteraction(t *TokenEmbedder, otherwise map[string]json.RawMessage) task {
 	late := extraction
-	late.expansion = func(doc configuration.Document) error {
-		raw := struct {
-			Strategy string `json:"strategy"`
-			Attend   bool   `json:"attend"`
-			Token    string `json:"token"`
-			Length   int    `json:"length"`
-		}{}
-		part, err := doc.Sub("query_expansion")
-		if err == nil {
-			err = part.Known("strategy", "attend", "token", "length")
-		}
-		if err == nil {
-			err = part.Decode(&raw)
-		}
-		if err != nil {
-			return err
-		}
-		if raw.Strategy != "fixed" && raw.Strategy != "min" {
-			return part.Errorf("strategy", "want fixed or min")
-		}
-		t.Expansion = &Expansion{Length: raw.Length, Fixed: raw.Strategy == "fixed", Attend: raw.Attend, Token: raw.Token}
-		return nil
+	late.otherwise = otherwise
+	late.expansion = func(doc configuration.Document) (err error) {
+		t.Expansion, err = readExpansion(doc)
+		return err
 	}
 	return late
+}
+
+// readExpansion reads query_expansion, nil for null.
+func readExpansion(doc configuration.Document) (*Expansion, error) {
+	const field = "query_expansion"
+	if !doc.Has(field) {
+		return nil, nil
+	}
+	raw := struct {
+		Strategy string `json:"strategy"`
+		Attend   bool   `json:"attend"`
+		Token    string `json:"token"`
+		Length   int    `json:"length"`
+	}{}
+	part, err := doc.Unaccounted().Sub(field)
+	if err == nil {
+		err = part.Known("strategy", "attend", "token", "length")
+	}
+	if err == nil {
+		err = part.Decode(&raw)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if raw.Strategy != "fixed" && raw.Strategy != "min" {
+		return nil, part.Errorf("strategy", "want fixed or min")
+	}
+	if n, err := doc.TokenCount("query_length"); err != nil {
+		return nil, err
+	} else if n > 0 && n < raw.Length {
+		return nil, doc.Errorf("query_length", "want at least query_expansion.length, %d", raw.Length)
+	}
+	return &Expansion{Length: raw.Length, Fixed: raw.Strategy == "fixed", Attend: raw.Attend, Token: raw.Token}, nil
+}
+
+// rightPadded returns an error if queries would be lengthened at their beginning: the tokens that do so take the places of padding.
+func rightPadded(fsys fs.FS) error {
+	const field = "padding_side"
+	doc, err := transformerConfig(fsys)
+	if err != nil {
+		return err
+	}
+	for _, a := range arguments { // what sentence-transformers gives the tokenizer goes before its files
+		if _, ok := doc.Fields[a.field]; ok && a.what == "processor" {
+			args, err := doc.Sub(a.field)
+			if err != nil {
+				return err
+			}
+			if _, ok := args.Fields[field]; ok {
+				return padsRight(args, field, "right")
+			}
+			break
+		}
+	}
+	doc, err = configuration.ReadJSON(fsys, "tokenizer_config.json")
+	if err := ignoreMissing(err); err != nil {
+		return err
+	}
+	if _, ok := doc.Fields[field]; ok {
+		return padsRight(doc, field, "right")
+	}
+	doc, err = configuration.ReadJSON(fsys, "tokenizer.json")
+	if err := ignoreMissing(err); err != nil || !doc.Has("padding") {
+		return err
+	}
+	padding, err := doc.Sub("padding")
+	if err != nil {
+		return err
+	}
+	return padsRight(padding, "direction", "Right")
+}
+
+func padsRight(doc configuration.Document, field, right string) error {
+	if !doc.Says(field, right) {
+		return doc.Errorf(field, "want %s where query_expansion has the strategy fixed", right)
+	}
+	return nil
 }
 
 // openM3 reads the heads that BGE-M3 has in addition to the encoder of its vectors: a weight and a vector of each token.

@@ -28,6 +28,7 @@ var modulePackages = map[string][]string{
 	"Transformer":          {"models", "models.Transformer", "base.modules", "base.modules.transformer", "sentence_transformer.modules"},
 	"StaticEmbedding":      {"models", "models.StaticEmbedding", "sentence_transformer.modules", "sentence_transformer.modules.static_embedding"},
 	"MLMTransformer":       {"sparse_encoder.models", "sparse_encoder.models.MLMTransformer", "sparse_encoder.modules", "sparse_encoder.modules.mlm_transformer"},
+	"LogitScore":           {"cross_encoder.modules", "cross_encoder.modules.logit_score"},
 	"SpladePooling":        {"sparse_encoder.models", "sparse_encoder.models.SpladePooling", "sparse_encoder.modules", "sparse_encoder.modules.splade_pooling"},
 	"MultiVectorMask":      {"multi_vector_encoder.modules", "multi_vector_encoder.modules.multi_vector_mask"},
 	"Pooling":              {"models", "models.Pooling", "sentence_transformer.modules", "sentence_transformer.modules.pooling"},
@@ -49,9 +50,9 @@ func (m module) kind() string {
 }
 
 // modulesFor returns the list in modules.json, nil if there is no such file, or if
-// config_sentence_transformers.json says that it is for another class than the one that opens the
+// config_sentence_transformers.json says that it is for another class than those that may open the
 // folder: sentence-transformers then asks for no file of its own.
-func modulesFor(fsys fs.FS, class string) ([]module, error) {
+func modulesFor(fsys fs.FS, classes ...string) ([]module, error) {
 	modules, err := readModules(fsys)
 	if err != nil || modules == nil {
 		return nil, err
@@ -60,19 +61,30 @@ func modulesFor(fsys fs.FS, class string) ([]module, error) {
 	if ignoreMissing(err) != nil {
 		return nil, err
 	}
-	var kind any = "SentenceTransformer"
+	class := "SentenceTransformer"
 	if _, ok := doc.Fields["model_type"]; ok {
-		kind = nil
-		err = doc.Field("model_type", &kind)
+		class = ""
+		_ = doc.Field("model_type", &class) // none is of another type
 	}
-	if ignoreMissing(err) != nil || kind != class {
-		return nil, ignoreMissing(err)
+	if !slices.Contains(classes, class) {
+		return nil, nil
 	}
 	return modules, nil
 }
 
-// wholeFile has the settings that do not belong to a single module.
-const wholeFile = "config_sentence_transformers.json"
+// Made is whether modules make vectors of texts, and whether they make scores of pairs.
+func Made(fsys fs.FS) (vectors, scores bool, err error) {
+	modules, err := readModules(fsys)
+	if err != nil {
+		return false, false, err
+	}
+	vectors = slices.ContainsFunc(modules, func(m module) bool {
+		return slices.Contains([]string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.")
+	})
+	pairs, err := modulesFor(fsys, "CrossEncoder")
+	scores = err == nil && len(pairs) > 1
+	return vectors && !scores, scores, err
+}
 
 // ignoreMissing is err unless a file is not there.
 func ignoreMissing(err error) error {

@@ -2,6 +2,7 @@ package sentence_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -250,5 +251,26 @@ func TestDenseDefaults(t *testing.T) {
 	}
 	if !slices.Equal(vectors[0], vectors[1]) {
 		t.Errorf("%v, want %v", vectors[1], vectors[0])
+	}
+}
+
+// TestModel2Vec opens files as save_pretrained of model2vec 0.10 writes them: without a model_type, and with a mapping of I32. Each token has the
+// row of its mapping, times its weight.
+func TestModel2Vec(t *testing.T) {
+	header := `{"embeddings":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"mapping":{"dtype":"I32","shape":[3],"data_offsets":[4,16]},"weights":{"dtype":"F32","shape":[3],"data_offsets":[16,28]}}`
+	header += strings.Repeat(" ", -len(header)&7)
+	data := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	data = append(append(data, header...), 1, 2, 3, 0xfc)
+	for _, n := range []uint32{1, 0, 1, math.Float32bits(1), math.Float32bits(2), math.Float32bits(0.5)} {
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	m := tftest.Must(models.OpenFS(fstest.MapFS{
+		"config.json":       {Data: []byte(`{"normalize": false, "max_length": 512, "embedding_dtype": "int8", "vocabulary_quantization": 2}`)},
+		"model.safetensors": {Data: data},
+	}, models.Options{}))(t)
+	got := make([]float32, 2)
+	tftest.NoError(t, m.Embedders.Sentence.Embed(new(models.Workspace), got, models.Tokens{IDs: []int{0, 1, 2}, Batch: transformer.Uniform(1, 3)}))
+	if want := []float32{(3 + 2*1 + 1.5) / 3., (-4 + 2*2 - 2) / 3.}; math.Abs(float64(got[0]-want[0])) > 1e-6 || math.Abs(float64(got[1]-want[1])) > 1e-6 {
+		t.Errorf("the vector is %v, want %v", got, want)
 	}
 }

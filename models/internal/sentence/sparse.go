@@ -21,6 +21,7 @@ type splade struct {
 	logits Head
 	sum    bool
 	twice  bool // log(1+log(1+ReLU(logit)))
+	most   int  // elements of a vector, the largest ones; 0: all
 }
 
 // Splade makes sparse vectors by a head of masked words as SPLADE does, an error of Weigh where that is nil.
@@ -58,7 +59,7 @@ func (s *splade) Weigh(ws *transformer.Workspace, x []float32, in transformer.To
 				weights[t] = s.weight(v)
 			}
 		}
-		vectors[i] = sparse(weights)
+		vectors[i] = sparse(weights).Largest(s.most)
 	}
 	for i, v := range vectors {
 		result(i, v)
@@ -159,14 +160,35 @@ func (f *Files) openSparse(fsys fs.FS, m Parts) error {
 		return err
 	}
 	head.logits = m.MaskedLM
-	f.Sparse = head
-	if err := s.readWhole(fsys); err != nil {
+	if err := s.readSparse(fsys); err != nil {
 		return err
 	}
-	s.dim = 0
+	head.most = s.MaxActive
+	f.Sparse = head
 	f.Warnings = append(f.Warnings, s.warnings...)
 	f.Sentence = s
 	return nil
+}
+
+// readSparse reads config_sentence_transformers.json for sparse vectors.
+func (s *Embedder) readSparse(fsys fs.FS) error {
+	doc, err := readWhole(fsys)
+	if err != nil {
+		return err
+	}
+	if err := s.readPrompts(doc, inEach); err != nil {
+		return err
+	}
+	const field = "max_active_dims"
+	if doc.Has(field) {
+		if s.MaxActive, err = doc.Integer(field); err == nil && (s.MaxActive < 1 || string(doc.Fields[field]) == "true") {
+			err = doc.Errorf(field, "want an integer above 0")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.settleWhole(doc, "SparseEncoder", "similarity_fn_name")
 }
 
 // spladePooling reads the configuration of the module SpladePooling.

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/avoformer/avoformer/models/internal/configuration"
-
-	beside "github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
 // sentence_bert_config.json: how sentence-transformers' first module makes tokens of texts, and
@@ -42,11 +41,12 @@ func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 	return configuration.Document{Name: transformerFiles[0]}, nil
 }
 
-// TokenizerFields are fields that a class of sentence-transformers, "SentenceTransformer" or
-// "CrossEncoder", hands to the tokenizer of a folder, in place of those of
-// tokenizer_config.json; none if modules.json is missing or for another class.
-func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, error) {
-	if modules, err := modulesFor(fsys, class); err != nil || modules == nil {
+// TokenizerFields are fields that sentence-transformers hands to the tokenizer of a folder, in place of those of
+// tokenizer_config.json; none if modules.json is missing or for another class than those, or if it begins with a module that asks
+// for no such fields.
+func TokenizerFields(fsys fs.FS, classes []string) (map[string]json.RawMessage, error) {
+	modules, err := modulesFor(fsys, classes...)
+	if err != nil || modules == nil || modules[0].kind() == "StaticEmbedding" {
 		return nil, err
 	}
 	doc, err := transformerConfig(fsys)
@@ -60,8 +60,10 @@ func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, erro
 // it calls that.
 type task struct {
 	name, output, port string
-	silent             bool                                   // what the module does that names no task
-	expansion          func(doc configuration.Document) error // reads query_expansion; nil: an error if there is one
+	silent             bool                                             // what the module does that names no task
+	expansion          func(doc configuration.Document) error           // reads query_expansion; nil: an error if there is one
+	message            func(doc, modality configuration.Document) error // reads how texts become messages; nil: an error if they do
+	otherwise          map[string]json.RawMessage                       // fields that count where the file lacks them
 }
 
 var (
@@ -76,7 +78,12 @@ func (s *Embedder) readTransformer(fsys fs.FS, modelType string, t task) error {
 	if err != nil {
 		return err
 	}
-	if err := doc.Known(slices.Collect(maps.Keys(beside.Classes["Transformer"].Fields))...); err != nil { // as in sentence-transformers
+	for name, v := range t.otherwise {
+		if _, ok := doc.Fields[name]; !ok {
+			doc = doc.With(name, string(v))
+		}
+	}
+	if err := doc.Known(slices.Collect(maps.Keys(pyclass.File("Transformer").Fields))...); err != nil { // as in sentence-transformers
 		return err
 	}
 	if doc.Has("tokenizer_name_or_path") || doc.Has("query_expansion") && t.expansion == nil {
@@ -142,7 +149,7 @@ func (s *Embedder) readLengths(doc configuration.Document) error {
 			s.MaxLength = most
 		}
 	}
-	if p, ok := s.encoder.(interface{ PositionLimit() int }); ok && p.PositionLimit() > 0 {
+	if p, ok := s.encoder.(PositionLimiter); ok && p.PositionLimit() > 0 {
 		for _, n := range []*int{&s.MaxLength, &s.QueryLength, &s.DocumentLength} {
 			*n = min(*n, p.PositionLimit())
 		}
@@ -163,10 +170,13 @@ func (t task) check(doc configuration.Document) error {
 	if err != nil {
 		return err
 	}
+	kind := "text"
 	if _, ok := modality.Fields["message"]; ok {
-		return modality.Errorf("message", "texts as messages of a chat are not supported")
+		if kind = "message"; t.message == nil {
+			return modality.Errorf(kind, "texts as messages of a chat are not supported")
+		}
 	}
-	text, err := modality.Sub("text")
+	text, err := modality.Sub(kind)
 	if err != nil {
 		return err
 	}
@@ -184,6 +194,8 @@ func (t task) check(doc configuration.Document) error {
 		return text.Errorf("method_output_name", "want %s", t.output)
 	case string(doc.Fields["module_output_name"]) != strconv.Quote(t.port):
 		return doc.Errorf("module_output_name", "want %s", t.port)
+	case kind == "message":
+		return t.message(doc, text)
 	}
 	return nil
 }

@@ -137,8 +137,11 @@ func (w *files) indexed(doc configuration.Document, dir string) ([]string, error
 // add opens a file and notes its tensors.
 func (w *files) add(fsys fs.FS, name string) error {
 	f, err := regular.OpenFS(fsys, name)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err // the caller adds the name
+	}
 	if err != nil {
-		return &fault.Error{Kind: fault.ErrFolder, File: name, Err: err}
+		return check.Errorf(fault.ErrFolder, "%w", err)
 	}
 	w.open = append(w.open, f)
 	info, err := f.Stat()
@@ -229,25 +232,23 @@ func (w *files) Read(dst []float32, name string, from int) error {
 	return w.of[name].Read(dst, name, from)
 }
 
-// Integers reports whether a tensor has integers: a method that a transformer.Reader may have.
+// Integers implements transformer.IntegerReader.
 func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
 
 // hasIntegers reports whether r says that a tensor has integers.
 func hasIntegers(r transformer.Reader, name string) bool {
-	i, ok := r.(interface{ Integers(name string) bool })
+	i, ok := r.(transformer.IntegerReader)
 	return ok && i.Integers(name)
 }
 
-// ReadBlocks is another.
+// ReadBlocks implements transformer.BlockReader.
 func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }
 
 // readBlocks reads blocks as r stores them, if r can do that.
 func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
-	if b, ok := r.(interface {
-		ReadBlocks(dst []byte, name string, from int) error
-	}); ok {
+	if b, ok := r.(transformer.BlockReader); ok {
 		return b.ReadBlocks(dst, name, from)
 	}
 	return errors.ErrUnsupported

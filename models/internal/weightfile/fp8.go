@@ -26,6 +26,9 @@ type fp8Scheme struct {
 	perRow bool   // each row may have a scale
 }
 
+// quantization is the field of config.json that says how weights are quantized.
+const quantization = "quantization_config"
+
 // fp8Fields are the fields of quantization_config that are read, or say nothing about weights, by quant_method.
 var fp8Fields = map[string][]string{
 	"fp8": {"quant_method", "weight_block_size", "activation_scheme", "fmt", "scale_fmt", "modules_to_not_convert", "modules_to_convert", "ignored_layers", "dequantize", "expert_dtype"},
@@ -35,11 +38,10 @@ var fp8Fields = map[string][]string{
 
 // fp8Of returns the scheme of a configuration; nil: weights are in no FP8.
 func fp8Of(doc configuration.Document) (*fp8Scheme, error) {
-	const field = "quantization_config"
-	if doc.Empty(field) {
+	if doc.Empty(quantization) {
 		return nil, nil
 	}
-	d, err := doc.Unaccounted().Sub(field) // what else it says is the architecture's to read
+	d, err := doc.Unaccounted().Sub(quantization) // what else it says is the architecture's to read
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +139,18 @@ type fp8Tensor struct {
 	scales             []float32 // of all blocks
 }
 
-// JoinFP8 puts matrices in place of those in FP8 and their scales, if quantization_config says that there are. It reports whether it does.
-func (w *files) JoinFP8(doc configuration.Document) (bool, error) {
+// JoinFP8 puts matrices in place of those in FP8 and their scales, if quantization_config says that there are. It returns the configuration
+// of the model with these matrices.
+func (w *files) JoinFP8(doc configuration.Document) (configuration.Document, error) {
 	s, err := fp8Of(doc)
 	if s == nil || err != nil {
-		return false, err
+		return doc, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.of)) {
 		if r := w.of[name]; isFP8(r, name) {
 			t, err := s.join(w, r, name)
 			if err != nil {
-				return false, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
+				return doc, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 			}
 			w.of[name] = t
 			delete(w.of, name+s.scale)
@@ -158,7 +161,7 @@ func (w *files) JoinFP8(doc configuration.Document) (bool, error) {
 		}
 	}
 	w.names = slices.Sorted(maps.Keys(w.of))
-	return true, nil
+	return doc.Without(quantization), nil
 }
 
 // isFP8 reports whether a tensor has numbers of 8 bits.
@@ -178,6 +181,9 @@ func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tenso
 	of, ok := w.of[name+s.scale]
 	if !ok {
 		return nil, fmt.Errorf("FP8 without %s", name+s.scale)
+	}
+	if i, ok := of.(transformer.IntegerReader); ok && i.Integers(name+s.scale) {
+		return nil, fmt.Errorf("%s has integers in the safetensors file, want floating point", name+s.scale)
 	}
 	t := &fp8Tensor{Reader: r, columns: shape[1], block: s.block}
 	if t.block[0] == 0 {

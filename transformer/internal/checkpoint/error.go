@@ -1,14 +1,17 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A LoadError is transformer.LoadError.
+// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing, fault.ErrMisshapen and
+// fault.ErrLeftOver if it has such entries.
 type LoadError struct {
 	Missing   []string // names that the model needs and the weights lack
 	Misshapen []string // what shape each has and should have
@@ -65,7 +68,31 @@ func (e *LoadError) Unwrap() []error {
 	return errs
 }
 
+// add sorts an error of a tensor.
+func (e *LoadError) add(name string, err error) {
+	text := strings.TrimPrefix(err.Error(), fault.ErrMisshapen.Error()+": ")
+	switch {
+	case errors.Is(err, fault.ErrMissing) && !slices.Contains(e.Missing, name):
+		e.Missing = append(e.Missing, name)
+	case errors.Is(err, fault.ErrMisshapen) && !slices.Contains(e.Misshapen, text):
+		e.Misshapen = append(e.Misshapen, text)
+	case !errors.Is(err, fault.ErrMissing) && !errors.Is(err, fault.ErrMisshapen):
+		e.other = append(e.other, err)
+	}
+}
+
 // count returns the number of things wrong.
 func (e *LoadError) count() int {
 	return len(e.Missing) + len(e.Misshapen) + len(e.LeftOver) + len(e.other)
+}
+
+// fits returns an error unless there is a tensor, of the wanted shape.
+func fits(name string, got []int, ok bool, want []int) error {
+	switch {
+	case !ok:
+		return check.Errorf(fault.ErrMissing, "%s", name)
+	case !slices.Equal(got, want):
+		return check.Errorf(fault.ErrMisshapen, "%s has shape %v, want %v", name, got, want)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -38,16 +39,6 @@ func (b *jobBuffers) bytes(n int) []byte {
 	return b.raw
 }
 
-// later has Finish do something, or does it now where weights come whole, since they would
-// all be in memory until then.
-func (s Scope) later(size int, do func(buf *jobBuffers)) {
-	if _, piecewise := s.src.(Reader); !piecewise {
-		do(new(jobBuffers))
-		return
-	}
-	s.jobs = append(s.jobs, job{size, do})
-}
-
 // runJobs runs jobs, the largest first, on as many goroutines as run at a time. It panics
 // if one of them does.
 func runJobs(jobs []job) {
@@ -81,5 +72,22 @@ func runJobs(jobs []job) {
 	others.Wait()
 	if p, ok := panicked.Load().(*any); ok {
 		panic(*p)
+	}
+}
+
+// piece is some rows of a matrix.
+type piece struct{ from, rows int }
+
+// pieces cuts a matrix of rows of some elements for jobs: into pieces that are large enough for reading and packing them,
+// and many enough for all threads. They begin at multiples of 64 rows, more than a panel has.
+func pieces(rows, elements int) iter.Seq[piece] {
+	step := max(1<<20/elements, 1)
+	step = (step + 63) / 64 * 64
+	return func(yield func(piece) bool) {
+		for from := 0; from < rows; from += step {
+			if !yield(piece{from, min(step, rows-from)}) {
+				return
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -9,191 +10,87 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file adds products of small matrices to weights as they are read, or keeps them beside the weights: adapters.
+// Products of small matrices that are added to a tensor as it is read: adapters that become part of the weights.
 
-// A LowRank is that of package transformer.
+// A LowRank is the term that an adapter adds to a matrix: Scale*Left*Right.
 type LowRank struct {
-	Name        string
-	Left, Right []float32
+	Name        string    // for errors
+	Left, Right []float32 // [rows, Rank] and [Rank, columns]
 	Rank        int
 	Scale       float32
-	Magnitude   []float32
-	Tied        bool
-	Beside      int
-	Format      kernels.Format
+	// Magnitude, unless nil, has for each row of the sum the length to which the row is scaled (Liu et al., 2024, "DoRA: Weight-Decomposed
+	// Low-Rank Adaptation"). Nothing else can be added to such a matrix.
+	Magnitude []float32
+	// Tied adds the term of a table also to a projection that is tied to it.
+	Tied bool
+	// Beside, unless 0, is the number of an adapter that stays beside the weights of linear layers. It applies to sequences whose History
+	// has this number, in passes that begin with Workspace.Adapt.
+	Beside int
+	Format kernels.Format // of an adapter beside the weights: float32 or 16 bits
 }
 
-// A Beside is what an adapter adds to some columns of a product with a matrix: Scale*x*Right*Left.
-type Beside struct {
-	Adapter     int // its number
-	From        int // the first of the columns
-	Rank        int
-	Scale       float32
-	Right, Left *kernels.PackedB // [in, Rank] and [Rank, columns]
-}
+// size is that of the term.
+func (d *LowRank) size() (rows, cols int) { return len(d.Left) / d.Rank, len(d.Right) / d.Rank }
 
-// Add adds to the tensor that the checkpoint calls name.
-func (s Scope) Add(name string, d LowRank) error {
+// check returns an error unless d is a matrix that can be added to what the other terms make.
+func (d *LowRank) check(others []LowRank) error {
 	if d.Rank < 1 || len(d.Left)%d.Rank != 0 || len(d.Right)%d.Rank != 0 || len(d.Left) == 0 || len(d.Right) == 0 {
 		return check.Errorf(fault.ErrShape, "%s: %d and %d elements of rank %d", d.Name, len(d.Left), len(d.Right), d.Rank)
 	}
-	if d.Magnitude != nil && (len(d.Magnitude) != len(d.Left)/d.Rank || len(s.added[name]) > 0 || d.Beside > 0) || slices.ContainsFunc(s.added[name], func(o LowRank) bool { return o.Magnitude != nil }) {
-		return check.Errorf(fault.ErrShape, "%s: %d magnitudes of %d rows, want one of each and nothing else that is added to them", d.Name, len(d.Magnitude), len(d.Left)/d.Rank)
+	rows, _ := d.size()
+	if d.Magnitude != nil && (len(d.Magnitude) != rows || len(others) > 0 || d.Beside > 0) || slices.ContainsFunc(others, func(o LowRank) bool { return o.Magnitude != nil }) {
+		return check.Errorf(fault.ErrShape, "%s: %d magnitudes of %d rows, want one of each and nothing else that is added to them", d.Name, len(d.Magnitude), rows)
 	}
-	if s.added == nil {
-		s.added = map[string][]LowRank{}
-	}
-	s.added[name] = append(s.added[name], d)
 	return nil
 }
 
-// additions are the products that become part of a tensor of the model.
-func (s Scope) additions(name string) []LowRank { return s.addedTo(name, false) }
-
-// addedTo is what was added to a tensor of the model, to become part of it or to stay beside it.
-func (s Scope) addedTo(name string, beside bool) (all []LowRank) {
-	if s.added == nil {
-		return nil
+// fits returns an error unless d can be added to the tensor of that name and shape, in which the model multiplies with it.
+func (d *LowRank) fits(name string, shape []int) error {
+	rows, cols := d.size()
+	if len(shape) == 1 {
+		shape = []int{shape[0], 1}
 	}
-	for _, d := range s.added[s.lookup(name)] {
-		if d.Beside > 0 == beside {
-			all = append(all, d)
-		}
+	if len(shape) != 2 || shape[0] != rows || shape[1] != cols {
+		return check.Errorf(fault.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, name, shape)
 	}
-	return all
+	return nil
 }
 
-// noneBeside notes an error if an adapter is to stay beside a tensor of which no linear layer is made.
-func (s Scope) noneBeside(name string) {
-	for _, d := range s.addedTo(name, true) {
-		s.Fail(check.Errorf(fault.ErrConfig, "%s adds to %s, which is supported only for linear layers", d.Name, s.lookup(name)))
-	}
+// added is a matrix to which others are added. It is read in whole rows.
+type added struct {
+	Tensor
+	terms []LowRank
 }
 
-// beside is what adapters add to the product with the rows of parts.
-func (s Scope) beside(in int, parts []Part) (all []Beside) {
-	var tensors []string
-	for _, p := range parts {
-		if name := p.Name + "weight"; !slices.Contains(tensors, name) {
-			tensors = append(tensors, name)
-			for _, d := range s.addedTo(name, true) {
-				all = append(all, d.besideRows(in, p.Name, parts))
-			}
-		}
+func (added) ReadBlocks([]byte, int) error { return errors.ErrUnsupported }
+
+func (t added) Read(dst []float32, from int) error {
+	if err := t.Tensor.Read(dst, from); err != nil {
+		return err
 	}
-	return all
+	for i := range t.terms {
+		t.terms[i].add(dst, from)
+	}
+	for i := range t.terms {
+		t.terms[i].scaleRows(dst, from)
+	}
+	return nil
 }
 
-// besideRows is d beside the rows of those of the parts that are of a tensor, and zeros for rows between them.
-func (d *LowRank) besideRows(in int, tensor string, parts []Part) Beside {
-	format := d.Format
-	from, to, at := -1, 0, 0
-	for _, p := range parts {
-		if p.Name == tensor {
-			if from < 0 {
-				from = at
-			}
-			if to = at + p.Rows; p.Scale != 0 && p.Scale != 1 {
-				format = kernels.FormatF32 // which holds what is scaled
-			}
-		}
-		at += p.Rows
-	}
-	left := make([]float32, (to-from)*d.Rank)
-	at = -from
-	for _, p := range parts {
-		for i := 0; p.Name == tensor && i < p.Rows; i++ {
-			copy(left[(at+i)*d.Rank:][:d.Rank], d.Left[p.row(i)*d.Rank:])
-		}
-		if p.Name == tensor {
-			scale(left[at*d.Rank:][:p.Rows*d.Rank], p.Scale)
-		}
-		at += p.Rows
-	}
-	pack := func(rows, cols int, x []float32) *kernels.PackedB {
-		return kernels.PackBRows(format, rows, cols, func(j int, dst []float32) { copy(dst, x[j*cols:]) })
-	}
-	return Beside{d.Beside, from, d.Rank, d.Scale, pack(d.Rank, in, d.Right), pack(to-from, d.Rank, left)}
+// add adds to rows that begin with an element of the matrix.
+func (d *LowRank) add(dst []float32, from int) {
+	_, cols := d.size()
+	kernels.Gemm(kernels.NoTrans, kernels.NoTrans, len(dst)/cols, cols, d.Rank, d.Scale, d.Left[from/cols*d.Rank:], d.Rank, d.Right, cols, 1, dst, cols)
 }
 
-// takes notes an error unless what was added to a tensor of the model makes a matrix of this shape,
-// in which the model multiplies with it.
-func (s Scope) takes(name string, shape ...int) bool {
-	ok := true
-	for _, d := range append(s.additions(name), s.addedTo(name, true)...) {
-		rows, cols := len(d.Left)/d.Rank, len(d.Right)/d.Rank
-		if len(shape) == 1 {
-			shape = []int{shape[0], 1}
+// scaleRows gives rows the magnitudes that the adapter has for them.
+func (d *LowRank) scaleRows(dst []float32, from int) {
+	_, cols := d.size()
+	for i := 0; d.Magnitude != nil && i < len(dst)/cols; i++ {
+		row, sum := dst[i*cols:(i+1)*cols], 0.0
+		for _, x := range row {
+			sum += float64(x) * float64(x)
 		}
-		if len(shape) != 2 || shape[0] != rows || shape[1] != cols {
-			s.note(name, check.Errorf(fault.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, s.lookup(name), shape))
-			ok = false
-		}
+		kernels.Scale(row, row, d.Magnitude[from/cols+i]/float32(math.Sqrt(sum)))
 	}
-	for _, r := range s.replacedRows(name) {
-		if len(shape) != 2 || slices.Max(r.At) >= shape[0] || len(r.Values) != len(r.At)*shape[1] {
-			s.note(name, check.Errorf(fault.ErrMisshapen, "%s has %d elements for %d rows up to %d of %s, want %v", r.Name, len(r.Values), len(r.At), slices.Max(r.At), s.lookup(name), shape))
-			ok = false
-		}
-	}
-	return ok
-}
-
-// changed reports whether what adapters do to a tensor makes it another one than is stored.
-func (s Scope) changed(name string) bool {
-	return len(s.additions(name)) > 0 || len(s.replacedRows(name)) > 0
-}
-
-// change makes of elements of a tensor what adapters make of them. They are whole rows of the model's matrix from the given
-// element on.
-func (s Scope) change(dst []float32, name string, from int) {
-	if s.changed(name) {
-		s.add(dst, name, from)
-		s.scaleRows(dst, name, from)
-		s.setRows(dst, name, from)
-	}
-}
-
-// scaleRows gives rows the magnitudes that an adapter has for them.
-func (s Scope) scaleRows(dst []float32, name string, from int) {
-	for _, d := range s.additions(name) {
-		cols := len(d.Right) / d.Rank
-		for i := 0; d.Magnitude != nil && i < len(dst)/cols; i++ {
-			row, sum := dst[i*cols:(i+1)*cols], 0.0
-			for _, x := range row {
-				sum += float64(x) * float64(x)
-			}
-			kernels.Scale(row, row, d.Magnitude[from/cols+i]/float32(math.Sqrt(sum)))
-		}
-	}
-}
-
-// add adds to elements of a tensor, whole rows of the model's matrix from the given element on.
-func (s Scope) add(dst []float32, name string, from int) {
-	for _, d := range s.additions(name) {
-		cols := len(d.Right) / d.Rank
-		rows, first := len(dst)/cols, from/cols
-		kernels.Gemm(kernels.NoTrans, kernels.NoTrans, rows, cols, d.Rank, d.Scale, d.Left[first*d.Rank:], d.Rank, d.Right, cols, 1, dst, cols)
-	}
-}
-
-// addTransposed is add for a tensor that is stored transposed.
-func (s Scope) addTransposed(dst []float32, name string, from int) {
-	for _, d := range s.additions(name) {
-		rows, cols := len(d.Left)/d.Rank, len(d.Right)/d.Rank
-		n, first := len(dst)/rows, from/rows
-		kernels.Gemm(kernels.Trans, kernels.Trans, n, rows, d.Rank, d.Scale, d.Right[first:], cols, d.Left, d.Rank, 1, dst, rows)
-	}
-}
-
-// unused returns the names of additions to tensors that no part of the model asked for.
-func (a *account) unused() (names []string) {
-	for tensor, list := range a.added {
-		for _, d := range list {
-			if !a.used[tensor] {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	return names
 }

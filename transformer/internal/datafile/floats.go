@@ -24,6 +24,7 @@ const (
 	BF16           // exact
 	F64            // rounded
 	I8             // integers, exact
+	I32            // integers, rounded
 	I64            // integers, rounded
 	F8E4M3         // exact, as those of F8E5M2
 	F8E5M2
@@ -119,6 +120,10 @@ func (e Element) widen(x []float32, raw []byte) {
 	case I8:
 		for i := range x {
 			x[i] = float32(int8(raw[i]))
+		}
+	case I32:
+		for i := range x {
+			x[i] = float32(int32(le.Uint32(raw[4*i:])))
 		}
 	case I64:
 		for i := range x {

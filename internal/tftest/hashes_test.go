@@ -1,0 +1,69 @@
+package tftest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// tableOf, in the environment, is the table of TestTable.
+const tableOf = "AVOFORMER_TEST_HASHES"
+
+// TestTable computes hashes of two names, as TestUpdate starts it.
+func TestTable(t *testing.T) {
+	path := os.Getenv(tableOf)
+	if path == "" {
+		t.Skip("TestUpdate starts it")
+	}
+	table, names := OpenHashes(t, path), []string{"a", "b"}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { table.Check(t, name, kernels.FormatF32, "00"+name) })
+	}
+	table.Close(t, names)
+}
+
+// TestUpdate: -update-hashes adds lines and takes old ones out, and leaves the table as it is where -run leaves names out.
+func TestUpdate(t *testing.T) {
+	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Skip("an emulator runs this program, which starts no other: ", err)
+	}
+	first := fmt.Sprintf("# numerics %d\n", kernels.Numerics)
+	whole := first + "a f32 00a\nb f32 00b\n"
+	for name, c := range map[string]struct {
+		table, run, after string
+		update, fails     bool
+	}{
+		"a line is new":           {first + "a f32 00a\n", "^TestTable$", whole, true, false},
+		"a line is old":           {whole + "c f32 00c\n", "^TestTable$", whole, true, false},
+		"old numerics":            {"# numerics 0\na f32 11\n", "^TestTable$", whole, true, false},
+		"another hash":            {first + "a f32 11\n", "^TestTable$", "", true, true},
+		"a part":                  {whole, "^TestTable$/^b$", "", true, true},
+		"a part of old numerics":  {"# numerics 0\na f32 11\n", "^TestTable$/^b$", "", true, true},
+		"a part without -update":  {whole, "^TestTable$/^b$", "", false, false},
+		"a new line, no -update":  {first + "a f32 00a\n", "^TestTable$", "", false, true},
+		"an old line, no -update": {whole + "c f32 00c\n", "^TestTable$", "", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hashes.txt")
+			NoError(t, os.WriteFile(path, []byte(c.table), 0o666))
+			cmd := exec.Command(os.Args[0], "-test.run="+c.run, fmt.Sprintf("-update-hashes=%v", c.update))
+			cmd.Env = append(os.Environ(), tableOf+"="+path)
+			if out, err := cmd.CombinedOutput(); (err != nil) != c.fails {
+				t.Errorf("%v, want an error: %v\n%s", err, c.fails, out)
+			}
+			want := c.after
+			if want == "" {
+				want = c.table
+			}
+			if got := Must(os.ReadFile(path))(t); string(got) != want {
+				t.Errorf("the table is %q, want %q", got, strings.TrimSpace(want))
+			}
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// Package outside holds tests of architectures that another module registers.
+package outside
