@@ -21,6 +21,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/vision"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
@@ -31,11 +32,13 @@ import (
 type base struct {
 	options   Options // with their defaults
 	kind      Kind
+	info      KindInfo
 	fsys      fs.FS
 	identity  *identity
 	model     *models.Model
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
 	limit     int                  // most tokens of a text; 0: no limit
+	runes     int                  // unless 0, a text that is cut loses first what is beyond limit times as many characters
 	pool      sync.Pool            // of *models.Workspace
 	queue     queue.Queue          // of all calls that want texts computed
 	shares    []topology.Share     // of the machine, one for each replica
@@ -52,7 +55,9 @@ func (f *base) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
 func (f *base) Holdings() []transformer.Holding { return f.model.Holdings }
 
 // Footprint returns the memory of the model.
-func (f *base) Footprint() models.Footprint { return f.options.footprint(f.model, f.shares) }
+func (f *base) Footprint() models.Footprint {
+	return f.options.footprint(f.info, f.model, f.shares)
+}
 
 // MaxTokens returns the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 // it; 0: no limit.
@@ -74,9 +79,9 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	f := &base{options: o, kind: r.kind, fsys: fsys, identity: identify(fsys, &o)}
+	f := &base{options: o, kind: r.kind, info: r.KindInfo, fsys: fsys, identity: identify(fsys, &o)}
 	f.pool.New = func() any { return new(models.Workspace) }
-	f.queue.BatchTokens, f.queue.Observe = o.BatchTokens, o.OnBatch
+	f.queue.Observe = o.OnBatch
 	if f.shares, err = o.shares(); err != nil {
 		return nil, err
 	}
@@ -100,11 +105,12 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 		return nil, err
 	}
 	wordless := r.Images || r.wordless != nil && r.wordless(f.model)
-	if failed != nil && f.model.Image != nil {
+	if failed != nil && f.model.Serves(models.UseImages) {
 		return nil, folder.Errorf("a %s takes images, not texts", f.model.Config.ModelType)
 	} else if failed != nil && !wordless {
 		return nil, failed
 	}
+	f.queue.BatchTokens = o.batchTokens(f.model, f.Footprint().Weights)
 	if err := f.checkFormats(); err != nil {
 		return nil, err
 	}
@@ -142,11 +148,20 @@ func (o *Options) shares() ([]topology.Share, error) {
 	return shares, nil
 }
 
-// footprint returns a model's with all copies of its weights.
-func (o *Options) footprint(m *models.Model, shares []topology.Share) models.Footprint {
+// footprint returns a model's, with all copies of its weights and what a pipeline of the kind takes while it computes. The options have their
+// defaults.
+func (o *Options) footprint(info KindInfo, m *models.Model, shares []topology.Share) models.Footprint {
 	f := m.Footprint
 	if first, _ := replica.Nodes(shares); o.CopyWeights {
 		f.Weights *= int64(len(first))
+	}
+	if m.LM != nil && slices.Contains(info.Options, "CacheMemory") {
+		f.Working = replica.Steps(m.LM.Dim(), m.LM.Vocab(), len(shares))
+	} else if e := m.TextEncoder(); e != nil {
+		f.Working = replica.Workspaces(e.Dim(), o.Threads, o.batchTokens(m, f.Weights))
+	}
+	if info.Images || o.Model.Images {
+		f.Working += int64(o.MaxPixels) * vision.PixelBytes
 	}
 	return f
 }
@@ -163,15 +178,12 @@ func (f *base) checkMemory() error {
 	if err != nil || m.Footprint.Loading > f.options.Model.MemoryLimit {
 		return nil // opening the model reports it
 	}
-	weights, batches := f.options.footprint(m, f.shares).Weights, int64(0)
-	if m.Encoder != nil && m.LM == nil {
-		batches = replica.Workspaces(m.Encoder.Dim(), f.options.Threads, f.options.BatchTokens)
-	}
-	if weights+batches <= f.options.Model.MemoryLimit {
+	need := f.options.footprint(f.info, m, f.shares)
+	if need.Weights+need.Working <= f.options.Model.MemoryLimit {
 		return nil
 	}
 	return &fault.Error{Kind: fault.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(f.options.Model.MemoryLimit), Err: fmt.Errorf(
-		"the weights take %d bytes, and batches on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", weights, f.options.Threads, batches)}
+		"the weights take %d bytes, and computing on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", need.Weights, f.options.Threads, need.Working)}
 }
 
 // copies returns the language models of the replicas: the model of the pipeline, or with CopyWeights one for each node.
@@ -279,7 +291,7 @@ func (f *base) splitter(limit int, opts tokenizer.Options) windows.Splitter {
 
 func (f *base) how(limit int, opts tokenizer.Options) windows.How {
 	long, _ := f.options.Long.windows()
-	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: long, Stride: f.options.Stride}
+	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: long, Stride: f.options.Stride, Runes: f.runes}
 }
 
 // workspace is one for a computation on the threads of a replica; it goes back to the pool.

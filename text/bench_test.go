@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -63,7 +64,7 @@ func BenchmarkEmbed(b *testing.B) {
 	} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("texts=%s/threads=%d", c.name, threads), func(b *testing.B) {
-				benchEmbed(b, miniLM(b, threads, defaultBatchTokens), c.texts)
+				benchEmbed(b, miniLM(b, threads, replica.BatchTokens), c.texts)
 			})
 		}
 	}
@@ -77,7 +78,7 @@ func repeat(n int, length func(i int) int) []string {
 	return texts
 }
 
-// BenchmarkBatchTokens is why defaultBatchTokens is what it is.
+// BenchmarkBatchTokens is why replica.BatchTokens is what it is.
 func BenchmarkBatchTokens(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 3 + i*i%150 })
 	for _, tokens := range []int{128, 256, 512, 1024, 2048, 4096, 8192} {
@@ -94,7 +95,7 @@ func BenchmarkCallers(b *testing.B) {
 	const calls = 8
 	for _, words := range []int{14, 126} {
 		texts := repeat(calls, func(int) int { return words })
-		e := miniLM(b, 2, defaultBatchTokens)
+		e := miniLM(b, 2, replica.BatchTokens)
 		b.Run(fmt.Sprintf("words=%d/in turn", words), func(b *testing.B) {
 			for b.Loop() {
 				for i := range calls {
@@ -119,7 +120,7 @@ func BenchmarkCallsMemory(b *testing.B) {
 	texts := repeat(32, func(int) int { return 126 })
 	for _, calls := range []int{2, 50} {
 		b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
-			e := miniLM(b, 2, defaultBatchTokens)
+			e := miniLM(b, 2, replica.BatchTokens)
 			most := 0
 			for b.Loop() {
 				most = max(most, peak(func() { together(b, e, calls, texts) }))

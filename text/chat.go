@@ -34,17 +34,30 @@ type PromptOptions struct {
 	// Format is how the model writes calls and reasoning; nil: as the template and the
 	// vocabulary say. See [Generator.AnswerFormat].
 	Format *answer.Format
+	// Literal makes control tokens plain text in documents and in the contents of messages, except those of the roles system,
+	// developer and assistant: what a user writes cannot end a turn or begin one of another role. Control tokens are the special
+	// tokens of the vocabulary, and others that the folder's templates write. The prompt has a mark after each character with which one
+	// of them begins, which [Generator.ContinuePrompt] leaves out if [GenerateOptions].Literal is set. Chat and Answer need one of the two.
+	Literal bool
+}
+
+func (g *Generator) chatOptions(o *PromptOptions) chat.Options {
+	out := chat.Options{Tools: o.Tools, Documents: o.Documents, Template: o.Template, Continue: o.Continue, NoGenerationPrompt: o.NoGenerationPrompt, Variables: o.Variables, Format: o.Format}
+	if o.Literal {
+		out.Literal = g.literal
+	}
+	return out
 }
 
 // Chat turns the messages into a prompt with the folder's template and yields the assistant's
 // answer piece by piece. The last piece says why the answer ended, and has its counts. For tools and other options
 // see [Generator.Answer]. [Collect] joins the pieces.
 func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[Piece, error] {
-	prompt, err := g.Prompt(messages, PromptOptions{})
+	prompt, err := g.Prompt(messages, PromptOptions{Literal: opts.Literal})
 	if err != nil {
 		return func(yield func(Piece, error) bool) { yield(Piece{}, err) }
 	}
-	return g.whole(ctx, prompt, plainTokens, opts)
+	return g.whole(ctx, g.idsOf(prompt, plainTokens, &opts), opts)
 }
 
 // Prompt returns the prompt that the template makes of messages: a []Message, or anything
@@ -67,7 +80,7 @@ func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
 		}
 		messages = all
 	}
-	return g.chats.Prompt(messages, chat.Options(opts), g.hasToken)
+	return g.chats.Prompt(messages, g.chatOptions(&opts), g.hasToken)
 }
 
 // AnswerFormat is how the model writes calls and reasoning in answers to prompts with
@@ -75,7 +88,7 @@ func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
 // vocabulary. With Tools that the template has no place for, or calls in a way that is not known, calls are
 // [answer.Written].
 func (g *Generator) AnswerFormat(opts PromptOptions) answer.Format {
-	return g.chats.Format(chat.Options(opts), g.hasToken)
+	return g.chats.Format(g.chatOptions(&opts), g.hasToken)
 }
 
 func (g *Generator) hasToken(token string) bool {
@@ -101,6 +114,9 @@ func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) 
 // its counts.
 func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOptions, opts GenerateOptions) iter.Seq2[answer.Event, error] {
 	return func(yield func(answer.Event, error) bool) {
+		popts, opts := popts, opts // which other iterations begin with, too
+		opts.Literal = opts.Literal || popts.Literal
+		popts.Literal = opts.Literal
 		prompt, err := g.Prompt(messages, popts)
 		if err != nil {
 			yield(answer.Event{}, err)
@@ -112,7 +128,7 @@ func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOption
 			return
 		}
 		opts.Markers = append(slices.Clone(opts.Markers), g.AnswerFormat(popts).Markers()...)
-		takeApart(g.whole(ctx, prompt, plainTokens, opts), p, yield)
+		takeApart(g.whole(ctx, g.idsOf(prompt, plainTokens, &opts), opts), p, yield)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestAnswerTokens(t *testing.T) {
 	failure := errors.New("failure")
 	pieces := func(fails bool, stop ...string) iter.Seq2[Piece, error] {
 		return func(yield func(Piece, error) bool) {
-			m := pieceMaker{stream: stream.New(g.tokenizer, stop, f.Markers())}
+			m := pieceMaker{stream: stream.New(g.tokenizer, stream.Stops{Strings: stop}, f.Markers())}
 			for _, id := range e.IDs {
 				if piece, some := m.add(generation.Next{Choice: generation.Choice{Token: id}}); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
 					return

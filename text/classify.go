@@ -68,7 +68,6 @@ func classifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "Classifier", Task: "text-classification", Command: "classify", Options: forTexts},
 		kind:     KindClassifier, use: models.UseLabels, open: opening(openClassifier),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadClassifier] != nil },
 		lacks: "has no classifier of texts",
 	}
 }

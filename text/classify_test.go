@@ -165,11 +165,11 @@ func TestRerankFiles(t *testing.T) {
 		close32(t, name, got, want, 1e-5)
 	}
 	for name, files := range map[string]map[string]string{
-		"activation":    {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "activation_fn": "torch.nn.modules.activation.Tanh"}`},
+		"activation":    {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "activation_fn": "torch.nn.modules.activation.Softmax"}`},
 		"task":          {"modules.json": modules, "transformer": `{"max_seq_length": 9}`, "whole": "{" + class + "}"},
 		"output":        {"modules.json": modules, "transformer": "{" + scores + `, "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "scores"}`, "whole": "{" + class + "}"},
 		"module":        {"modules.json": strings.Replace(modules, "]", `, {"name": "1", "path": "1", "type": "sentence_transformers.models.Pooling"}]`, 1), "transformer": "{" + scores + "}", "whole": "{" + class + "}"},
-		"prompt":        {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "prompts": {"a": "the "}, "default_prompt_name": "a"}`},
+		"prompt":        {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "prompts": {"a": "the "}, "default_prompt_name": "query"}`},
 		"configuration": {"modules.json": modules, "transformer": "{" + scores + `, "config_kwargs": {"num_labels": 3}}`, "whole": "{" + class + "}"},
 	} {
 		if _, err := open(files); !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig) {
@@ -233,8 +233,11 @@ func TestRerankActivation(t *testing.T) {
 		r, err := OpenReranker(".", Options{FS: overlay("rerank", map[string]string{"config.json": strings.Replace(string(file), "{", "{"+fields+",", 1)})})
 		if err != nil {
 			t.Errorf("%s: %v", fields, err)
-		} else if r.sigmoid != want {
-			t.Errorf("%s: a sigmoid is %v, want %v", fields, r.sigmoid, want)
+			continue
+		}
+		x := []float32{0}
+		if r.activation(x); x[0] != 0.5 == want {
+			t.Errorf("%s: the score of 0 is %v, a sigmoid is %v", fields, x[0], want)
 		}
 	}
 }

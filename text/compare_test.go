@@ -19,9 +19,9 @@ import (
 )
 
 // TestCompare serves scripts in scripts/configs, which start it with AVOFORMER_COMPARE: each line of
-// the standard input is a folder and texts in JSON, and the answer a line of JSON. Kind is empty for vectors, a folder of
-// testdata for what it generates, and image for the pixels of an image, Dir, with a configuration, the first text, into a
-// file, the second.
+// the standard input is a folder and texts in JSON, and the answer a line of JSON. Kind is a class of sentence-transformers for
+// what it makes of the texts, a folder of testdata for what it generates, and image for the pixels of an image, Dir, with a
+// configuration, the first text, into a file, the second.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
 		t.Skip("make compare-sentences starts it")
@@ -30,16 +30,18 @@ func TestCompare(t *testing.T) {
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var request struct {
-			Kind, Dir string
-			Texts     []string
+			Kind, Dir, Query string
+			Texts            []string
 		}
 		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
 			t.Fatal(err)
 		}
 		var result any
 		switch request.Kind {
-		case "":
-			result = embedAll(request.Dir, request.Texts)
+		case "SentenceTransformer", "SparseEncoder", "MultiVectorEncoder":
+			result = embedAll(request.Kind, request.Dir, request.Texts)
+		case "CrossEncoder":
+			result = scoreAll(request.Dir, request.Query, request.Texts)
 		case "image":
 			result = pixelsOf(request.Dir, request.Texts[0], request.Texts[1])
 		default:
@@ -53,36 +55,83 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// embedded is what an Embedder makes of texts with each kind of prompt.
-type embedded struct {
-	Refused                     string   `json:"refused"`
-	Named                       bool     `json:"named"` // the error is one of those for folders and inputs
-	Warnings                    []string `json:"warnings"`
-	Vectors, Queries, Documents [][]float32
+// compared is what a folder makes of texts, by what it is.
+type compared struct {
+	Refused  string         `json:"refused"`
+	Named    bool           `json:"named"` // the error is one of those for folders and inputs
+	Warnings []string       `json:"warnings"`
+	Results  map[string]any `json:"results"`
 }
 
-// compared are the kinds of errors that folders and texts may have.
-var compared = []error{
-	fault.ErrFolder, fault.ErrInput, fault.ErrTooLong, fault.ErrConfig, fault.ErrFormat, fault.ErrWeights, fault.ErrFormat, fault.ErrTruncation, fault.ErrConfig,
-	fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrTooLong,
+func (r *compared) begin() Options {
+	r.Results = map[string]any{}
+	return Options{Model: models.Options{Warn: func(w string) { r.Warnings = append(r.Warnings, w) }}}
 }
 
-func embedAll(dir string, texts []string) (r embedded) {
-	ctx := context.Background()
-	e, err := OpenEmbedder(dir, Options{Model: models.Options{Warn: func(w string) { r.Warnings = append(r.Warnings, w) }}})
-	if err == nil {
-		r.Vectors, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{}))
-	}
-	if err == nil {
-		r.Queries, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "query"}))
-	}
-	if err == nil {
-		r.Documents, err = outputs(e.Embed(ctx, Texts(texts...), EmbedOptions{Prompt: "document"}))
-	}
+func (r *compared) refuse(err error) {
 	if err != nil {
 		r.Refused = err.Error()
-		r.Named = slices.ContainsFunc(compared, func(kind error) bool { return errors.Is(err, kind) })
+		r.Named = slices.ContainsFunc(folderErrors, func(kind error) bool { return errors.Is(err, kind) })
 	}
+}
+
+// folderErrors are the kinds of errors that folders and texts may have.
+var folderErrors = []error{
+	fault.ErrFolder, fault.ErrInput, fault.ErrTooLong, fault.ErrConfig, fault.ErrFormat, fault.ErrWeights, fault.ErrTruncation, fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver,
+}
+
+// embedAll returns vectors of texts, of queries and of documents.
+func embedAll(class, dir string, texts []string) (r compared) {
+	e, err := OpenEmbedder(dir, r.begin())
+	for _, of := range []struct{ what, prompt string }{{"Vectors", ""}, {"Queries", "query"}, {"Documents", "document"}} {
+		if err == nil {
+			r.Results[of.what], err = embedded(e, class, texts, EmbedOptions{Prompt: of.prompt})
+		}
+	}
+	if class == "MultiVectorEncoder" && err == nil {
+		similar := make([][]float32, len(texts))
+		for i, q := range r.Results["Queries"].([][][]float32) {
+			for _, d := range r.Results["Documents"].([][][]float32) {
+				similar[i] = append(similar[i], e.Interact(q, d))
+			}
+		}
+		r.Results["Similar"] = similar
+	}
+	r.refuse(err)
+	return r
+}
+
+// embedded returns the vectors of a class: a sparse one as pairs of an index and a value.
+func embedded(e *Embedder, class string, texts []string, o EmbedOptions) (any, error) {
+	ctx := context.Background()
+	switch class {
+	case "SparseEncoder":
+		vectors, err := outputs(e.EmbedSparse(ctx, Texts(texts...), o))
+		pairs := make([][][2]float32, len(vectors))
+		for i, v := range vectors {
+			pairs[i] = [][2]float32{}
+			for _, w := range v {
+				pairs[i] = append(pairs[i], [2]float32{float32(w.Index), w.Value})
+			}
+		}
+		return pairs, err
+	case "MultiVectorEncoder":
+		return outputs(e.EmbedMultiVector(ctx, Texts(texts...), o))
+	}
+	return outputs(e.Embed(ctx, Texts(texts...), o))
+}
+
+// scoreAll returns the scores of texts for a query, with each prompt of the folder and without one.
+func scoreAll(dir, query string, texts []string) (r compared) {
+	c, err := OpenReranker(dir, r.begin())
+	if err == nil {
+		for _, prompt := range append(c.Prompts(), "") {
+			if err == nil {
+				r.Results["Scores "+prompt], err = outputs(c.Score(context.Background(), query, texts, RerankOptions{Prompt: prompt}))
+			}
+		}
+	}
+	r.refuse(err)
 	return r
 }
 

@@ -7,12 +7,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -39,12 +42,12 @@ func newDecoder(f *base) (*decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft, err := f.openDraft()
+	draft, drafting, err := f.openDraft()
 	if err != nil {
 		return nil, err
 	}
 	d := &decoder{base: f, settings: s, vocabulary: sync.OnceValues(f.newVocabulary)}
-	return d, d.openLanes(draft)
+	return d, d.openLanes(draft, drafting)
 }
 
 // Stats says what the pipeline has done and does, if it generates.
@@ -77,7 +80,7 @@ func (d *decoder) decode(ctx context.Context, from source, prompt []int, rules *
 			yield(generation.Next{}, err)
 			return
 		}
-		r := generation.Request{Prompt: prompt, Memory: from.memory, Soft: from.soft, Adapter: o.Adapter, Limits: generation.Limits{MaxTokens: n, Stop: d.model.Config.EOSTokens}}
+		r := generation.Request{Prompt: prompt, Memory: from.memory, Soft: from.soft, Adapter: o.Adapter, Limits: generation.Limits{MaxTokens: n, Stop: d.ends(&o)}}
 		if r.Sampler, err = generation.NewSampler(c); err != nil {
 			yield(generation.Next{}, err)
 			return
@@ -92,7 +95,7 @@ func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []in
 		ws := d.workspace()
 		defer d.pool.Put(ws)
 		found, err := generation.Beam(ctx, generation.StartLM(ws, d.model.LM, memory, o.Beams), prompt, generation.BeamConfig{
-			Width: o.Beams, MaxTokens: n, Stop: d.model.Config.EOSTokens, LengthPenalty: settings.Or(d.settings.Penalty, 1), EarlyStopping: d.settings.Stopping, Rules: rules,
+			Width: o.Beams, MaxTokens: n, Stop: d.ends(&o), LengthPenalty: settings.Or(d.settings.Penalty, 1), EarlyStopping: d.settings.Stopping, Rules: rules,
 		})
 		if err != nil {
 			yield(generation.Next{}, err)
@@ -120,10 +123,48 @@ func tokensOnly(all iter.Seq2[generation.Next, error]) iter.Seq2[int, error] {
 }
 
 // rules returns the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
-func (d *decoder) rules(o *GenerateOptions, source []int) *generation.Rules {
-	r := d.settings.Rules(d.model.Config.EOSTokens, source)
+func (d *decoder) rules(o *GenerateOptions, source []int) (*generation.Rules, error) {
+	r := d.settings.Rules(d.ends(o), source)
 	o.apply(r)
-	return r
+	for _, id := range o.StopTokens {
+		if id < 0 || id >= d.model.LM.Vocab() {
+			return nil, check.Option("StopTokens", id, "the model has %d tokens", d.model.LM.Vocab())
+		}
+	}
+	for _, word := range o.BadWords {
+		words, err := d.badWord(word)
+		if err != nil {
+			return nil, check.Option("BadWords", word, "%w", err)
+		}
+		r.BadWords = append(slices.Clip(r.BadWords), words...)
+	}
+	return r, nil
+}
+
+// ends returns the tokens that end a text.
+func (d *decoder) ends(o *GenerateOptions) []int {
+	if o.IgnoreEOS {
+		return o.StopTokens
+	}
+	return slices.Concat(d.model.Config.EOSTokens, o.StopTokens)
+}
+
+// badWord returns the tokens of a word, and those of the word within a text if they are as many and begin with another one, as vLLM does.
+func (d *decoder) badWord(word string) ([][]int, error) {
+	var out [][]int
+	for _, s := range []string{strings.TrimLeft(word, " "), " " + strings.TrimLeft(word, " ")} {
+		e, err := d.tokenizer.Encode(s, plainTokens)
+		if err != nil {
+			return nil, err
+		}
+		if len(e.IDs) > 0 && (out == nil || len(e.IDs) == len(out[0]) && e.IDs[0] != out[0][0]) {
+			out = append(out, e.IDs)
+		}
+	}
+	if out == nil {
+		return nil, fmt.Errorf("%w: it has no tokens", fault.ErrInput)
+	}
+	return out, nil
 }
 
 // room returns how many tokens may follow a prompt: the wanted number, or else the number of
@@ -188,16 +229,17 @@ func (d *decoder) Replicas() []ReplicaInfo {
 	return all
 }
 
-// openLanes makes the replicas of a decoder.
-func (d *decoder) openLanes(draft models.LanguageModel) error {
+// openLanes makes the replicas of a decoder, with a draft model, which may be nil, whose weights take some bytes.
+func (d *decoder) openLanes(draft models.LanguageModel, drafting int64) error {
 	of, err := d.copies()
 	if err != nil {
 		return err
 	}
 	n := int64(len(of))
+	most, kept := d.cacheMemory(drafting)
 	for i, s := range d.shares {
 		scheduler, err := generation.NewScheduler(generation.SchedulerConfig{
-			Model: of[i], DraftModel: draft, Threads: kernels.Threads(s.Threads), CPUs: s.CPUs, Memory: (d.options.CacheMemory + n - 1) / n,
+			Model: of[i], DraftModel: draft, Threads: kernels.Threads(s.Threads), CPUs: s.CPUs, Memory: (most + n - 1) / n, Kept: (kept + n - 1) / n,
 		})
 		if err != nil {
 			return err
@@ -207,35 +249,47 @@ func (d *decoder) openLanes(draft models.LanguageModel) error {
 	return nil
 }
 
-// openDraft opens the draft model that the options name. It returns nil if they do not name one.
-func (f *base) openDraft() (models.LanguageModel, error) {
-	if f.options.Draft == "" {
-		return nil, nil
+// cacheMemory returns the most bytes of keys and values, and how many of them texts that have ended may fill, where the weights of a draft model
+// take some.
+func (d *decoder) cacheMemory(drafting int64) (most, kept int64) {
+	o := &d.options
+	if o.CacheMemory > 0 {
+		return o.CacheMemory, cmp.Or(o.CacheKept, o.CacheMemory)
 	}
-	refused := func(format string, args ...any) error {
-		return check.Option("Draft", f.options.Draft, format, args...)
+	f := d.Footprint()
+	most, kept = replica.Cache(o.memory(), f.Weights+f.Working+drafting, 1)
+	return most, cmp.Or(o.CacheKept, kept)
+}
+
+// openDraft opens the draft model that the options name, and returns the bytes of its weights. It returns nil if they do not name one.
+func (f *base) openDraft() (draft models.LanguageModel, weights int64, err error) {
+	if f.options.Draft == "" {
+		return nil, 0, nil
+	}
+	refused := func(format string, args ...any) (models.LanguageModel, int64, error) {
+		return nil, 0, check.Option("Draft", f.options.Draft, format, args...)
 	}
 	fsys, err := folder.FS(f.options.Draft)
 	if err != nil {
-		return nil, refused("%w", err)
+		return refused("%w", err)
 	}
 	t, err := folder.Tokenizer(fsys, tokenizer.Opening{AsWritten: f.options.TokenizerAsWritten})
 	if err != nil {
-		return nil, refused("%w", err)
+		return refused("%w", err)
 	}
 	for id := range max(t.Size(), f.tokenizer.Size()) {
 		want, known := f.tokenizer.Token(id)
 		if has, ok := t.Token(id); has != want || ok != known {
-			return nil, refused("its token %d is %q, the model's %q", id, has, want)
+			return refused("its token %d is %q, the model's %q", id, has, want)
 		}
 	}
 	how := f.options.Model
-	m, err := folder.Model(fsys, models.Options{WeightFormat: how.WeightFormat, CacheFormat: how.CacheFormat, MemoryLimit: how.MemoryLimit, HeadersOnly: how.HeadersOnly, Warn: how.Warn})
+	m, err := folder.Model(fsys, models.Options{WeightFormat: how.WeightFormat, Float32: how.Float32, CacheFormat: how.CacheFormat, MemoryLimit: how.MemoryLimit, HeadersOnly: how.HeadersOnly, Warn: how.Warn})
 	if err != nil {
-		return nil, refused("%w", err)
+		return refused("%w", err)
 	}
 	if m.LM == nil || m.LM.Vocab() != f.model.LM.Vocab() {
-		return nil, refused("want a language model with logits for %d tokens", f.model.LM.Vocab())
+		return refused("want a language model with logits for %d tokens", f.model.LM.Vocab())
 	}
-	return m.LM, nil
+	return m.LM, m.Footprint.Weights, nil
 }

@@ -34,4 +34,6 @@
 // Results have the same bits for any number of threads, and for any other texts in a batch, which
 // may come from concurrent calls, unless PromptFormat of [models.Options] is given; Exact of [models.Options] refuses
 // that. Chats are an exception: how much of a prompt is in the cache changes results by rounding.
+//
+// This package is settling: see doc/stability.md.
 package text

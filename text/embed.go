@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -21,8 +22,8 @@ import (
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
 // lengths that modules.json and the files next to it say. A folder without modules.json, or with one for
-// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless Pooling of
-// [Options] says how. A folder of a classifier without one is an error.
+// another model_type in config_sentence_transformers.json, gives means of hidden states, or of a language model's the last, and a warning, unless Pooling of
+// [Options] says how. A GGUF file of a language model without a pooling needs that option. A folder of a classifier without one is an error.
 type Embedder struct {
 	*base
 	pool       *models.SentenceEmbedder
@@ -39,7 +40,6 @@ func embedder() record {
 	return record{
 		KindInfo: KindInfo{Type: "Embedder", Task: "sentence-similarity", Command: "embed", Options: append(slices.Clone(forTexts), "LongSplit", "Dim", "Pooling")},
 		kind:     KindEmbedder, use: models.UseStates, open: opening(openEmbedder),
-		fits: func(m *models.Model) bool { return m.Embedders.Sentence != nil || m.LM == nil && noVectors(m) == nil },
 	}
 }
 
@@ -49,7 +49,7 @@ func OpenEmbedder(dir string, o Options) (*Embedder, error) {
 }
 
 func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
-	fields, err := models.TokenizerFields(fsys, "SentenceTransformer")
+	fields, err := models.TokenizerFields(fsys, "SentenceTransformer", "SparseEncoder", "MultiVectorEncoder", "ColBERT")
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +57,9 @@ func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := *f.model
+	m.Encoder = m.TextEncoder() // that of a language model too
+	f.model = &m
 	e := &Embedder{base: f, pool: f.model.Embedders.Sentence}
 	if e.bare = e.pool == nil; e.bare {
 		if e.pool, err = f.bareEmbedder(); err != nil {
@@ -65,8 +68,11 @@ func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	} else if f.options.Pooling != "" {
 		return nil, check.Option("Pooling", f.options.Pooling, "the folder says itself how vectors are made")
 	}
-	if e.pool.MaxLength > 0 {
+	if e.pool.MaxLength > 0 || e.pool.NoUnknown {
 		f.limit = e.pool.MaxLength
+	}
+	if e.pool.NoUnknown {
+		f.runes = medianRunes(f.tokenizer, f.model.Config.Vocab)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -88,32 +94,39 @@ func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	return e, nil
 }
 
+// medianRunes returns the median number of characters of a vocabulary's tokens, rounded down.
+func medianRunes(t *tokenizer.Tokenizer, vocab int) int {
+	var all []int
+	for id := range vocab {
+		if token, ok := t.Token(id); ok {
+			all = append(all, utf8.RuneCountInString(token))
+		}
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+}
+
 // bareEmbedder opens a folder without modules.json as sentence-transformers does. It refuses a
 // model that was trained for something else: its vectors would have no meaning, and no error would say so.
 func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 	m := f.model
-	if err := noVectors(m); err != nil {
+	if err := m.NoVectors(); err != nil {
 		return nil, err
+	}
+	if f.tokenizer.Config().ChatTemplate != "" && m.LM != nil {
+		f.warning("texts become tokens as they are, although there is a chat template: sentence-transformers makes a chat of each text where there is no modules.json")
 	}
 	if f.options.Pooling != "" {
 		return m.PooledEmbedder(f.options.Pooling)
 	}
+	if _, file := f.fsys.(folder.GGUF); file && m.LM != nil {
+		return nil, folder.Errorf("the file has no pooling_type: Options.Pooling, or -pooling, says how hidden states become a vector")
+	}
 	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are; Options.Pooling says another way")
 	return m.BareEmbedder(), nil
-}
-
-// noVectors is why a model without a modules.json makes no vectors of texts.
-func noVectors(m *models.Model) error {
-	c := m.Config
-	switch why := models.TraitsOf(c.ModelType).NoVectors; {
-	case m.Heads[models.HeadClassifier] != nil || m.Heads[models.HeadTokenClassifier] != nil || m.Heads[models.HeadAnswer] != nil:
-		return check.InFile("config.json", fault.ErrFolder, folder.Errorf("architectures = %q: want a modules.json that says how such a model computes vectors of texts", c.Architectures))
-	case m.Encoder == nil || m.Audio != nil:
-		return folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
-	case why != "":
-		return folder.Errorf("model_type %q %s", c.ModelType, why)
-	}
-	return nil
 }
 
 // Warm computes a text.
@@ -176,7 +189,7 @@ type EmbedOptions struct {
 }
 
 // Embed returns the vector of each input, of Dim elements. The vector of an empty text is that of the special tokens; if
-// the model adds none, it is zero.
+// the model adds none, it is what the modules after the pooling make of zeros.
 func (e *Embedder) Embed(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[]float32], error) {
 	prompt, limit, err := e.prompt(o.Prompt)
 	if err != nil {
@@ -215,7 +228,7 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 
 // embed embeds with a prompt, and with a limit of tokens in place of the folder's unless it is 0.
 func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, Counts{}, err
 	}
 	if !e.HasDense() {
@@ -247,6 +260,16 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 		Compute: pooled(shape.pool, skip),
 		Finish:  func(in *queue.Input, results [][]float32) { out[in.Number] = shape.joined(in.Windows, results) },
 	}
+	if unknown, ok := e.tokenizer.UnknownID(); ok && e.pool.NoUnknown {
+		c.Between = func(w *tokenizer.Encoding) *tokenizer.Encoding {
+			if !slices.Contains(w.IDs, unknown) {
+				return w
+			}
+			n := windows.OfIDs(slices.DeleteFunc(slices.Clone(w.IDs), func(id int) bool { return id == unknown }))
+			n.Cut = w.Cut
+			return n
+		}
+	}
 	if o.Scale == ScaleRaw {
 		c.Kind++
 	}
@@ -270,10 +293,12 @@ type shape struct {
 	pool *models.SentenceEmbedder
 	dim  int
 	unit bool // length 1, which those of one window and full width have already if the pool's have
+
+	empty []float32 // the vector of a text without tokens
 }
 
 func (e *Embedder) shape(o EmbedOptions) (shape, error) {
-	s := shape{e.pool, e.dim, e.normalized}
+	s := shape{pool: e.pool, dim: e.dim, unit: e.normalized}
 	if o.Dim < 0 || o.Dim > e.dim {
 		return s, fmt.Errorf("%w: Dim %d, the vectors have %d elements", fault.ErrInput, o.Dim, e.dim)
 	} else if o.Dim > 0 && o.Dim < e.dim {
@@ -288,7 +313,9 @@ func (e *Embedder) shape(o EmbedOptions) (shape, error) {
 	default:
 		return s, fmt.Errorf("%w: Scale %d", fault.ErrOption, o.Scale)
 	}
-	return s, nil
+	var err error
+	s.empty, err = s.pool.Empty(new(models.Workspace))
+	return s, err
 }
 
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for models that were trained to
@@ -341,6 +368,8 @@ func (s shape) joined(windows []*tokenizer.Encoding, vectors [][]float32) []floa
 	out := make([]float32, s.dim)
 	if len(windows) == 1 && vectors[0] != nil {
 		copy(out, vectors[0])
+	} else if len(windows) == 1 {
+		copy(out, s.empty)
 	} else if len(windows) > 1 {
 		s.mean(out, windows, vectors)
 	}

@@ -40,7 +40,7 @@ type mark struct {
 func (e *Embedder) openOutputs() error {
 	m := e.model
 	e.sparse, e.vectors = m.Embedders.Sparse, m.Embedders.Tokens
-	if e.sparse == nil && e.bare && m.Heads[models.HeadMaskedLM] != nil && m.LM == nil {
+	if e.sparse == nil && e.bare && m.Serves(models.UseMasks) {
 		e.sparse = m.Splade()
 	}
 	v := e.vectors
@@ -48,6 +48,9 @@ func (e *Embedder) openOutputs() error {
 		return nil
 	}
 	e.marks = [2]mark{e.mark(v.QueryMark), e.mark(v.DocumentMark)}
+	if e.tokenizer.Config().TruncateLeft && max(e.marks[0].token, e.marks[1].token) >= 0 { // the mark would go first
+		return check.InFile("tokenizer_config.json", fault.ErrFolder, folder.Errorf("truncation_side left beside the query_prefix and document_prefix of late interaction is not supported"))
+	}
 	e.skip = map[int]bool{}
 	for _, word := range v.Skip {
 		if id, ok := e.tokenizer.TokenID(word); ok {
@@ -120,7 +123,7 @@ func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, o EmbedOptio
 		Compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 			return e.sparse.Weigh(ws, x, in, func(i int, v SparseVector) { result(i, flat(v)) })
 		}),
-		Finish: func(in *queue.Input, results [][]float32) { out[in.Number] = united(results) },
+		Finish: func(in *queue.Input, results [][]float32) { out[in.Number] = united(results).Largest(e.pool.MaxActive) },
 	}
 	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o.InputOptions)
 	return results(out, n, err)
@@ -194,7 +197,7 @@ func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o Embed
 		}),
 		Finish: func(in *queue.Input, results [][]float32) {
 			for w, rows := range results {
-				out[in.Number] = append(out[in.Number], e.counted(in.Windows[w].IDs, rows, query)...)
+				out[in.Number] = append(out[in.Number], e.counted(in.Windows[w], rows, query)...)
 			}
 		},
 	}
@@ -204,9 +207,13 @@ func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o Embed
 	if query {
 		m = e.marks[0]
 		if lengthen = e.vectors.Expansion; lengthen != nil {
-			limit = e.limit
-			if lengthen.Fixed {
+			switch {
+			case lengthen.Fixed:
 				limit = lengthen.Length
+			case e.pool.QueryLength > 0:
+				limit = least(max(e.pool.QueryLength, lengthen.Length), e.options.MaxLength)
+			default:
+				limit = e.limit
 			}
 		}
 	}
@@ -227,11 +234,11 @@ func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o Embed
 }
 
 // counted returns a copy of the rows, [tokens, D], that are vectors of a text.
-func (e *Embedder) counted(ids []int, rows []float32, query bool) [][]float32 {
+func (e *Embedder) counted(w *tokenizer.Encoding, rows []float32, query bool) [][]float32 {
 	dim, vectors := e.vectors.Dim(), [][]float32{}
 	rows = slices.Clone(rows)
-	for i, id := range ids {
-		if i == 0 && e.vectors.SkipFirst || (!query || e.vectors.SkipInQueries) && e.skip[id] {
+	for i, id := range w.IDs {
+		if e.vectors.SkipUnseen && !w.Attention[i] || i == 0 && e.vectors.SkipFirst || (!query || e.vectors.SkipInQueries) && e.skip[id] {
 			continue
 		}
 		if (i+1)*dim <= len(rows) {

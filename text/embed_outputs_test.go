@@ -261,3 +261,29 @@ func TestEmbedChunks(t *testing.T) {
 		t.Errorf("the last hidden state: %v", err)
 	}
 }
+
+// TestLateRefusals opens folders for late interaction whose files ask for what is not computed here: a default prompt or cuts at the
+// beginning beside PyLate's prefixes, which are tokens, and padding at the beginning, whose places tokens would take.
+func TestLateRefusals(t *testing.T) {
+	fixed := `"query_expansion": {"strategy": "fixed", "length": 24}`
+	whole := `{"model_type": "ColBERT", "query_prefix": "[PAD] ", "document_prefix": "[D] ", "default_prompt_name": `
+	for _, c := range []struct {
+		folder string
+		files  map[string]string
+		field  string // "": it opens
+	}{
+		{"embed-late", map[string]string{"config_sentence_transformers.json": whole + `"query"}`}, "default_prompt_name"},
+		{"embed-late", map[string]string{"config_sentence_transformers.json": whole + `"document"}`}, ""},
+		{"embed-late", map[string]string{"tokenizer_config.json": `{"truncation_side": "left"}`}, "truncation_side"},
+		{"embed-late-new", map[string]string{"tokenizer_config.json": `{"truncation_side": "left"}`}, ""},
+		{"embed-late-new", map[string]string{"sentence_bert_config.json": `{` + fixed + `, "tokenizer_args": {"padding_side": "left"}}`}, "padding_side"},
+		{"embed-late-new", map[string]string{"sentence_bert_config.json": `{` + fixed + `}`, "tokenizer_config.json": `{"padding_side": "left"}`}, "padding_side"},
+		{"embed-late-new", map[string]string{"sentence_bert_config.json": `{` + fixed + `, "processor_kwargs": {"padding_side": "right"}}`, "tokenizer_config.json": `{"padding_side": "left"}`}, ""},
+		{"embed-late-new", map[string]string{"tokenizer_config.json": `{"padding_side": "left"}`}, ""}, // it has the strategy min
+	} {
+		_, err := OpenEmbedder(".", Options{FS: overlay(c.folder, c.files), Model: models.Options{Warn: func(string) {}}})
+		if (err == nil) != (c.field == "") || err != nil && (!strings.Contains(err.Error(), c.field) || !errors.Is(err, fault.ErrConfig) && !errors.Is(err, fault.ErrFolder)) {
+			t.Errorf("%s with %v: error %v, want one about %q", c.folder, c.files, err, c.field)
+		}
+	}
+}

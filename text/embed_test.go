@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
@@ -100,6 +102,44 @@ func TestEmbed(t *testing.T) {
 		}
 		for i := range got {
 			close32(t, fmt.Sprint("dim 12, text ", i), got[i], want.Dim12[i], 1e-5)
+		}
+	}
+}
+
+// TestModel2Vec compares with model2vec, which cuts texts by characters and then by tokens, and leaves unknown ones out. Files that do not say a
+// length have 512, and those with null none.
+func TestModel2Vec(t *testing.T) {
+	var want struct {
+		Texts   []string
+		Lengths []int
+		Vectors [][][]float32
+	}
+	readExpected(t, "embed-model2vec", &want)
+	for i, n := range want.Lengths {
+		e, err := OpenEmbedder("testdata/embed-model2vec", Options{MaxLength: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Embed(t.Context(), Texts(want.Texts...), EmbedOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, text := range want.Texts {
+			close32(t, fmt.Sprintf("length %d, text %d", n, j), got.Outputs[j], want.Vectors[i][j], 1e-6)
+			if over := utf8.RuneCountInString(text) > 5*n; over && !got.Counts.Cut[j] { // 5 is the median of the vocabulary
+				t.Errorf("length %d, text %d: not cut", n, j)
+			}
+		}
+	}
+	for config, limit := range map[string]int{`{"normalize": true}`: 512, `{"normalize": true, "max_length": null}`: 0, `{"normalize": true, "max_length": 7}`: 7} {
+		e, err := OpenEmbedder(".", Options{FS: overlay("embed-model2vec", map[string]string{"config.json": config})})
+		if err != nil || e.MaxTokens() != limit {
+			t.Errorf("%s: at most %d tokens, %v, want %d", config, e.MaxTokens(), err, limit)
+		}
+	}
+	for _, config := range []string{`{"normalize": true, "max_length": 0}`, `{"normalize": true, "max_length": "7"}`} {
+		if _, err := OpenEmbedder(".", Options{FS: overlay("embed-model2vec", map[string]string{"config.json": config})}); !errors.Is(err, fault.ErrFormat) && !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: %v", config, err)
 		}
 	}
 }
@@ -319,7 +359,7 @@ func TestEmbedErrors(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"no folder":  func() error { _, err := OpenEmbedder("testdata/none", Options{}); return err },
 		"a file":     func() error { _, err := OpenEmbedder("embed.go", Options{}); return err },
-		"no encoder": func() error { _, err := OpenEmbedder("testdata/generate", Options{}); return err },
+		"no encoder": func() error { _, err := OpenEmbedder("testdata/image", Options{}); return err },
 	} {
 		if err := f(); !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v, want a fault.ErrFolder", name, err)
@@ -341,5 +381,52 @@ func TestEmbedErrors(t *testing.T) {
 	}
 	if v, err := outputs(e.Embed(context.Background(), nil, EmbedOptions{})); err != nil || len(v) != 0 {
 		t.Errorf("no texts: %v, %v", v, err)
+	}
+}
+
+// TestEmbedPooledGGUF opens a GGUF file of a language model without a pooling: with the option its vectors are those of the same file
+// with that pooling, which are compared with those of transformers.
+func TestEmbedPooledGGUF(t *testing.T) {
+	file, err := os.ReadFile("../models/testdata/gguf-encoders/qwen3-embed.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(pooling byte) string {
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		const key = "qwen3.pooling_type\x04\x00\x00\x00"
+		at := bytes.Index(file, []byte(key)) + len(key)
+		data := bytes.Clone(file)
+		data[at] = pooling
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if _, err := OpenEmbedder(write(0), Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "pooling_type") {
+		t.Errorf("without a pooling: error %v, want a fault.ErrFolder that names pooling_type", err)
+	}
+	for mode, number := range map[string]byte{"mean": 1, "cls": 2, "lasttoken": 3} {
+		want, err := OpenEmbedder(write(number), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := OpenEmbedder(write(0), Options{Pooling: mode})
+		if err != nil {
+			t.Errorf("%s: %v", mode, err)
+			continue
+		}
+		ids := []Input{{IDs: []int{5, 9, 3, 12}}}
+		vector := func(e *Embedder) []float32 {
+			v, err := outputs(e.Embed(context.Background(), ids, EmbedOptions{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v[0]
+		}
+		close32(t, mode, vector(e), vector(want), 1e-6)
+		states, err := outputs(e.EmbedTokens(context.Background(), ids, EmbedOptions{}))
+		if err != nil || len(states[0]) != 4 {
+			t.Errorf("%s: hidden states %v, error %v", mode, states, err)
+		}
 	}
 }

@@ -51,7 +51,6 @@ func tokenClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "TokenClassifier", Task: "token-classification", Command: "classify", Options: forTexts},
 		kind:     KindTokenClassifier, use: models.UseTokenLabels, open: opening(openTokenClassifier),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadTokenClassifier] != nil },
 		lacks: "has no classifier of tokens",
 	}
 }

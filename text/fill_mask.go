@@ -41,7 +41,6 @@ func maskFiller() record {
 	return record{
 		KindInfo: KindInfo{Type: "MaskFiller", Task: "fill-mask", Options: forTexts},
 		kind:     KindMaskFiller, use: models.UseMasks, open: opening(openMaskFiller),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadMaskedLM] != nil },
 		lacks: "has no head for masked words",
 	}
 }

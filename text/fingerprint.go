@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
@@ -46,8 +48,23 @@ func identify(fsys fs.FS, o *Options) *identity {
 		adapters, id.failed = modelfiles.Adapters(paths...)
 		id.files = append(id.files, adapters...)
 	}
-	id.format = o.format(fastBy)
+	id.format = o.format(fastBy, widens(fsys, o))
 	return &id
+}
+
+// widens reports whether Float32 is set for a model that may have weights in blocks: one in a GGUF file, or one that was quantized. It changes
+// no results of other models.
+func widens(fsys fs.FS, o *Options) bool {
+	if !o.Model.Float32 {
+		return false
+	}
+	if _, ok := fsys.(folder.GGUF); ok {
+		return true
+	}
+	var config map[string]json.RawMessage
+	err := folder.ReadJSON(fsys, "config.json", &config)
+	_, quantized := config["quantization_config"]
+	return quantized || err != nil
 }
 
 // fingerprint is that of the pipeline. The first call reads the files.
@@ -67,7 +84,7 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 
 // neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
 // leave the windows of a text as they are.
-var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
+var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
 // isFast reports whether weights are held in bf16_fast, the format whose results depend on what the machine multiplies it by.
 func (o *Options) isFast() bool {
@@ -79,7 +96,7 @@ func (o *Options) isFast() bool {
 // fastBy names what kernels multiply weights in bf16_fast by: tiles, for which it asks the system, pairs of bfloat16 in vectors, or "" if
 // products are those of bf16.
 func fastBy() string {
-	switch used, _ := kernels.Features(); {
+	switch used, _ := machine.Features(); {
 	case slices.Contains(used, "amx"):
 		return "tiles"
 	case slices.Contains(used, "avx512bf16"):
@@ -89,8 +106,8 @@ func fastBy() string {
 }
 
 // format is that of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies
-// weights in bf16_fast.
-func (o *Options) format(fastBy func() string) string {
+// weights in bf16_fast. widened says that Float32 changes results.
+func (o *Options) format(fastBy func() string, widened bool) string {
 	m := &o.Model
 	var further []string
 	for _, g := range append(o.some(), given{"TokenizerAsWritten", "", o.TokenizerAsWritten}) {
@@ -100,6 +117,9 @@ func (o *Options) format(fastBy func() string) string {
 	}
 	for _, f := range m.WeightFormats {
 		further = append(further, fmt.Sprintf("WeightFormats %q %v", f.Pattern, f.Format))
+	}
+	if widened {
+		further = append(further, "Float32")
 	}
 	for _, a := range m.Adapters {
 		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1)))

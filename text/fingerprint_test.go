@@ -105,7 +105,7 @@ func TestFingerprintOfFast(t *testing.T) {
 	} {
 		asked = false
 		o := Options{Model: c.o}
-		tiles, pairs, neither := o.format(by("tiles")), o.format(by("pairs")), o.format(by(""))
+		tiles, pairs, neither := o.format(by("tiles"), false), o.format(by("pairs"), false), o.format(by(""), false)
 		if (tiles != neither) != c.fast || (pairs != neither) != c.fast || (tiles != pairs) != c.fast || asked != c.fast {
 			t.Errorf("%s: %q by tiles, %q by pairs, %q by neither; asked: %v", name, tiles, pairs, neither, asked)
 		}

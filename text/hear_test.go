@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/speech"
 )
@@ -175,7 +175,7 @@ func TestSoundAccount(t *testing.T) {
 				t.Errorf("%s: %s = %v: error %v, want one that names it", class, field, value, err)
 			}
 		}
-		for field := range account.Classes[class].Fields {
+		for field := range pyclass.File(class).Fields {
 			check(field, map[string]any{"a": 1}, c.idle)
 			check(field, nil, c.null)
 		}

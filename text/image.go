@@ -88,7 +88,6 @@ func imageClassifier() record {
 	return record{
 		KindInfo: KindInfo{Type: "ImageClassifier", Task: "image-classification", Command: "classify", Images: true, Options: []string{"MaxPixels"}},
 		kind:     KindImageClassifier, use: models.UseImageLabels, open: opening(openImageClassifier),
-		fits:  func(m *models.Model) bool { return m.Image != nil && m.Heads[models.HeadImageClassifier] != nil },
 		lacks: "has no classifier of images",
 	}
 }
@@ -159,7 +158,6 @@ func imageEmbedder() record {
 	return record{
 		KindInfo: KindInfo{Type: "ImageEmbedder", Task: "image-feature-extraction", Images: true, Options: []string{"MaxPixels"}},
 		kind:     KindImageEmbedder, use: models.UseImages, open: opening(openImageEmbedder),
-		fits:  func(m *models.Model) bool { return m.Image != nil },
 		lacks: "takes no images",
 	}
 }

@@ -23,7 +23,6 @@ func nextSentence() record {
 	return record{
 		KindInfo: KindInfo{Type: "NextSentence", Task: "text-classification", Options: forTexts},
 		kind:     KindNextSentence, use: models.UseNextSentence, open: opening(openNextSentence),
-		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Heads[models.HeadNextSentence] != nil },
 		lacks: "has no head for next sentences",
 	}
 }

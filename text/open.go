@@ -3,14 +3,10 @@
 package text
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -54,7 +50,7 @@ func (k Kind) Info() KindInfo {
 func KindsFor(m *models.Model) []Kind {
 	var kinds []Kind
 	for _, r := range records() {
-		if r.fits(m) {
+		if m.Serves(r.use) {
 			kinds = append(kinds, r.kind)
 		}
 	}
@@ -76,7 +72,7 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	if err != nil {
 		return models.Footprint{}, err
 	}
-	if err := o.check(r.KindInfo); err != nil {
+	if o, err = o.settled(r.KindInfo); err != nil {
 		return models.Footprint{}, err
 	}
 	shares, err := o.shares()
@@ -93,11 +89,11 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	if err != nil {
 		return models.Footprint{}, fmt.Errorf("%s: %w", dir, err)
 	}
-	return o.footprint(m, shares), nil
+	return o.footprint(r.KindInfo, m, shares), nil
 }
 
-// KindOf returns the kind of a folder as its small files say, without its weights: an Embedder if its modules.json makes vectors of
-// texts, and else what models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
+// KindOf returns the kind of a folder as its small files say, without its weights: an Embedder or a Reranker if its modules.json makes
+// vectors of texts or scores of pairs, and else what models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
 // several, such as a decoder with a modules.json, it is the one that its authors added.
 func KindOf(dir string) (Kind, error) {
 	fsys, err := folder.FS(dir)
@@ -112,10 +108,10 @@ func KindOf(dir string) (Kind, error) {
 }
 
 func kindOf(fsys fs.FS) (Kind, error) {
-	if embeds, err := embedsSentences(fsys); err != nil || embeds { // a module StaticEmbedding needs no config.json
-		return KindEmbedder, err
+	use, err := models.ModulesUse(fsys) // a module StaticEmbedding needs no config.json
+	if err == nil && use == "" {
+		use, err = useOf(fsys)
 	}
-	use, err := useOf(fsys)
 	if err != nil {
 		return "", err
 	}
@@ -142,29 +138,4 @@ func useOf(fsys fs.FS) (models.Use, error) {
 		return "", folder.Errorf("%w", err)
 	}
 	return models.UseOf(data)
-}
-
-// embedding are the modules of sentence-transformers that only folders of an Embedder have.
-var embedding = []string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}
-
-// embedsSentences is whether modules.json describes an embedder, not a cross-encoder.
-func embedsSentences(fsys fs.FS) (bool, error) {
-	data, err := regular.ReadFile(fsys, "modules.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
-		return false, folder.Errorf("%w", err)
-	}
-	var modules []struct {
-		Type string `json:"type"`
-	}
-	if err := pyjson.Unmarshal(data, &modules); err != nil {
-		return false, folder.Errorf("modules.json: %w", err)
-	}
-	for _, m := range modules {
-		if slices.Contains(embedding, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.") {
-			return true, nil
-		}
-	}
-	return false, nil
 }

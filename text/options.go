@@ -56,7 +56,7 @@ type Options struct {
 
 	// BatchTokens is the most tokens of a batch, unless a single text is longer. Batches are computed side by side, each on
 	// its own threads. Those of a single call have at most 512 tokens, and together no more than BatchTokens or 256 for
-	// each thread, whichever is more. More tokens take more memory. 0: 2048.
+	// each thread, whichever is more. More tokens take more memory. 0: 2048, or fewer where the process may use little memory.
 	BatchTokens int
 	// OnBatch, unless nil, is called with the size of each batch before it is computed: its texts, or windows of them, and
 	// their tokens. Several goroutines may call it at a time.
@@ -73,25 +73,25 @@ type Options struct {
 	Instruction string
 
 	// CacheMemory is the most bytes of keys and values: those of all texts that are being generated, and those that
-	// are kept for later texts that begin alike. Texts wait until there is room for them. 0: texts that are being generated
-	// get as much as they need, and those of finished texts are kept within 1 GiB.
+	// are kept for later texts that begin alike. Texts wait until there is room for them, and a text that needs more is an error
+	// that matches fault.ErrMemory. 0: what Model.MemoryLimit leaves beside weights and activations, or else the memory of the machine or the
+	// lower limit of the process's cgroups (versions 1 and 2). Other models of the process are not counted.
 	CacheMemory int64
+	// CacheKept is how many bytes of CacheMemory may be full so that finished texts are kept in it. They give way to texts that are being
+	// generated. 0: all of CacheMemory, or 1 GiB at most if that is 0.
+	CacheKept int64
 	// Draft is the folder of a small language model with the same tokens, which proposes the next ones. A [Generator]
 	// computes several of them in one pass and keeps those that it would have chosen: texts are the same, and come
 	// faster if the draft is often right. The draft is used as long as it saves time, but not for texts with a Hook or
 	// a Grammar. The formats of its weights and its cache are those of Model. "": no draft.
 	Draft string
 
-	// MaxPixels is the most pixels of an image. Decoding takes about 7 bytes for each, however small the file is. 0: 50
-	// million.
+	// MaxPixels is the most pixels of an image, and of all images that are decoded at a time. Decoding takes about 7 bytes for each, however
+	// small the file is. 0: 50 million, or as many as take a quarter of the memory that the process may use.
 	MaxPixels int
 
 	machine *topology.Machine // nil: the one that the process runs on
 }
-
-// defaultBatchTokens keeps the activations of a batch in the second cache level
-// or close to it; see BenchmarkBatchTokens.
-const defaultBatchTokens = replica.BatchTokens
 
 // Long says what is done with texts of more tokens than the model takes.
 type Long int
@@ -115,11 +115,11 @@ func (l Long) windows() (windows.Long, bool) {
 // The options that apply to some kinds of pipelines, as KindInfo.Options names them.
 var (
 	forTexts   = []string{"BatchTokens", "OnBatch", "MaxLength", "LongTruncate", "LongRefuse"} // of pipelines that compute whole texts
-	forDecoder = []string{"MaxLength", "CacheFormat", "CacheMemory"}
+	forDecoder = []string{"MaxLength", "CacheFormat", "CacheMemory", "CacheKept"}
 )
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "Replicas", "ReplicaPerNode", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly"}
+var toAll = []string{"Threads", "Replicas", "ReplicaPerNode", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Float32", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly"}
 
 // given is an option that is set, by its name in KindInfo.Options.
 type given struct {
@@ -135,7 +135,7 @@ func (o *Options) some() []given {
 		{"BatchTokens", o.BatchTokens, o.BatchTokens != 0}, {"OnBatch", "", o.OnBatch != nil}, {"MaxLength", o.MaxLength, o.MaxLength != 0},
 		{"LongTruncate", "", o.Long == LongTruncate}, {"LongRefuse", "", o.Long == LongRefuse}, {"LongSplit", o.Stride, o.Long == LongSplit},
 		{"Dim", o.Dim, o.Dim != 0}, {"Pooling", o.Pooling, o.Pooling != ""}, {"Instruction", o.Instruction, o.Instruction != ""},
-		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0}, {"CopyWeights", "", o.CopyWeights},
+		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"CacheKept", o.CacheKept, o.CacheKept != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0}, {"CopyWeights", "", o.CopyWeights},
 		{"CacheFormat", m.CacheFormat, m.CacheFormat != 0}, {"PromptFormat", m.PromptFormat, m.PromptFormat != 0},
 		{"Images", m.Images, m.Images},
 	}
@@ -157,7 +157,7 @@ func (o *Options) check(info KindInfo) error {
 		value int64
 	}{
 		{"Threads", int64(o.Threads)}, {"Replicas", int64(o.Replicas)}, {"MaxLength", int64(o.MaxLength)}, {"Stride", int64(o.Stride)}, {"BatchTokens", int64(o.BatchTokens)},
-		{"Dim", int64(o.Dim)}, {"CacheMemory", o.CacheMemory}, {"MaxPixels", int64(o.MaxPixels)}, {"MemoryLimit", o.Model.MemoryLimit},
+		{"Dim", int64(o.Dim)}, {"CacheMemory", o.CacheMemory}, {"CacheKept", o.CacheKept}, {"MaxPixels", int64(o.MaxPixels)}, {"MemoryLimit", o.Model.MemoryLimit},
 	} {
 		if n.value < 0 {
 			return check.Option(n.name, n.value, "want at least 0")
@@ -183,13 +183,33 @@ func (o Options) settled(info KindInfo) (Options, error) {
 	if o.Threads == 0 {
 		o.Threads = replica.Threads()
 	}
-	if o.BatchTokens == 0 {
-		o.BatchTokens = defaultBatchTokens
-	}
 	if o.MaxPixels == 0 {
-		o.MaxPixels = vision.MaxPixels
+		if o.MaxPixels = vision.MaxPixels; o.memory() > 0 {
+			o.MaxPixels = int(min(vision.MaxPixels, o.memory()/4/vision.PixelBytes))
+		}
 	}
 	return o, nil
+}
+
+// memory returns how many bytes the pipeline may use, 0 if that is not known.
+func (o *Options) memory() int64 {
+	if o.Model.MemoryLimit > 0 {
+		return o.Model.MemoryLimit
+	}
+	bytes, _ := replica.Memory()
+	return bytes
+}
+
+// batchTokens returns the most tokens of a batch for a model of which there are copies on some replicas.
+func (o *Options) batchTokens(m *models.Model, weights int64) int {
+	if o.BatchTokens > 0 {
+		return o.BatchTokens
+	}
+	e := m.TextEncoder()
+	if e == nil || o.memory() == 0 {
+		return replica.BatchTokens
+	}
+	return replica.BatchTokensWithin(replica.Room(o.memory())-weights, e.Dim(), o.Threads)
 }
 
 // folder returns the file system whose root is a folder.

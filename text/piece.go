@@ -22,7 +22,7 @@ type Piece struct {
 	// Finish says why the text ended: it is FinishNone but in the last piece, in which there may be no text.
 	Finish generation.Finish
 	Stop   string       // in the last piece: which of the stop strings ended the text; "": none
-	Usage  answer.Usage // what was counted, in the last piece
+	Usage  answer.Usage // what was counted, in the last piece, and in one that comes with an error
 }
 
 // Collect joins what Generate, Chat, Stream or Transcribe yields: all of its text and tokens, and what the last piece says.
@@ -54,7 +54,8 @@ type pieceMaker struct {
 func (p *pieceMaker) make(tokens iter.Seq2[generation.Next, error], yield func(Piece, error) bool) {
 	for next, err := range tokens {
 		if err = cmp.Or(err, next.Err); err != nil {
-			yield(Piece{}, err)
+			p.usage.Shared = next.Shared
+			yield(Piece{Usage: p.counted()}, err)
 			return
 		}
 		if piece, some := p.add(next); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
@@ -83,9 +84,17 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 		piece.Finish = generation.FinishStop
 	}
 	if piece.Finish != generation.FinishNone {
-		p.usage.Shared, p.usage.Rest = next.Shared, time.Since(p.began)
-		piece.Usage, piece.Stop = p.usage, p.stream.Stopped()
+		p.usage.Shared = next.Shared
+		piece.Usage, piece.Stop = p.counted(), p.stream.Stopped()
 	}
 	piece.Tokens, p.tokens = p.tokens, nil
 	return piece, true
+}
+
+// counted returns the usage at this time.
+func (p *pieceMaker) counted() answer.Usage {
+	if p.usage.First > 0 {
+		p.usage.Rest = time.Since(p.began)
+	}
+	return p.usage
 }

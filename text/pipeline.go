@@ -51,10 +51,9 @@ type Totals struct {
 type record struct {
 	KindInfo
 	kind Kind
-	use  models.Use // KindOf returns the kind for folders with this use
+	use  models.Use // which models of the kind serve, and for which KindOf returns the kind
 	open func(fsys fs.FS, o Options) (Pipeline, error)
-	// fits reports whether a model has what the kind needs. lacks completes the error for one that has not: "has no head for ...".
-	fits  func(m *models.Model) bool
+	// lacks completes the error for a model that does not serve the use: "has no head for ...".
 	lacks string
 	// wordless reports whether a model needs no tokenizer. If it is nil, all models of the kind need one.
 	wordless func(m *models.Model) bool
@@ -73,7 +72,7 @@ func opening[P Pipeline](open func(fsys fs.FS, o Options) (P, error)) func(fs.FS
 
 // check returns an error if a model is not one for the kind.
 func (r record) check(m *models.Model) error {
-	if r.fits(m) {
+	if m.Serves(r.use) {
 		return nil
 	}
 	return folder.Errorf("a %s of %s %s", strings.Join(m.Config.Architectures, ", "), m.Config.ModelType, r.lacks)

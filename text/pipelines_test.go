@@ -36,7 +36,8 @@ func TestZeroShot(t *testing.T) {
 	for _, x := range []struct {
 		o    ZeroShotOptions
 		want [][]Label
-	}{{ZeroShotOptions{}, want.Results}, {ZeroShotOptions{Independent: true}, want.Independent}, {ZeroShotOptions{Template: "{} is the topic."}, want.Template}} {
+	}{{ZeroShotOptions{}, want.Results}, {ZeroShotOptions{Independent: true}, want.Independent}, {ZeroShotOptions{Template: "{} is the topic."}, want.Template},
+		{ZeroShotOptions{Template: "{0} is the topic."}, want.Template}} {
 		got, err := outputs(c.ZeroShot(ctx, want.Texts, want.Labels, x.o))
 		if err != nil {
 			t.Fatal(err)
@@ -58,8 +59,15 @@ func TestZeroShot(t *testing.T) {
 			t.Error(long, err)
 		}
 	}
-	if _, err := c.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{Template: "none"}); !errors.Is(err, fault.ErrOption) {
-		t.Error(err)
+	for _, template := range []string{"none", "{{}}", "{{}} {", "{} }", "{} and {}", "{1}", "{label}", "{!r}", "{:>9}", "{}{0}", "{0}{}"} {
+		if _, err := c.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{Template: template}); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%q: %v, want ErrOption", template, err)
+		}
+	}
+	for template, text := range map[string]string{"{{{}}}": "{x}", "{0}, {0}: {{0}}": "x, x: {0}", "}}{}{{": "}x{"} { // as Python's str.format has them
+		if h, err := hypotheses(template); err != nil || h("x") != text {
+			t.Errorf("%q of x: %v, want %q", template, err, text)
+		}
 	}
 	if _, err := c.ZeroShot(ctx, want.Texts, nil, ZeroShotOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
@@ -273,11 +281,12 @@ func TestWeightFormats(t *testing.T) {
 }
 
 // TestWarm wants Warm to compute something with pipelines of every kind, and to return the error of what it computes: with a
-// context that has ended, the context's error. Totals show that texts were computed. They count no images, sounds and prompts.
+// context that has ended, the cause. Totals show that texts were computed. They count no images, sounds and prompts.
 func TestWarm(t *testing.T) {
 	t.Parallel()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
+	why := errors.New("the shop closes")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
 	for _, kind := range Kinds() {
 		p, err := OpenKind(kind, folderFor(t, kind), Options{})
 		if err != nil {
@@ -292,8 +301,8 @@ func TestWarm(t *testing.T) {
 		if r := p.Replicas()[0]; r.Batches == 0 {
 			t.Errorf("a %s computed nothing: %+v", kind, r)
 		}
-		if err := p.Warm(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want %v", kind, err, context.Canceled)
+		if err := p.Warm(ended); !errors.Is(err, why) {
+			t.Errorf("%s: %v, want %v", kind, err, why)
 		}
 	}
 }

@@ -48,9 +48,6 @@ func questionAnswerer() record {
 	return record{
 		KindInfo: KindInfo{Type: "QuestionAnswerer", Task: "question-answering", Options: []string{"BatchTokens", "OnBatch", "MaxLength", "LongRefuse", "LongSplit"}},
 		kind:     KindQuestionAnswerer, use: models.UseAnswers, open: opening(openQuestionAnswerer),
-		fits: func(m *models.Model) bool {
-			return m.Encoder != nil && m.Heads[models.HeadAnswer] != nil && m.Heads[models.HeadAnswer].Out() == 2
-		},
 		lacks: "has no head for answers",
 	}
 }

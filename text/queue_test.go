@@ -15,6 +15,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/text/internal/queue"
 )
 
@@ -214,7 +215,7 @@ func TestCancelMany(t *testing.T) {
 	for i := range texts {
 		texts[i] = wordText(20)
 	}
-	e := miniLM(t, 2, defaultBatchTokens)
+	e := miniLM(t, 2, replica.BatchTokens)
 	e.pool.Prompts = map[string]string{"query": "the the "}
 	if _, err := e.Embed(context.Background(), Texts(texts[:1]...), EmbedOptions{}); err != nil {
 		t.Fatal(err)

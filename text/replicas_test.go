@@ -132,7 +132,7 @@ func TestGeneratorReplicas(t *testing.T) {
 	}
 }
 
-// TestMemoryLimitOfReplicas counts the batches of all threads, and every copy of the weights.
+// TestMemoryLimitOfReplicas counts the batches or steps of all threads, and every copy of the weights.
 func TestMemoryLimitOfReplicas(t *testing.T) {
 	t.Parallel()
 	f, err := FootprintOf(KindEmbedder, "testdata/embed", Options{})
@@ -147,7 +147,8 @@ func TestMemoryLimitOfReplicas(t *testing.T) {
 	for _, c := range []struct {
 		threads, tokens int // of all batches
 		opts            Options
-	}{{1, 512, Options{}}, {2, 1024, Options{}}, {16, 4096, Options{}}, {64, 16384, Options{}}, {4, 2048, Options{Replicas: 4, machine: twoNodes}}, {2, 200, Options{BatchTokens: 100}}} {
+	}{{1, 512, Options{BatchTokens: 2048}}, {2, 1024, Options{BatchTokens: 2048}}, {16, 4096, Options{BatchTokens: 2048}}, {64, 16384, Options{BatchTokens: 2048}},
+		{4, 2048, Options{BatchTokens: 2048, Replicas: 4, machine: twoNodes}}, {64, 64 * 64, Options{}}, {2, 200, Options{BatchTokens: 100}}} {
 		c.opts.Threads = c.threads
 		for more, fits := range map[int64]bool{0: true, -1: false} {
 			limit := f.Weights + batches(c.tokens) + more
@@ -170,7 +171,7 @@ func TestMemoryLimitOfReplicas(t *testing.T) {
 		one := topology.Set{cpu}
 		m.CPUs, m.Cores, m.Nodes = append(m.CPUs, cpu), append(m.Cores, one), append(m.Nodes, one)
 	}
-	o := Options{ReplicaPerNode: true, machine: m, Model: models.Options{MemoryLimit: g.Loading}}
+	o := Options{ReplicaPerNode: true, machine: m, Model: models.Options{MemoryLimit: g.Loading + int64(nodes)*g.Working}}
 	if _, err := OpenGenerator("testdata/generate", o); err != nil {
 		t.Error(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 // judge is a language model that says yes or no to a pair of texts.
 type judge struct {
+	base        *base
 	asked       *models.Judge
 	begin, end  []int // tokens around the pair
 	separator   []int // between a query that has tokens of its own, and the text
@@ -30,7 +31,7 @@ type judge struct {
 
 // openJudge returns the judge of a folder whose language model is asked in this way.
 func openJudge(f *base, asked *models.Judge) (*judge, error) {
-	j := &judge{asked: asked, instruction: cmp.Or(f.options.Instruction, asked.Instruction)}
+	j := &judge{base: f, asked: asked, instruction: cmp.Or(f.options.Instruction, asked.Instruction)}
 	for _, part := range []struct {
 		to   *[]int
 		text string
@@ -69,7 +70,8 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 }
 
 // scores hands the difference of the logits of yes and no for each pair to use. All pairs have the same query.
-func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+func (j *judge) scores(ctx context.Context, _ string, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+	f := j.base
 	query, cut, err := j.query(f, inputs, o)
 	if err != nil {
 		return Counts{}, err
@@ -89,7 +91,7 @@ func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOpti
 			n.Cut = e.Cut + cut
 			return n
 		},
-		Compute: j.compute(f),
+		Compute: lastLogits(f, j.yes, j.no),
 		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
@@ -121,8 +123,8 @@ func (j *judge) fill(form string, pair Input) string {
 	return strings.NewReplacer("{instruction}", j.instruction, "{query}", pair.Text, "{text}", pair.Second).Replace(form)
 }
 
-// compute returns a computation of the difference of the two logits after each window.
-func (j *judge) compute(f *base) queue.Computation {
+// lastLogits returns a computation of the logit of a token after each window, less that of another one unless that is negative.
+func lastLogits(f *base, yes, no int) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
 		lm := f.model.LM
@@ -141,7 +143,11 @@ func (j *judge) compute(f *base) queue.Computation {
 		}
 		for i := range n {
 			logits := y[i*vocab : (i+1)*vocab]
-			result(i, []float32{logits[j.yes] - logits[j.no]})
+			score := logits[yes]
+			if no >= 0 {
+				score -= logits[no]
+			}
+			result(i, []float32{score})
 		}
 		return nil
 	}

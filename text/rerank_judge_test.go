@@ -65,8 +65,8 @@ func TestRerankJudge(t *testing.T) {
 	}
 	asked := `{"tokenizer_class": "Qwen2Tokenizer", "chat_template": "Judge whether the Document meets the requirements based on the Query and the Instruct provided"}`
 	for template, ok := range map[string]bool{asked: true, `{"tokenizer_class": "Qwen2Tokenizer"}`: false} {
-		_, err := OpenReranker(".", Options{FS: overlay("rerank-judge", map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`, "tokenizer_config.json": template,
-			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`})})
+		_, err := OpenReranker(".", Options{FS: overlay("rerank-judge", map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}, {"name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]`,
+			"1_Pooling/config.json": `{"word_embedding_dimension": 32}`, "tokenizer_config.json": template})})
 		if ok != (err == nil) || !ok && !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v", template, err)
 		}

@@ -140,7 +140,7 @@ func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []stri
 	counts, room, left := newCounts(len(texts)), 0, 0 // left: positions of the window
 	var lists []textList
 	for i, t := range texts {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return nil, Counts{}, err
 		}
 		n, cut, err := r.cut(f, &t, longest, i, o.InputOptions)

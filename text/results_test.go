@@ -234,7 +234,7 @@ func TestMaxLengthBeyond(t *testing.T) {
 
 // TestCounters: what only grows is counted by numbers that no program overflows, on machines of 32 bits too.
 func TestCounters(t *testing.T) {
-	now := []string{"Waiting", "Running", "Prefixes", "PageBytes", "CPUs", "Node", "Threads", "Busy"} // what is there at the moment
+	now := []string{"Waiting", "Running", "Prefixes", "PageBytes", "PageLimit", "CPUs", "Node", "Threads", "Busy"} // what is there at the moment
 	for _, of := range []any{Totals{}, ReplicaInfo{}, generation.Stats{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if counts := f.Type.Kind() == reflect.Uint64; counts == slices.Contains(now, f.Name) {

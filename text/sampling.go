@@ -11,10 +11,12 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/settings"
+	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
 // GenerateOptions says how text is generated. The zero value takes the most
-// likely token each time. What else the folder's generation_config.json says holds in
+// likely token each time, whatever the files of the model recommend: small models then repeat themselves. [Generator.Defaults] returns what
+// the files recommend. What else the folder's generation_config.json says holds in
 // any case: penalties, minimal lengths, tokens that are forced or forbidden.
 type GenerateOptions struct {
 	MaxTokens int // the most new tokens; 0: what the folder says, or 256
@@ -32,8 +34,19 @@ type GenerateOptions struct {
 	FrequencyPenalty float64         `json:",omitempty"`
 	PresencePenalty  float64         `json:",omitempty"`
 	LogitBias        map[int]float64 `json:",omitempty"`
-	// Stop is strings that end the text, which is then what comes before them.
-	Stop []string
+	// MinTokens is the least number of new tokens: before, none of the tokens comes that end texts. Stop strings end the text all the same.
+	// 0: what the folder says.
+	MinTokens int `json:",omitempty"`
+	// IgnoreEOS continues after the tokens with which the model ends texts, up to MaxTokens or the end of the context.
+	IgnoreEOS bool `json:",omitempty"`
+	// StopTokens are the ids of further tokens that end the text, which does not include them.
+	StopTokens []int `json:",omitempty"`
+	// BadWords are strings that the text does not have: the last token of a word, alone or after a space, does not follow the others. Other
+	// tokens that spell the same are not found.
+	BadWords []string `json:",omitempty"`
+	// Stop is strings that end the text, which is then what comes before them, or with KeepStop ends with the one that came.
+	Stop     []string
+	KeepStop bool `json:",omitempty"`
 	// Markers are special tokens that the text has although it has no others, such as what
 	// [answer.Format.Markers] gives, for an [answer.Parser].
 	Markers []string
@@ -46,6 +59,9 @@ type GenerateOptions struct {
 	// Images are the files of images, of the kinds that [ImageClassifier] takes, in the order of their placeholders in the prompt:
 	// those that a chat template writes for parts of the type image. See [Generator.ReadsImages].
 	Images [][]byte `json:"-"`
+	// Literal makes control tokens that users write plain text in Chat and Answer, as [PromptOptions].Literal says. For [Generator.ContinuePrompt]
+	// it must be set if [Generator.Prompt] made the prompt with that option, and only then.
+	Literal bool `json:",omitempty"`
 	// Hook, unless nil, changes the logits before anything else does.
 	Hook generation.LogitHook `json:"-"`
 	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
@@ -53,6 +69,9 @@ type GenerateOptions struct {
 	// fault.ErrCut after its last piece.
 	Grammar *grammar.Grammar `json:"-"`
 }
+
+// ends returns the strings that end a text.
+func (o *GenerateOptions) ends() stream.Stops { return stream.Stops{Strings: o.Stop, Keep: o.KeepStop} }
 
 // sampler is how tokens are chosen.
 func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
@@ -71,6 +90,7 @@ func (o *GenerateOptions) check() error {
 	}{
 		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Beams", float64(o.Beams), 0, 1024},
 		{"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
+		{"MinTokens", float64(o.MinTokens), 0, math.MaxInt32},
 	} {
 		if err := check.Between(x.name, x.has, x.least, x.most); err != nil {
 			return err
@@ -90,21 +110,19 @@ func (o *GenerateOptions) check() error {
 	if slices.Contains(o.Stop, "") {
 		return check.Option("Stop", "", "an empty string")
 	}
+	if o.MaxTokens > 0 && o.MinTokens > o.MaxTokens {
+		return check.Option("MinTokens", o.MinTokens, "want at most MaxTokens, which is %d", o.MaxTokens)
+	}
+	if o.Grammar != nil && (o.MinTokens > 0 || o.IgnoreEOS || len(o.StopTokens) > 0) {
+		return check.Option("Grammar", "", "with MinTokens, IgnoreEOS or StopTokens: the grammar says where the text may end")
+	}
+	if slices.Contains(o.BadWords, "") {
+		return check.Option("BadWords", "", "an empty string")
+	}
 	if o.Beams > 1 {
 		return o.checkSearch()
 	}
 	return nil
-}
-
-// samples reports whether an option is set that only sampling has. 1 turns off TopP and TypicalP.
-func samples(s generation.Sampling) bool {
-	s.Seed = 0
-	for _, p := range []*float64{&s.TopP, &s.TypicalP} {
-		if *p == 1 {
-			*p = 0
-		}
-	}
-	return s != generation.Sampling{}
 }
 
 // checkSearch returns an error for options that a search does not have.
@@ -113,7 +131,7 @@ func (o *GenerateOptions) checkSearch() error {
 		name  string
 		given bool
 	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", samples(o.Sampling)},
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", o.Temperature != 0 || o.Filters() != nil},
 		{"Images", len(o.Images) > 0},
 	} {
 		if x.given {
@@ -132,6 +150,9 @@ func (o *GenerateOptions) apply(r *generation.Rules) {
 	if o.NoRepeatNgram != 0 {
 		r.NoRepeatNgram = max(o.NoRepeatNgram, 0)
 	}
+	if o.MinTokens > 0 {
+		r.MinNewTokens, r.MinLength = o.MinTokens, 0
+	}
 }
 
 // defaultsOf returns the options that the settings state.
@@ -141,9 +162,6 @@ func defaultsOf(s *settings.Settings) (GenerateOptions, error) {
 		// What transformers has without a value.
 		o.Sampling = generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1}
 		s.Sampling.Apply(&o.Sampling)
-		if o.TopP == 0 { // there, one token is left; here, all would be
-			o.TopP = math.SmallestNonzeroFloat64
-		}
 		if s.Unsampled != nil {
 			return o, s.Unsampled
 		}

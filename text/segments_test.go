@@ -68,10 +68,6 @@ func TestSegments(t *testing.T) {
 	if _, err := tr.Segments(t.Context(), nil, o); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("no samples: %v", err)
 	}
-	o.Beams = 2
-	if _, err := tr.Segments(t.Context(), make([]float32, 100), o); !errors.Is(err, fault.ErrOption) {
-		t.Errorf("beams: %v", err)
-	}
 	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("characters of Whisper: %v", err)
 	}

@@ -163,11 +163,12 @@ func TestSettingsOfConfig(t *testing.T) {
 func TestSettingsRefused(t *testing.T) {
 	for field, values := range map[string][]string{
 		"num_return_sequences": {"2"}, "num_beam_groups": {"2"}, "diversity_penalty": {"0.5"}, "penalty_alpha": {"0.6"}, "guidance_scale": {"1.5"}, "watermarking_config": {`{"bias": 2.5}`},
-		"constraints": {"[1]"}, "force_words_ids": {"[[1]]"}, "dola_layers": {`"low"`}, "max_time": {"3.5"}, "token_healing": {"true"}, "return_timestamps": {"true"},
+		"constraints": {"[1]"}, "force_words_ids": {"[[1]]"}, "dola_layers": {`"low"`}, "max_time": {"3.5"}, "token_healing": {"true"}, "logprob_threshold": {"-1"}, "no_speech_threshold": {"0.6"},
 		"repetition_penalty": {"0", "-1", `"x"`, "1e300"}, "encoder_repetition_penalty": {"0"}, "length_penalty": {`"x"`}, "no_repeat_ngram_size": {"-2", "2.5"}, "encoder_no_repeat_ngram_size": {"-1"},
-		"min_length": {"-1"}, "min_new_tokens": {"-1"}, "max_new_tokens": {"-1"}, "max_length": {"-1"}, "num_beams": {"-1"}, "bad_words_ids": {"[[]]", "[[-1]]", "[[99999]]", "[3]"}, "sequence_bias": {`{"3": 1}`, "[[[99999], 1.0]]", "[[[], 1.0]]", "[[[3]]]", "[[[3], null]]", "[[[3], 1, 2]]"},
+		"min_length": {"-1"}, "min_new_tokens": {"-1"}, "max_new_tokens": {"-1", "0"}, "max_length": {"-1"}, "num_beams": {"-1"}, "bad_words_ids": {"[[]]", "[[-1]]", "[[99999]]", "[3]"}, "sequence_bias": {`{"3": 1}`, "[[[99999], 1.0]]", "[[[], 1.0]]", "[[[3]]]", "[[[3], null]]", "[[[3], 1, 2]]"},
 		"forced_bos_token_id": {"-3", "99999"}, "forced_eos_token_id": {"99999", "[-1]"}, "exponential_decay_length_penalty": {"[1]", "[1.5, 2]", "[2, -1]", "[1e300, 2]"}, "early_stopping": {`"maybe"`, "3"},
-		"forced_decoder_ids": {"[[1, 99999]]", "[[1, -2]]"},
+		"forced_decoder_ids": {"[[1, 99999]]", "[[1, -2]]", "[[1, 3], [3, 4]]"}, "lang_to_id": {`{"<|en|>": 99999}`, `{"<|en|>": "x"}`}, "task_to_id": {`{"transcribe": -1}`},
+		"no_timestamps_token_id": {"-1", "99999"}, "prev_sot_token_id": {"-1", "99999"}, "max_initial_timestamp_index": {"-1"}, "is_multilingual": {"1"}, "condition_on_prev_tokens": {"3"},
 	} {
 		for _, value := range values {
 			config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value)})

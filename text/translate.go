@@ -34,7 +34,6 @@ func translator() record {
 	return record{
 		KindInfo: KindInfo{Type: "Translator", Task: "translation", Command: "translate", Options: append(slices.Clone(forDecoder), "LongTruncate", "LongRefuse")},
 		kind:     KindTranslator, use: models.UseOtherText, open: opening(openTranslator),
-		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder != nil },
 		lacks: "has no decoder after an encoder of texts",
 	}
 }
@@ -159,12 +158,15 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if _, err = t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error { return t.model.Encoder.Encode(ws, memory.X, in) }); err != nil {
 		return err
 	}
-	rules := t.rules(&opts.GenerateOptions, in.IDs)
+	rules, err := t.rules(&opts.GenerateOptions, in.IDs)
+	if err != nil {
+		return err
+	}
 	if behind != nil {
 		rules.ForcedBOS = behind
 	}
 	generated := t.decode(ctx, source{memory: memory}, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	p := pieceMaker{stream: stream.New(t.tokenizer, opts.Stop, nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
+	p := pieceMaker{stream: stream.New(t.tokenizer, opts.ends(), nil), usage: answer.Usage{Prompt: len(in.IDs)}, began: time.Now()}
 	p.make(generated, yield)
 	return nil
 }

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // ZeroShotOptions says how ZeroShot scores labels. The zero value is as transformers' pipeline does.
 type ZeroShotOptions struct {
 	InputOptions
-	// Template makes a hypothesis of a label, which it has {} for; empty: "This example is {}."
+	// Template makes a hypothesis of a label, as Python's str.format does: it has {} or {0} where the label goes, and {{ and }} for braces;
+	// empty: "This example is {}."
 	Template string
 	// Independent scores each label by itself, so that several may be true (multi_label): the probability of entailment
 	// against that of contradiction. Otherwise the scores of a text have the sum 1.
@@ -30,12 +32,9 @@ type ZeroShotOptions struct {
 // upper case; that of contradiction is its first one, or the last if the first is entailment. Of texts that are too long the premise is cut.
 func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o ZeroShotOptions) (Results[[]Label], error) {
 	var none Results[[]Label]
-	template := o.Template
-	if template == "" {
-		template = "This example is {}."
-	}
-	if !strings.Contains(template, "{}") {
-		return none, check.Option("Template", template, "want {} where the label goes")
+	hypothesis, err := hypotheses(cmp.Or(o.Template, "This example is {}."))
+	if err != nil {
+		return none, err
 	}
 	if len(labels) == 0 {
 		return none, fmt.Errorf("%w: no labels", fault.ErrInput)
@@ -57,7 +56,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 	var inputs []Input
 	for _, t := range texts {
 		for _, l := range labels {
-			inputs = append(inputs, Input{Text: t, Second: strings.Replace(template, "{}", l, 1), Pair: true})
+			inputs = append(inputs, Input{Text: t, Second: hypothesis(l), Pair: true})
 		}
 	}
 	o.strategy = tokenizer.OnlyFirst
@@ -80,6 +79,36 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 		out[i] = ranked(s, labels)
 	}
 	return Results[[]Label]{out, counts.joined(len(labels))}, nil
+}
+
+// hypotheses returns what makes hypotheses of labels by a template.
+func hypotheses(template string) (of func(label string) string, err error) {
+	const wants = "want {} or {0} where the label goes, and {{ and }} for braces"
+	parts := []string{""} // of the text, between which the label goes
+	field := ""
+	for rest := template; rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			parts[len(parts)-1] += rest[:1]
+			rest = rest[2:]
+		case rest[0] == '{':
+			name, after, closed := strings.Cut(rest, "}")
+			if name += "}"; !closed || name != "{}" && name != "{0}" || field == "{}" || field != "" && field != name {
+				return nil, check.Option("Template", template, wants)
+			}
+			field, rest, parts = name, after, append(parts, "")
+		case rest[0] == '}':
+			return nil, check.Option("Template", template, wants)
+		default:
+			n := strings.IndexAny(rest+"{", "{}")
+			parts[len(parts)-1] += rest[:n]
+			rest = rest[n:]
+		}
+	}
+	if field == "" {
+		return nil, check.Option("Template", template, wants)
+	}
+	return func(label string) string { return strings.Join(parts, label) }, nil
 }
 
 // joined returns the counts of inputs of which each became n.

@@ -23,4 +23,6 @@
 //
 // The markers of some models are special tokens. The text must have them: decode without
 // leaving special tokens out, as [Format.Markers] asks for.
+//
+// This package is settling: see doc/stability.md.
 package answer

@@ -18,11 +18,14 @@ const (
 	// None has no calls.
 	None Calls = ""
 	// Hermes is <tool_call>, an object or a list of them, and </tool_call>: Hermes 2 and 3,
-	// Qwen 2.5 and 3, and models with templates like theirs.
+	// Qwen 2.5 and 3, and models with templates like theirs. An answer that begins with an object is read as for Llama, and
+	// </tool_call> may be missing before another <tool_call>.
 	Hermes Calls = "hermes"
 	// QwenCoder is <tool_call><function=NAME>, any number of <parameter=KEY>VALUE</parameter>,
 	// and </function></tool_call>: Qwen3-Coder, Qwen 3.5, Nemotron 3. The types of the values
-	// are those of the tool's schema, without which they are strings.
+	// are those of the tool's schema, without which they are strings. These models often leave
+	// tags out: a call of one of the tools may have no <tool_call>, or no </tool_call>, and the tags that end
+	// a value or the parameters may be missing before the next tag.
 	QwenCoder Calls = "qwen-coder"
 	// GLM is <tool_call>NAME, any number of <arg_key>KEY</arg_key><arg_value>VALUE</arg_value>,
 	// and </tool_call>: GLM 4.5 and later. Types are as for QwenCoder.
@@ -48,7 +51,8 @@ const (
 	// Hunyuan is <tool_calls>, a list of objects, and </tool_calls>: Hunyuan A13B.
 	Hunyuan Calls = "hunyuan"
 	// LFM is <|tool_call_start|>, a list of calls as in Python, [NAME(KEY=VALUE, ...)], or of objects, and
-	// <|tool_call_end|>: LFM2. Values are strings, numbers, True, False, None, lists and dictionaries.
+	// <|tool_call_end|>: LFM2. Values are the literals of Python that JSON can express: tuples and sets become lists, keys that are numbers or
+	// constants become strings. Bytes, complex numbers and expressions are not calls.
 	LFM Calls = "lfm"
 	// OLMo is <function_calls>, calls as in Python, each on a line, and </function_calls>: OLMo 3. Values are as for LFM.
 	OLMo Calls = "olmo"
@@ -95,7 +99,7 @@ func (f Format) Markers() []string {
 		list = append(list, f.Answer, f.Unanswer)
 	}
 	fam := families[f.Calls]
-	return append(append(list, fam.open...), fam.markers...)
+	return append(append(list, fam.open...), fam.markers...) // loose markers are text in all vocabularies
 }
 
 // channel begins a part of an answer of Gemma 4, whose name follows.
@@ -107,6 +111,7 @@ const gemmaQuote = `<|"|>`
 // family has the markers of a format of calls. heads has the function that reads what follows the first.
 type family struct {
 	open    []string // each begins a call, or a list of calls
+	loose   []string // each begins a call, too, if the name is that of one of the tools
 	bare    bool     // an object or a list at the beginning of an answer may be calls, too
 	close   []string // must follow a call
 	tail    string   // may follow calls
@@ -115,6 +120,8 @@ type family struct {
 }
 
 const (
+	functionOpen = "<function=" // before the name of a function
+
 	callBegin = "<｜tool▁call▁begin｜>"
 	callEnd   = "<｜tool▁call▁end｜>"
 	toolSep   = "<｜tool▁sep｜>"
@@ -123,8 +130,8 @@ const (
 var families = map[Calls]family{
 	None:      {},
 	Written:   {open: []string{"<tool_call>"}, bare: true, close: []string{"</tool_call>"}, tail: "</tool_call>", markers: []string{"</tool_call>"}},
-	Hermes:    {open: []string{"<tool_call>"}, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
-	QwenCoder: {open: []string{"<tool_call>"}, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+	Hermes:    {open: []string{"<tool_call>"}, bare: true, tail: "</tool_call>", close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+	QwenCoder: {open: []string{"<tool_call>"}, loose: []string{functionOpen}, tail: "</tool_call>", markers: []string{"</tool_call>"}},
 	GLM:       {open: []string{"<tool_call>"}, markers: []string{"</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}},
 	Llama:     {open: []string{"<|python_tag|>"}, bare: true, next: ";"},
 	Mistral:   {open: []string{"[TOOL_CALLS]"}, markers: []string{"[CALL_ID]", "[ARGS]"}},

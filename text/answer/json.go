@@ -25,6 +25,7 @@ const (
 	afterE
 	afterESign
 	inExponent
+	afterString // which another string of Python may continue
 )
 
 // maxDepth is how deep JSON may nest.

@@ -2,10 +2,13 @@
 
 package answer
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var (
-	pythonSyntax = &syntax{open: "(", end: ")", is: "=", quotes: []string{`"`, "'"}, escapes: true, listed: true, constants: map[string]string{"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}}
+	pythonSyntax = &syntax{open: "(", end: ")", is: "=", quotes: []string{`"`, "'"}, python: true, listed: true, constants: map[string]string{"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}}
 	gemmaSyntax  = &syntax{before: "call:", open: "{", end: "}", is: ":", quotes: []string{gemmaQuote}, bareKeys: true, constants: map[string]string{"true": "true", "false": "false", "null": "null", "None": "null"}}
 )
 
@@ -49,11 +52,24 @@ func (p *Parser) nextHead() bool {
 type literals struct {
 	syntax *syntax
 	next   expected
-	stack  []byte          // the brackets that are open, as JSON has them; the first is that of the arguments
+	stack  []byte          // the brackets that are open, as kinds has them; the first is that of the arguments
+	opens  []int           // where each of them is in the JSON of the arguments
 	quote  string          // around the string that is read
+	raw    bool            // the string has no escapes
 	key    int             // where the key that is read begins in the JSON of the arguments
+	keyed  bool            // a key of a map is read as a value
 	names  map[string]bool // of arguments
 }
+
+// The kinds of brackets: those of JSON, and in the syntax of Python
+const (
+	aMap     = '{'
+	aList    = '['
+	aGroup   = '(' // around one value unless a comma follows the value
+	aTuple   = 't'
+	mapOrSet = '?' // { before the first comma or colon
+	aSet     = 's'
+)
 
 // argument reads a part of the arguments: a name, a value, a bracket, a comma, or as much of a string as is there.
 func (p *Parser) argument() bool {
@@ -62,7 +78,7 @@ func (p *Parser) argument() bool {
 		return p.quoted()
 	}
 	r := reader{in: p.in}
-	r.space()
+	r.blank(c.literals.syntax.python)
 	l := c.literals // changed only if the part is whole
 	args, ok := l.part(&r, c.args)
 	switch {
@@ -81,32 +97,113 @@ func (p *Parser) argument() bool {
 
 // part passes a part that is not within a string, and appends its JSON.
 func (l *literals) part(r *reader, dst []byte) (all []byte, ok bool) {
-	if l.next != aColon && l.next != aValue && r.literal(l.end()) {
-		top := len(l.stack) - 1
-		dst = append(dst, l.stack[top]+'}'-'{') // the same distance as from [ to ]
-		l.stack, l.next = l.stack[:top], commaOrEnd
-		return dst, true
+	if l.next == afterString {
+		if opens, ok := l.begins(r); opens || !ok || r.short {
+			l.next = inString // which joins the one before
+			return dst, ok
+		}
+		dst, l.next = append(dst, '"'), l.afterValue()
+	}
+	maybeSet := l.next == aColon && l.top() == mapOrSet
+	if (l.next != aColon && l.next != aValue || maybeSet) && r.literal(l.end()) {
+		return l.closed(dst), true
 	}
 	switch l.next {
 	case aColon:
-		l.next = aValue
-		return append(dst, ": "...), r.literal(l.is())
+		if maybeSet && r.literal(",") {
+			dst[l.open()] = '['
+			l.become(aSet)
+			l.next = valueOrEnd
+			return dst, true
+		}
+		l.next, l.keyed = aValue, false
+		if !r.literal(l.is()) {
+			return dst, false
+		}
+		if maybeSet {
+			l.key = l.open() + 1
+			l.become(aMap)
+		}
+		if dst, ok = asKey(dst, l.key); !ok {
+			return dst, false
+		}
+		return append(dst, ": "...), true
 	case commaOrEnd:
+		if l.top() == aGroup {
+			l.become(aTuple)
+		}
 		l.next = l.first()
 		return dst, r.literal(",")
 	}
 	if b := dst[len(dst)-1]; l.next != aValue && b != '{' && b != '[' {
 		dst = append(dst, ", "...)
 	}
-	if l.next == keyOrEnd {
+	switch {
+	case l.next == keyOrEnd && l.syntax.python && len(l.stack) > 1:
+		l.key, l.keyed = len(dst), true
+		return l.value(r, dst)
+	case l.next == keyOrEnd:
 		return l.name(r, dst)
 	}
 	return l.value(r, dst)
 }
 
+func (l *literals) top() byte { return l.stack[len(l.stack)-1] }
+
+// open returns where the bracket that is open is in the JSON.
+func (l *literals) open() int { return l.opens[len(l.opens)-1] }
+
+// become decides what the bracket that is open is.
+func (l *literals) become(kind byte) {
+	l.stack = append(slices.Clone(l.stack[:len(l.stack)-1]), kind)
+}
+
+// closed closes the bracket that is open.
+func (l *literals) closed(dst []byte) []byte {
+	kind, open := l.top(), l.open()
+	empty := len(dst) == open+1
+	l.stack, l.opens = l.stack[:len(l.stack)-1], l.opens[:len(l.opens)-1]
+	switch {
+	case kind == aGroup && !empty:
+		dst = slices.Delete(dst, open, open+1)
+	case kind == aMap || kind == mapOrSet && empty:
+		dst = append(dst, '}')
+	default:
+		dst[open] = '['
+		dst = append(dst, ']')
+	}
+	l.next = commaOrEnd
+	if len(l.stack) > 0 {
+		l.next = l.afterValue()
+	}
+	return dst
+}
+
+// afterValue returns what follows a value.
+func (l *literals) afterValue() expected {
+	if l.keyed || l.top() == mapOrSet {
+		return aColon
+	}
+	return commaOrEnd
+}
+
+// certain returns how much of the JSON of the arguments can no longer change.
+func (l *literals) certain(args []byte) int {
+	n := len(args)
+	if l.keyed {
+		n = l.key
+	}
+	for i, kind := range l.stack {
+		if kind == aGroup || kind == mapOrSet {
+			return min(n, l.opens[i])
+		}
+	}
+	return n
+}
+
 // first returns what may follow the bracket that is open, or a comma in it.
 func (l *literals) first() expected {
-	if l.stack[len(l.stack)-1] == '{' {
+	if l.top() == aMap {
 		return keyOrEnd
 	}
 	return valueOrEnd
@@ -117,10 +214,12 @@ func (l *literals) end() string {
 	switch {
 	case len(l.stack) == 1:
 		return l.syntax.end
-	case l.first() == keyOrEnd:
-		return "}"
+	case l.top() == aList:
+		return "]"
+	case l.top() == aGroup || l.top() == aTuple:
+		return ")"
 	}
-	return "]"
+	return "}"
 }
 
 // is returns the text between a name and its value.
@@ -156,29 +255,66 @@ func (l *literals) name(r *reader, dst []byte) (all []byte, ok bool) {
 
 // value passes a word, or what begins another value.
 func (l *literals) value(r *reader, dst []byte) (all []byte, ok bool) {
-	if l.quote = r.quote(l.syntax); l.quote != "" {
+	if opens, ok := l.begins(r); opens || !ok || r.short {
 		l.next = inString
-		return append(dst, '"'), true
+		return append(dst, '"'), ok
 	}
-	if b := r.peek(); b == '[' || b == '{' {
+	if kind := r.peek(); kind == '[' || kind == '{' || kind == '(' && l.syntax.python {
 		const deepest = 100
+		hashable := kind == '(' && !l.keyed || !l.keyed && l.top() != mapOrSet && l.top() != aSet
 		r.at++
-		l.stack = append(l.stack, b)
+		text := kind
+		switch {
+		case kind == '(':
+			text = '['
+		case kind == '{' && l.syntax.python:
+			kind = mapOrSet
+		}
+		l.stack, l.opens = append(l.stack, kind), append(l.opens, len(dst))
 		l.next = l.first()
-		return append(dst, b), len(l.stack) <= 1+deepest
+		return append(dst, text), hashable && len(l.stack) <= 1+deepest
 	}
-	l.next = commaOrEnd
+	l.next = l.afterValue()
+	if l.syntax.python {
+		return r.pythonWord(dst, l.syntax.constants)
+	}
+	word, ok := r.constant(",)]}")
+	if constant, known := l.syntax.constants[word]; known {
+		return append(dst, constant...), ok
+	}
+	return append(dst, word...), ok && isNumber(word)
+}
+
+// begins passes what begins a string: a quote, and before it the prefix of a string of Python. ok is false for strings that JSON does not have,
+// those of bytes and those with expressions.
+func (l *literals) begins(r *reader) (opens, ok bool) {
+	l.raw = false
+	if !l.syntax.python {
+		l.quote = r.quote(l.syntax)
+		return l.quote != "", true
+	}
 	from := r.at
-	for c := r.peek(); !r.short && strings.IndexByte(",)]}", c) < 0 && !isSpace(c); c = r.peek() {
-		if r.at++; r.at-from > maxWord {
-			return dst, false
+	for c := r.peek(); r.at-from < 2 && strings.IndexByte("rRuUbBfFtT", c) >= 0 && !r.short; c = r.peek() {
+		r.at++
+	}
+	prefix := strings.ToLower(r.in[from:r.at])
+	c := r.peek()
+	if r.short || c != '"' && c != '\'' {
+		r.at = from
+		return false, true
+	}
+	l.quote, l.raw = string(c), prefix == "r"
+	r.at++
+	if r.peek() == c {
+		r.at++
+		if r.peek() == c {
+			r.at++
+			l.quote = strings.Repeat(l.quote, 3)
+		} else {
+			r.at-- // of an empty string
 		}
 	}
-	word := r.in[from:r.at]
-	if constant, known := l.syntax.constants[word]; known {
-		return append(dst, constant...), true
-	}
-	return append(dst, word...), isNumber(word)
+	return true, prefix == "" || prefix == "r" || prefix == "u"
 }
 
 // quote passes what begins a string, and returns it.
@@ -195,72 +331,52 @@ func (r *reader) quote(s *syntax) string {
 func (p *Parser) quoted() bool {
 	c := &p.call
 	l := &c.literals
-	var at int
-	if l.syntax.escapes {
-		at = strings.IndexAny(p.in, l.quote+`\`)
-	} else {
-		at = strings.Index(p.in, l.quote)
+	marks := []string{l.quote}
+	if l.syntax.python {
+		marks = append(marks, `\`)
 	}
-	n := at
-	if at < 0 {
-		n = certain(p.in, []string{l.quote}, false)
+	n, mark := find(p.in, marks)
+	if mark == "" {
+		n = certain(p.in, marks, false)
 	}
 	c.args = appendText(c.args, p.in[:n])
 	p.take(n)
-	if at < 0 {
+	switch mark {
+	case "":
 		return p.ended && p.fail()
+	case l.quote:
+		p.take(len(mark))
+		return p.closeString()
 	}
 	r := reader{in: p.in}
-	if !r.literal(l.quote) {
-		args, ok := r.escape(c.args)
-		switch {
-		case r.short && !p.ended:
-			return false
-		case !ok || r.short:
-			return p.fail()
-		}
-		p.take(r.at)
-		c.args = args
-		return true
+	args, ok := r.escape(c.args, l.raw)
+	switch {
+	case r.short && !p.ended:
+		return false
+	case !ok || r.short:
+		return p.fail()
 	}
 	p.take(r.at)
-	c.args = append(c.args, '"')
-	if l.next == inString {
-		l.next = commaOrEnd
-		return true
-	}
-	l.next = aColon
-	return l.newName(unquote(c.args[l.key:])) || p.fail()
+	c.args = args
+	return true
 }
 
-// escape appends what a backslash and the byte after it mean in Python. Those that it does not know stay as they are.
-func (r *reader) escape(dst []byte) (all []byte, ok bool) {
-	r.at++
-	c := r.peek()
-	if r.short {
-		return dst, false
+// closeString ends a string. The JSON of one that another may follow remains open.
+func (p *Parser) closeString() bool {
+	c := &p.call
+	l := &c.literals
+	switch {
+	case l.next == inKey:
+		c.args = append(c.args, '"')
+		l.next = aColon
+		return l.newName(unquote(c.args[l.key:])) || p.fail()
+	case l.syntax.python:
+		l.next = afterString
+	default:
+		c.args = append(c.args, '"')
+		l.next = l.afterValue()
 	}
-	r.at++
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c), true
-	case '\'':
-		return append(dst, c), true
-	case 'n', 't', 'r', 'b', 'f':
-		return append(dst, '\\', c), true
-	case 'u':
-		if len(r.in)-r.at < 4 {
-			r.at, r.short = len(r.in), true
-			return dst, false
-		}
-		digits := r.in[r.at : r.at+4]
-		r.at += 4
-		return append(append(dst, `\u`...), digits...), strings.Trim(digits, "0123456789abcdefABCDEF") == ""
-	case '\n':
-		return dst, true
-	}
-	r.at-- // the byte is text
-	return append(dst, `\\`...), true
+	return true
 }
 
 // isNumber reports whether a word is a number of JSON.

@@ -113,7 +113,7 @@ func (p *Parser) endOfObject() bool {
 	}
 	for _, marker := range c.close {
 		r.space()
-		if !r.literal(marker) && !r.short {
+		if !r.literal(marker) && !r.short && !p.opens(&r) {
 			return p.fail()
 		}
 	}
@@ -124,6 +124,18 @@ func (p *Parser) endOfObject() bool {
 	p.endCall()
 	p.state = afterCall
 	return true
+}
+
+// opens reports whether a call comes next, without passing its marker.
+func (p *Parser) opens(r *reader) bool {
+	at := r.at
+	for _, marker := range p.family.open {
+		if r.literal(marker) {
+			r.at = at
+			return true
+		}
+	}
+	return r.short
 }
 
 // endOfItem reads what follows a call of a list: a comma or the end.

@@ -166,7 +166,7 @@ func (p *Parser) text() bool {
 	}
 	var open []string
 	if p.tools != nil {
-		open = p.family.open
+		open = slices.Concat(p.family.open, p.family.loose)
 	}
 	if p.tagged {
 		open = append(slices.Clip(open), p.format.Unanswer)
@@ -182,6 +182,7 @@ func (p *Parser) text() bool {
 		}
 		p.in = p.in[lead:]
 		p.beginCall(at - lead + len(marker))
+		p.call.bare = slices.Contains(p.family.loose, marker)
 		return true
 	}
 	n := len(p.in)

@@ -117,3 +117,38 @@ func (r *reader) word(stop string) string {
 		r.at++
 	}
 }
+
+// constant passes and returns the bytes before white space or one of the bytes of stop; ok is false for more than maxWord of them.
+func (r *reader) constant(stop string) (word string, ok bool) {
+	from := r.at
+	for c := r.peek(); !r.short && strings.IndexByte(stop, c) < 0 && !isSpace(c); c = r.peek() {
+		if r.at++; r.at-from > maxWord {
+			return "", false
+		}
+	}
+	return r.in[from:r.at], true
+}
+
+// blank passes white space, and what is white space in the syntax of Python.
+func (r *reader) blank(python bool) {
+	r.space()
+	for python {
+		switch rest := r.in[r.at:]; {
+		case strings.HasPrefix(rest, "\\\n"): // the line continues
+			r.at += 2
+		case rest == "\\": // the end of the line has not come
+			r.at, r.short = len(r.in), true
+			return
+		case strings.HasPrefix(rest, "#"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				r.at, r.short = len(r.in), true
+				return
+			}
+			r.at += end
+		default:
+			return
+		}
+		r.space()
+	}
+}

@@ -59,7 +59,7 @@ type start struct {
 type building struct {
 	Call
 	source  []byte   // the text since the last event
-	bare    bool     // it has no marker
+	bare    bool     // it has no marker: its name must be that of a tool
 	listed  bool     // it is one of a list
 	close   []string // markers that must follow it
 	begun   bool     // its name is known
@@ -87,13 +87,15 @@ type parameter struct {
 
 // tags are the tags around parameters.
 type tags struct {
-	open     string // before the name
-	stop     string // the first byte of named
-	named    string // after the name
-	between  string // after named and white space; "" if there is none
-	end      string // after the value
-	lines    bool   // the value is on lines of its own
-	function string // after all parameters
+	open     string   // before the name
+	stop     string   // the first byte of named
+	named    string   // after the name
+	between  string   // after named and white space; "" if there is none
+	end      string   // after the value
+	ends     []string // end, and what a value ends before where end is missing
+	lines    bool     // the value is on lines of its own
+	function string   // after all parameters
+	missing  string   // what the parameters end before where function is missing; ""
 }
 
 // syntax is the syntax of calls whose arguments are names with literals.
@@ -102,7 +104,7 @@ type syntax struct {
 	open, end string            // around the arguments
 	is        string            // between a name and its value
 	quotes    []string          // around strings
-	escapes   bool              // strings have the escapes of Python
+	python    bool              // values are literals of Python
 	bareKeys  bool              // keys of maps may have no quotes
 	listed    bool              // calls may be in a list
 	constants map[string]string // and the JSON of each
@@ -206,7 +208,7 @@ func (p *Parser) headed(r *reader, next *start) bool {
 		p.call.param = parameter{tags: next.tags, names: map[string]bool{}}
 		p.call.args = append(p.call.args, '{')
 	case next.syntax != nil:
-		p.call.literals = literals{syntax: next.syntax, next: keyOrEnd, stack: []byte{'{'}, names: map[string]bool{}}
+		p.call.literals = literals{syntax: next.syntax, next: keyOrEnd, stack: []byte{aMap}, opens: []int{0}, names: map[string]bool{}}
 		p.call.args = append(p.call.args, '{')
 	default:
 		p.call.jsonArg = true
@@ -223,9 +225,10 @@ func (p *Parser) tell() {
 // sendArguments adds an event with the part of the arguments that no event has yet.
 func (p *Parser) sendArguments() {
 	c := &p.call
-	if c.told && c.sent < len(c.args) {
-		p.add(Event{Kind: CallArguments, Index: p.calls, Text: string(c.args[c.sent:]), Call: Call{ID: c.ID, Name: c.Name}})
-		c.sent = len(c.args)
+	n := c.literals.certain(c.args)
+	if c.told && c.sent < n {
+		p.add(Event{Kind: CallArguments, Index: p.calls, Text: string(c.args[c.sent:n]), Call: Call{ID: c.ID, Name: c.Name}})
+		c.sent = n
 	}
 }
 

@@ -2,19 +2,22 @@
 
 package answer
 
-import "strings"
-
 var (
-	functionTags = &tags{open: "<parameter=", stop: ">", named: ">", end: "</parameter>", lines: true, function: "</function>"}
-	glmTags      = &tags{open: "<arg_key>", stop: "<", named: "</arg_key>", between: "<arg_value>", end: "</arg_value>", function: "</tool_call>"}
+	functionTags = &tags{open: "<parameter=", stop: ">", named: ">", end: "</parameter>", ends: []string{"</parameter>", "<parameter=", "</function>", "</tool_call>"}, lines: true, function: "</function>",
+		missing: "</tool_call>"}
+	glmTags = &tags{open: "<arg_key>", stop: "<", named: "</arg_key>", between: "<arg_value>", end: "</arg_value>", ends: []string{"</arg_value>"}, function: "</tool_call>"}
 )
 
+// functionHead reads the name of a call.
 func (p *Parser) functionHead(r *reader) *start {
-	r.space()
-	if !r.literal("<function=") {
-		return nil
+	if !p.call.bare { // which begins with it
+		r.space()
+		if !r.literal(functionOpen) {
+			return nil
+		}
 	}
-	name := r.word(">")
+	name := r.word("<>")
+	r.space()
 	if !r.literal(">") {
 		return nil
 	}
@@ -40,13 +43,19 @@ func (p *Parser) parameter() bool {
 	ok := open
 	if open {
 		name = r.word(t.stop)
+		r.space()
 		ok = r.literal(t.named) && name != ""
 		if ok && t.between != "" {
 			r.space()
 			ok = r.literal(t.between)
 		}
 	} else {
-		ok = r.literal(t.function)
+		at := r.at
+		if ok = r.literal(t.function); !ok && t.missing != "" {
+			if ok = r.literal(t.missing); ok {
+				r.at = at // endOfCall reads it
+			}
+		}
 	}
 	switch {
 	case r.short && !p.ended:
@@ -94,11 +103,11 @@ func (p *Parser) value() bool {
 		}
 	}
 	c.param.begun = true
-	at := strings.Index(p.in, t.end)
-	n := at
-	if at < 0 {
-		n = certain(p.in, []string{t.end}, false)
+	n, end := find(p.in, t.ends)
+	if end == "" {
+		n = certain(p.in, t.ends, false)
 	}
+	at := n
 	if t.lines && n > 0 && p.in[n-1] == '\n' {
 		n--
 	}
@@ -107,11 +116,14 @@ func (p *Parser) value() bool {
 	} else {
 		c.param.value = append(c.param.value, p.in[:n]...)
 	}
-	if at < 0 {
+	switch end {
+	case "":
 		p.take(n)
 		return p.ended && p.fail()
+	case t.end:
+		at += len(end)
 	}
-	p.take(at + len(t.end))
+	p.take(at)
 	if c.param.text {
 		c.args = append(c.args, '"')
 	} else {

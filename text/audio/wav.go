@@ -1,5 +1,7 @@
 // Package audio reads sound for pipelines that take speech: WAV files, and sound of other sampling rates. Package
 // text/sound reads further formats.
+//
+// This package is settling: see doc/stability.md.
 package audio
 
 import (

@@ -1,15 +1,19 @@
-// Package quantize makes vectors of fewer bits, for databases that store them. Its results are those of
-// quantize_embeddings of sentence-transformers.
+// Package quantize makes vectors of fewer bits, for databases that store them. The results of [Ranges], [Binary] and [UBinary] are those of
+// quantize_embeddings of sentence-transformers; [Scaled] and [Float16] need no ranges. doc/stores.md says which of them a database takes.
 //
 // An index of package search needs none of this: it quantizes vectors itself.
+//
+// This package is settling: see doc/stability.md.
 package quantize
 
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/half"
 )
 
 // Ranges are the smallest and the largest number of each dimension, which become the smallest and the largest integer.
@@ -80,10 +84,18 @@ func checkVectors(vectors [][]float32, dim int) error {
 		if len(v) != dim {
 			return fmt.Errorf("%w: vector %d has %d dimensions, want %d", fault.ErrInput, i, len(v), dim)
 		}
-		for j, x := range v {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("%w: vector %d has %g in dimension %d", fault.ErrInput, i, x, j)
-			}
+		if err := checkNumbers(i, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNumbers refuses elements of vector i that are not finite.
+func checkNumbers(i int, v []float32) error {
+	for j, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("%w: vector %d has %g in dimension %d", fault.ErrInput, i, x, j)
 		}
 	}
 	return nil
@@ -114,4 +126,59 @@ func Binary(vectors [][]float32) [][]int8 {
 		}
 	}
 	return out
+}
+
+// ReverseBits returns packed with the bits of each byte in reverse order: with the first dimension in the lowest bit, as sqlite-vec's
+// vec_quantize_binary and faiss have it, or back in the highest bit, as [UBinary] has it.
+func ReverseBits(packed [][]uint8) [][]uint8 {
+	out := make([][]uint8, len(packed))
+	for i, row := range packed {
+		out[i] = make([]uint8, len(row))
+		for j, b := range row {
+			out[i][j] = bits.Reverse8(b)
+		}
+	}
+	return out
+}
+
+// Scaled returns vectors as integers from -127 to 127, and for each vector the scale by which a reader multiplies them: the largest magnitude
+// divided by 127. Integers are rounded to nearest, ties to even. Cosines of the integers are those of the scaled vectors; inner products and
+// distances need the scales. Vectors may have different lengths. Their numbers must be finite; a vector of zeros has the scale 0.
+func Scaled(vectors [][]float32) (codes [][]int8, scales []float32, err error) {
+	codes, scales = make([][]int8, len(vectors)), make([]float32, len(vectors))
+	for i, v := range vectors {
+		if err := checkNumbers(i, v); err != nil {
+			return nil, nil, err
+		}
+		most := 0.0
+		for _, x := range v {
+			most = max(most, math.Abs(float64(x)))
+		}
+		codes[i], scales[i] = make([]int8, len(v)), float32(most/127)
+		if most > 0 {
+			for j, x := range v {
+				codes[i][j] = int8(math.RoundToEven(float64(x) * 127 / most))
+			}
+		}
+	}
+	return codes, scales, nil
+}
+
+// Float16 returns vectors as the bits of IEEE 754's binary16, rounded to nearest, ties to even. The error wraps [fault.ErrInput] if a number is
+// not finite, or [fault.ErrNotFinite] if it rounds to an infinity: magnitudes from 65520 on.
+func Float16(vectors [][]float32) ([][]uint16, error) {
+	out := make([][]uint16, len(vectors))
+	for i, v := range vectors {
+		if err := checkNumbers(i, v); err != nil {
+			return nil, err
+		}
+		out[i] = make([]uint16, len(v))
+		for j, x := range v {
+			out[i][j] = half.ToFloat16(x)
+			if math.IsInf(float64(half.Float16(out[i][j])), 0) {
+				return nil, fmt.Errorf("%w: vector %d has %g in dimension %d, float16 ends at 65504", fault.ErrNotFinite, i, x, j)
+			}
+		}
+	}
+	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
@@ -100,5 +102,64 @@ func TestCodesEdges(t *testing.T) {
 	}
 	if got := UBinary([][]float32{{}}); len(got) != 1 || len(got[0]) != 0 {
 		t.Error(got)
+	}
+}
+
+// TestScaled compares integers with values by hand, and bounds the error.
+func TestScaled(t *testing.T) {
+	x := []float32{1, -2, 0.5, 0, 2, -0.25, 1.5, 0.01, -1}
+	codes, scales, err := Scaled([][]float32{x, make([]float32, 3), {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 63.5, 31.75, 15.875, 95.25 and 0.635 are rounded.
+	if want := []int8{64, -127, 32, 0, 127, -16, 95, 1, -64}; !slices.Equal(codes[0], want) || scales[0] != float32(2.0/127) {
+		t.Errorf("%d times %g, want %d times %g", codes[0], scales[0], want, 2.0/127)
+	}
+	if ties, _, err := Scaled([][]float32{{127, 0.5, 1.5, 2.5, -0.5, -1.5}}); err != nil || !slices.Equal(ties[0], []int8{127, 0, 2, 2, 0, -2}) {
+		t.Errorf("ties become %d, %v, want those to even", ties, err)
+	}
+	if scales[1] != 0 || !slices.Equal(codes[1], make([]int8, 3)) || scales[2] != 0 || len(codes[2]) != 0 {
+		t.Errorf("zeros and nothing become %d times %g", codes[1:], scales[1:])
+	}
+}
+
+// TestFloat16 compares with values by hand: ties, the ends of the range, and zeros of both signs.
+func TestFloat16(t *testing.T) {
+	x := []float32{1, 1 + 0x1p-11, 1 + 0x3p-11, 65519, -65504, 0x1p-24, 0x1p-25, 0x1.8p-25, float32(math.Copysign(0, -1))}
+	got, err := Float16([][]float32{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint16{0x3c00, 0x3c00, 0x3c02, 0x7bff, 0xfbff, 1, 0, 1, 0x8000}; !slices.Equal(got[0], want) {
+		t.Errorf("%#04x, want %#04x", got[0], want)
+	}
+	if _, err := Float16([][]float32{{1}, {0, -65520}}); !errors.Is(err, fault.ErrNotFinite) || !strings.Contains(err.Error(), "vector 1 has -65520 in dimension 1") {
+		t.Errorf("65520: %v", err)
+	}
+}
+
+// TestNotFinite has numbers that no function takes.
+func TestNotFinite(t *testing.T) {
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		v := [][]float32{{1, float32(x)}}
+		if _, err := Float16(v); !errors.Is(err, fault.ErrInput) {
+			t.Errorf("Float16 of %g: %v", x, err)
+		}
+		if _, _, err := Scaled(v); !errors.Is(err, fault.ErrInput) {
+			t.Errorf("Scaled of %g: %v", x, err)
+		}
+	}
+}
+
+// TestReverseBits puts the first dimension into the lowest bit, and back.
+func TestReverseBits(t *testing.T) {
+	packed := UBinary([][]float32{{1, -1, -1, -1, -1, -1, -1, -1, -1, 1}})
+	low := ReverseBits(packed)
+	if want := []uint8{1, 2}; !slices.Equal(low[0], want) {
+		t.Errorf("%08b, want %08b", low[0], want)
+	}
+	if back := ReverseBits(low); !slices.Equal(back[0], packed[0]) {
+		t.Errorf("back: %08b, want %08b", back[0], packed[0])
 	}
 }

@@ -85,8 +85,9 @@ class Server:
     """Package text."""
 
     def __init__(self, path):
-        self.process = subprocess.Popen([path, "-test.run", "^TestCompareChats$", "-test.timeout", "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        env=os.environ | {"AVOFORMER_COMPARE": "1"})
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../internal/chat")  # where the tests' files are
+        self.process = subprocess.Popen([os.path.abspath(path), "-test.run", "^TestCompareChats$", "-test.timeout", "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        cwd=folder, env=os.environ | {"AVOFORMER_COMPARE": "1"})
 
     def send(self, request):
         self.process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -9,7 +9,7 @@ pixel_values that transformers' processors compute, IMAGE|CASE; the configuratio
 cases are its metadata. OUT/oriented-N has an orientation noted, OUT/format-N is of another kind of
 files, and OUT/oriented-N.want.png and so on are what transformers' load_image makes of them. Needs torch."""
 
-import io, json, os, struct, sys, zlib
+import json, os, struct, sys, zlib
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from PIL.PngImagePlugin import PngInfo
 from safetensors.numpy import save_file
 from transformers import AutoImageProcessor
 from transformers.image_utils import load_image
+
+from drawn_images import JFIF, adobe, exif as exif_of, gif_coloured, gif_placed, jpeg_cut, jpeg_named, jpeg_segments, png_note, saved, tiff, xmp as xmp_of
 
 CASES = {
     "vit": {"image_processor_type": "ViTImageProcessor", "do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2, "size": {"height": 32, "width": 32}},
@@ -64,6 +66,28 @@ def oriented(out):
     for name, options in cases.items():
         image.save(os.path.join(out, name), **options)
         load_image(os.path.join(out, name)).save(os.path.join(out, name + ".want.png"), exif=b"")
+    files, plain = {}, saved(image, "PNG")
+    for i, carrier in enumerate(("raw", "raw-named", "raw-z", "raw-i", "raw-app1", "xmp-z", "xmp-text", "xmp-ztext")):
+        note = png_note(carrier, exif_of(2 + i % 7), xmp_of(8 - i % 7))
+        files[f"{carrier}.png"] = plain[:33] + note + plain[33:]
+    files["late.png"] = plain[:-12] + png_note("exif", exif_of(7), b"") + plain[-12:]
+    files["after.png"] = plain + png_note("exif", exif_of(7), b"")
+    p = np.asarray(image)
+    files["xmp.tiff"] = tiff(p, 8, 2, 5, tags={700: (1, list(xmp_of(8)))})
+    files["both.tiff"] = tiff(p, 8, 2, 1, ">", tags={274: (3, [1]), 700: (7, list(xmp_of(8)))})
+    for kind in (1, 3, 4, 8, 9):
+        files[f"kind{kind}.tiff"] = tiff(p, 8, 2, 32773, tags={274: (kind, [6])})
+    files["two.tiff"] = tiff(p, 8, 2, 8, tags={274: (3, [5, 7])})
+    for name, data in files.items():
+        put(out, "oriented-" + name, data)
+
+
+def put(out, name, data):
+    """Writes a file, and what transformers loads from it."""
+    path = os.path.join(out, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    Image.fromarray(np.array(load_image(path))).save(path + ".want.png")
 
 
 def png(depth, kind, rows, *chunks):
@@ -79,11 +103,6 @@ def formats(out):
     p = next(pictures())[1][4:25, 20:51]
     image, alpha = Image.fromarray(p), Image.fromarray(np.concatenate([p, p[..., ::-1][..., :1]], -1))
     deep = rng.integers(0, 1024, (9, 11, 4)).astype(np.uint16) * rng.choice([1, 64], (9, 11, 1)).astype(np.uint16)
-
-    def saved(m, kind, **options):
-        b = io.BytesIO()
-        m.save(b, kind, **options)
-        return b.getvalue()
 
     files = {
         "grey16.png": png(16, 0, deep[..., :1]), "grey16-clear.png": png(16, 0, deep[..., :1], (b"tRNS", struct.pack(">H", int(deep[0, 0, 0])))), "grey16-alpha.png": png(16, 4, deep[..., :2]),
@@ -124,11 +143,62 @@ def formats(out):
     j = files["cmyk.jpg"]
     at = j.index(b"Adobe") - 4
     files["cmyk-unmarked.jpg"] = j[:at] + j[at + 16:]
+    files |= tiffs(p) | jpegs(image) | {
+        "beyond.gif": gif_placed(files["clear.gif"], (20, 0), (4, 9)), "beyond-canvas.gif": gif_placed(files["interlaced.gif"], (40, 24), (0, 7)),
+        "local.gif": gif_coloured(files["plain.gif"], "local"), "colourless.gif": gif_coloured(files["plain.gif"], "grey"), "few.gif": gif_coloured(files["plain.gif"], "few"),
+    }
     for name, data in files.items():
-        path = os.path.join(out, "format-" + name)
-        with open(path, "wb") as f:
-            f.write(data)
-        Image.fromarray(np.array(load_image(path))).save(path + ".want.png")
+        put(out, "format-" + name, data)
+
+
+def tiffs(p):
+    """TIFF files of the page that a fax machine would send, and of a picture."""
+    h, w, files = 21, 37, {}
+    y, x = np.mgrid[0:h, 0:w]
+    page = ((x - 18) ** 2 + 3 * (y - 10) ** 2 < 170).astype(np.uint16)[..., None] ^ (x % 7 * y % 5 == 1)[..., None]
+    for name, compression, options in (("rows", 2, 0), ("group3", 3, 0), ("group3-filled", 3, 4), ("group3-mixed", 3, 5), ("group4", 4, 0)):
+        for white in (0, 1):
+            files[f"fax-{name}-{white}.tiff"] = tiff(page, 1, 1 - white, compression, "<>"[white], 1 + (compression == 4) * white, rows=9, options=options)
+    files["fax-group3-reversed.tiff"], files["fax-group4-tiles.tiff"] = tiff(page, 1, 1, 3, fill=2, options=1), tiff(page, 1, 0, 4, tile=(16, 16))
+    for width in (1, 8, 9, 64):
+        files[f"fax-width-{width}.tiff"] = tiff(np.tile(page, (1, 2, 1))[:, 2 : 2 + width], 1, 1, 4)
+    grey, alpha = p[..., :1].astype(np.uint16), np.concatenate([p, p.max(-1, keepdims=True)], -1).astype(np.uint16)
+    alpha[..., 3:] -= alpha[..., 3:] // 5 * (alpha[..., :1] % 3)
+    alpha[..., :3] = np.minimum(alpha[..., :3], alpha[..., 3:] + 1)
+    for compression in (1, 5, 8, 32773):
+        files[f"reversed-{compression}.tiff"] = tiff(p.astype(np.uint16), 8, 2, compression, fill=2, rows=5)
+    for bits in (1, 2, 4):
+        files[f"white-{bits}.tiff"] = tiff(grey >> (8 - bits), bits, 0, 5)
+        files[f"index-{bits}.tiff"] = tiff(grey >> (8 - bits), bits, 3, 1, ">", tags={320: (3, [(i * 7919 + 99) % 65536 for i in range(3 << bits)])})
+    files["white-16.tiff"] = tiff(grey * 3, 16, 0, 8, predictor=2)
+    files["associated.tiff"], files["associated-16.tiff"] = tiff(alpha, 8, 2, 1, tags={338: (3, [1])}), tiff(alpha * 257, 16, 2, 5, ">", predictor=2, tags={338: (3, [1])})
+    files["associated-planes.tiff"], files["unnamed-planes.tiff"] = tiff(alpha, 8, 2, 8, separate=True, tags={338: (3, [1])}), tiff(alpha, 8, 2, 8, separate=True)
+    files["unnamed.tiff"], files["grey-alpha.tiff"] = tiff(alpha, 8, 2, 32946), tiff(alpha[..., :2], 8, 1, 5, tags={338: (3, [2])})
+    files["planes.tiff"], files["planes-tiles.tiff"] = tiff(p.astype(np.uint16), 8, 2, 1, separate=True, rows=4), tiff(p.astype(np.uint16), 8, 2, 5, separate=True, tile=(16, 16), predictor=2)
+    files["cmyk.tiff"], files["cmyk-16.tiff"] = tiff(alpha, 8, 5, 5), tiff(alpha * 257, 16, 5, 1, ">")
+    return files
+
+
+def jpegs(image):
+    """JPEG files whose markers disagree, and progressive ones that end early."""
+    begin, end, files = b"\xff\xd8", b"\xff\xd9", {}
+    bare = lambda data: [s for s in jpeg_segments(data) if s[1] not in (0xE0, 0xEE)]
+    parts = bare(saved(image, "JPEG", quality=80))
+    for name, marks, segments in (("jfif-adobe0", [JFIF, adobe(0)], parts), ("adobe0-jfif", [adobe(0), JFIF], parts), ("adobe0", [adobe(0)], parts), ("adobe2", [adobe(2)], parts), ("jfif-rgb", [JFIF], jpeg_named(parts, b"RGB")),
+                                  ("rgb", [], jpeg_named(parts, b"RGB")), ("adobe1-rgb", [adobe(1)], jpeg_named(parts, b"RGB")), ("jfif-late", [adobe(0)], parts + [JFIF])):
+        files[f"mark-{name}.jpg"] = begin + b"".join(marks + segments) + end
+    for name, options in (("420", {}), ("444", dict(subsampling="4:4:4", quality=40)), ("grey", {})):
+        parts = bare(saved(image.convert("L") if name == "grey" else image, "JPEG", progressive=True, **options))
+        scans = [i for i, s in enumerate(parts) if s[1] == 0xDA]
+        for n, last in enumerate(scans if name == "420" else scans[:3]):
+            files[f"early-{name}-{n + 1}.jpg"] = begin + b"".join(parts[: last + 1]) + end
+        for n in (0, 1, len(scans) - 1):
+            cut = parts[: scans[n] + 1]
+            cut[-1] = jpeg_cut(cut[-1], (len(cut[-1]) + 12) // 2)
+            files[f"cut-{name}-{n + 1}.jpg"] = begin + b"".join(cut) + end
+    parts = [s[:11] + b"\x22" + s[12:] if s[1] == 0xC2 else s for s in parts]
+    files["early-grey-sampled.jpg"] = begin + b"".join(parts[: scans[0] + 1]) + end
+    return files
 
 
 def main():

@@ -181,6 +181,23 @@ def _(out):
     f.json("expected.json", {"texts": TEXTS, "vectors": encode(), "dim12": encode(truncate_dim=12, normalize_embeddings=True)})
 
 
+@folder("embed-model2vec")
+def _(out):
+    """Model2Vec's own files, without modules.json: texts are cut by characters, then by tokens, and unknown tokens do not count. Needs model2vec."""
+    from model2vec import StaticModel
+    f = Folder(out, "embed-model2vec")
+    tokenizer = tokenizers.Tokenizer.from_file(os.path.join(HERE, "../tokenizer/testdata/bert/tokenizer.json"))
+    table = torch.randn(605, 8, generator=torch.Generator().manual_seed(31)).numpy()
+    StaticModel(table, tokenizer, normalize=True, max_length=12).save_pretrained(f.path)
+    for name in ("modules.json", "README.md"):
+        if os.path.exists(os.path.join(f.path, name)):
+            os.remove(os.path.join(f.path, name))
+    long = ["extraordinarily " * 9, "a b c d e f g h i j k l m n o p q", "été " * 30, "東京は日本の首都です。" * 9, "☃ the ☃ fox " * 9, "x" * 200, "the " * 50, " " * 60 + "the fox"]
+    texts, lengths = TEXTS + long, [1, 2, 5, 12]
+    m = StaticModel.from_pretrained(f.path)
+    f.json("expected.json", {"texts": texts, "lengths": lengths, "vectors": [[floats(v) for v in m.encode(texts, max_length=n)] for n in lengths]})
+
+
 @folder("embed-sparse")
 def _(out):
     """SPLADE, as sentence-transformers publishes it."""

@@ -86,8 +86,8 @@ def runner(path, kind, dtype, inputs):
         for x in inputs:
             x = {k: v.to(dtype) if v.is_floating_point() else v for k, v in x.items()}
             skip = x["decoder_input_ids"].shape[1] if "decoder_input_ids" in x else 1 if model.config.is_encoder_decoder else x["input_ids"].shape[1]
-            with torch.no_grad():
-                ids = hf.GenerationMixin.generate(model, **x)[0, skip:].tolist()
+            with torch.no_grad():  # Whisper's own generate leaves the prompt out, and does not count it for max_length
+                ids = model.generate(**x)[0].tolist() if kind is hf.WhisperForConditionalGeneration else hf.GenerationMixin.generate(model, **x)[0, skip:].tolist()
             end = model.generation_config.eos_token_id
             out.append(ids[:-1] if ids and ids[-1] in (end if isinstance(end, list) else [end]) else ids)
         return out

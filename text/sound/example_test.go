@@ -21,5 +21,5 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%.1f s\n", float64(len(samples))/sound.Rate)
-	// Output: 0.5 s
+	// Output: 0.4 s
 }

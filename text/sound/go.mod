@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/avoformer/avoformer v0.1.0
 	github.com/avoformer/avoformer/text v0.1.0
-	github.com/hajimehoshi/go-mp3 v0.3.4
+	github.com/jfreymuth/vorbis v1.0.2
 	github.com/mewkiz/flac v1.0.14
 	github.com/pion/opus v0.1.0
 )

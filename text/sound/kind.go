@@ -6,20 +6,22 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+
+	"github.com/avoformer/avoformer/text/sound/internal/mp3"
 )
 
 type kind string
 
 const (
 	riff kind = "WAV"
-	mp3  kind = "MP3"
+	mpeg kind = "MP3"
 	flac kind = "FLAC"
 	ogg  kind = "Ogg"
 	webm kind = "WebM"
 )
 
 // convert is what to do with a file of a kind that is not decoded here.
-const convert = "convert it to WAV, FLAC, MP3 or Opus: ffmpeg -i IN OUT.flac"
+const convert = "convert it to WAV, FLAC, MP3, Vorbis or Opus: ffmpeg -i IN OUT.flac"
 
 // others are kinds that are told by name: the bytes at a place of the file.
 var others = []struct {
@@ -31,6 +33,9 @@ var others = []struct {
 	{0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11", "Windows Media Audio"}, {0, ".snd", "Sun audio"}, {0, "ADIF", "AAC"}, {0, "RIFX", "WAV with the highest byte first"},
 	{0, "wvpk", "WavPack"}, {0, "MAC ", "Monkey's Audio"},
 }
+
+// lookAhead is how many bytes of a file tell its kind. Only MP3 may begin later than at the first.
+const lookAhead = 1 << 16
 
 // kindOf returns the kind of a file that begins with head. Any other kind is an error.
 func kindOf(head []byte) (kind, error) {
@@ -56,13 +61,14 @@ func kindOf(head []byte) (kind, error) {
 		switch head[1] >> 1 & 3 {
 		case 0:
 			return "", errorf("AAC is not decoded here; %s", convert)
-		case 1:
-			if head[1]>>3&3 != 3 { // the decoder distorts some of these, without an error
-				return "", errorf("MP3 of under 32000 samples a second (MPEG-2) is not decoded here; %s", convert)
+		case 2, 3:
+			if !mp3.Begins(head) {
+				return "", errorf("MPEG audio of layer 1 or 2 is not decoded here; %s", convert)
 			}
-			return mp3, nil
 		}
-		return "", errorf("MPEG audio of layer 1 or 2 is not decoded here; %s", convert)
+	}
+	if mp3.Begins(head) { // perhaps after zeros or other bytes
+		return mpeg, nil
 	}
 	return "", errorf("no sound file of a kind that is known, such as WAV, MP3, FLAC, Ogg or WebM")
 }

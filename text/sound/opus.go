@@ -1,16 +1,11 @@
 package sound
 
-// Opus, in Ogg.
+// Opus.
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
-	"io"
-	"math"
 
 	"github.com/pion/opus"
-	"github.com/pion/opus/pkg/oggreader"
 
 	"github.com/avoformer/avoformer/internal/elementary"
 )
@@ -47,76 +42,25 @@ func (o *opusStream) head(b []byte) error {
 	return o.s.begin(opusRate, o.channels)
 }
 
-// packet decodes a packet, keeps at most left of its samples, and returns how many it has.
-func (o *opusStream) packet(b []byte, left int64) (int, error) {
-	n, err := o.decoder.DecodeToFloat32(b, o.buffer)
-	if err != nil {
-		return 0, err
-	}
+// decode decodes a packet into the buffer, and returns how many samples it has.
+func (o *opusStream) decode(b []byte) (int, error) {
+	return o.decoder.DecodeToFloat32(b, o.buffer)
+}
+
+// keep hands on the first n samples of the buffer, except for those that are to be skipped.
+func (o *opusStream) keep(n int) error {
 	for i := range n {
 		if o.skip > 0 {
 			o.skip--
 			continue
-		}
-		if int64(i) >= left {
-			break
 		}
 		sum := 0.0
 		for _, x := range o.buffer[i*o.channels : (i+1)*o.channels] {
 			sum += float64(x)
 		}
 		if err := o.s.add(o.gain * sum / float64(o.channels)); err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
-}
-
-func readOgg(in *bufio.Reader, s *sink) error {
-	first, err := in.Peek(64)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	if !bytes.Contains(first, []byte("OpusHead")) {
-		for in, name := range map[string]string{"vorbis": "Vorbis", "FLAC": "FLAC in Ogg", "Speex": "Speex"} {
-			if bytes.Contains(first, []byte(in)) {
-				return errorf("%s is not decoded here; %s", name, convert)
-			}
-		}
-		return errorf("an Ogg file of no sound that is known; %s", convert)
-	}
-	var head []byte
-	if at := bytes.Index(first, []byte("OpusHead")); len(first) >= at+19 {
-		head = bytes.Clone(first[at : at+19])
-	}
-	o := &opusStream{s: s}
-	if err := o.head(head); err != nil {
-		return err
-	}
-	pages, _, err := oggreader.NewWith(in)
-	if err != nil {
-		return err
-	}
-	heard := int64(0)
-	for tags := false; ; {
-		packet, page, err := pages.ParseNextPacket()
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil
-		} else if err != nil {
 			return err
 		}
-		if !tags { // the second packet has titles and other tags
-			tags = true
-			continue
-		}
-		left := int64(math.MaxInt64)
-		if end := int64(page.GranulePosition); end > 0 { // samples up to the end of the packets of the page
-			left = max(0, end-heard)
-		}
-		n, err := o.packet(packet, left)
-		if err != nil {
-			return err
-		}
-		heard += int64(n)
 	}
+	return nil
 }

@@ -2,12 +2,14 @@
 //
 //	samples, err := sound.Read(ctx, file, sound.Options{})
 //
-// It takes WAV in all forms of [audio.ReadWAV], MP3, FLAC, and Opus in Ogg and WebM, which browsers record. What a file is
+// It takes WAV in all forms of [audio.ReadWAV], MP3, FLAC, also in Ogg, Vorbis in Ogg, and Opus in Ogg and WebM, which browsers record. What a file is
 // is told by its first bytes, not by its name. Other kinds are an error that says what to convert them to. The package is
 // a module of its own, so that programs without it do not depend on decoders.
 //
 // Files are taken for hostile: a decoder that panics gives an error, sound is decoded piece by piece, and a duration that
 // is only claimed takes no memory.
+//
+// This package is settling: see doc/stability.md.
 package sound
 
 import (
@@ -46,11 +48,11 @@ func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err e
 			samples, err = nil, errorf("the file is damaged: %v", v)
 		}
 	}()
-	in := bufio.NewReaderSize(r, 1<<16)
+	in := bufio.NewReaderSize(r, lookAhead)
 	if err := skipTags(in); err != nil {
 		return nil, err
 	}
-	head, err := in.Peek(64)
+	head, err := in.Peek(lookAhead)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err e
 	return s.finish()
 }
 
-var decoders = map[kind]func(in *bufio.Reader, s *sink) error{riff: readWAV, mp3: readMP3, flac: readFLAC, ogg: readOgg, webm: readWebM}
+var decoders = map[kind]func(in *bufio.Reader, s *sink) error{riff: readWAV, mpeg: readMP3, flac: readFLAC, ogg: readOgg, webm: readWebM}
 
 func readWAV(in *bufio.Reader, s *sink) error {
 	err := wav.Read(in, s.begin, s.add)
@@ -116,6 +118,12 @@ func (s *sink) begin(rate, channels int) error {
 	if channels < 1 || channels > wav.MostChannels {
 		return errorf("%d channels, want 1 to %d", channels, wav.MostChannels)
 	}
+	if s.rate > 0 && s.rate != rate { // the next recording of a file
+		if err := s.resample(true); err != nil {
+			return err
+		}
+		s.pending, s.began = s.pending[:0], false
+	}
 	s.rate = rate
 	return nil
 }
@@ -152,7 +160,7 @@ func gcd(a, b int) int {
 
 // resample makes a block of what is pending, or all of it.
 func (s *sink) resample(last bool) error {
-	if err := s.ctx.Err(); err != nil {
+	if err := context.Cause(s.ctx); err != nil {
 		return stop{err}
 	}
 	made, err := audio.Resample(s.pending, s.rate, Rate)

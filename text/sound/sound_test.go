@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,16 +29,23 @@ func file(t testing.TB, name string) []byte {
 	return data
 }
 
+// forms are files of the tone in every kind that is decoded.
+var forms = []string{"tone.flac", "mono24.flac", "flac.ogg", "tone.mp3", "mpeg2.mp3", "tone.opus", "speech.opus", "vorbis.ogg", "tone.webm"}
+
 // TestForms: the tone comes out of every kind of file: its length, its size and its frequency.
 func TestForms(t *testing.T) {
-	for name, delay := range map[string]float64{"tone.flac": 0, "mono24.flac": 0, "tone.mp3": 0.1, "tone.opus": 0, "speech.opus": 0, "tone.webm": 0.03} {
+	for _, name := range forms {
 		samples, err := Read(t.Context(), bytes.NewReader(file(t, name)), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if s := float64(len(samples)) / Rate; s < 0.399 || s > 0.401+delay {
-			t.Errorf("%s: %g seconds, want 0.4 and at most %g more", name, s, delay)
+		seconds := 0.4
+		if name == "mpeg2.mp3" { // its frames are too short for a tag: it has all of its 18, as for ffmpeg
+			seconds = 18 * 576 / 22050.0
+		}
+		if s := float64(len(samples)) / Rate; math.Abs(s-seconds) > 0.001 {
+			t.Errorf("%s: %g seconds, want %g", name, s, seconds)
 		}
 		size, share := tone(samples[Rate/8 : Rate/4])
 		if math.Abs(size-0.5) > 0.03 || share < 0.98 {
@@ -60,7 +68,7 @@ func tone(samples []float32) (size, share float64) {
 
 // TestRefused: kinds that are not decoded are named, with what to convert them to.
 func TestRefused(t *testing.T) {
-	for name, want := range map[string]string{"mpeg2.mp3": "MPEG-2", "tone.m4a": "MP4 or M4A", "tone.aac": "AAC is not", "vorbis.ogg": "Vorbis is not"} {
+	for name, want := range map[string]string{"tone.m4a": "MP4 or M4A", "tone.aac": "AAC is not"} {
 		_, err := Read(t.Context(), bytes.NewReader(file(t, name)), Options{})
 		if !errors.Is(err, fault.ErrSound) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ffmpeg") {
 			t.Errorf("%s: %v", name, err)
@@ -83,10 +91,57 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// TestBetween: bytes before and after the sound, and recordings after each other, change nothing else.
+func TestBetween(t *testing.T) {
+	read := func(data []byte) []float32 {
+		samples, err := Read(t.Context(), bytes.NewReader(data), Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		return samples
+	}
+	zeros, id3 := make([]byte, 5000), append([]byte("TAG"), make([]byte, 125)...)
+	ape := append([]byte("APETAGEX\xd0\x07\x00\x00\x20\x00\x00\x00"), make([]byte, 16)...)
+	for _, name := range []string{"tone.mp3", "mpeg2.mp3"} {
+		whole := file(t, name)
+		want := read(whole)
+		for i, data := range [][]byte{slices.Concat(zeros, whole), slices.Concat(whole, id3), slices.Concat(whole, ape, id3), slices.Concat(whole, zeros)} {
+			if got := read(data); !slices.Equal(got, want) {
+				t.Errorf("%s, form %d: %d samples, want %d", name, i, len(got), len(want))
+			}
+		}
+	}
+	if got, want := read(append(file(t, "tone.flac"), id3...)), read(file(t, "tone.flac")); !slices.Equal(got, want) {
+		t.Errorf("FLAC before a tag: %d samples, want %d", len(got), len(want))
+	}
+	for _, names := range [][]string{{"tone.opus", "speech.opus"}, {"vorbis.ogg", "flac.ogg"}, {"flac.ogg", "tone.opus", "vorbis.ogg"}} {
+		var data []byte
+		want := 0
+		for _, name := range names {
+			data = append(data, file(t, name)...)
+			want += len(read(file(t, name)))
+		}
+		if got := read(data); len(got) < want-2 || len(got) > want+2 {
+			t.Errorf("%v after each other: %d samples, want %d", names, len(got), want)
+		}
+	}
+}
+
+// TestVorbisClaims: code books that claim memory, or that are cut off, are errors at once.
+func TestVorbisClaims(t *testing.T) {
+	for name, data := range map[string]string{
+		"many values": "\x00BCV\xff\xff\xff\xff\x7f" + strings.Repeat("\x00", 40), "cut off in order": "\x00BCV\x01\x00\x00\x10\x00\x01", "no entries": "\x00BCV\x01\x00\x00\x00\x00", "no book": "\x00",
+	} {
+		if err := checkVorbisSetup([]byte(data)); !errors.Is(err, fault.ErrSound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestHostile: damaged files are errors or sound, never a panic, and take bounded time and memory.
 func TestHostile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"tone.flac", "tone.mp3", "tone.opus", "speech.opus", "tone.webm"} {
+	for _, name := range forms {
 		whole := file(t, name)
 		for range 60 {
 			data := bytes.Clone(whole)
@@ -154,16 +209,16 @@ func TestBounds(t *testing.T) {
 	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Grow: func(int) error { return full }}); err != full {
 		t.Errorf("%v, want the error of Grow", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Read(ctx, bytes.NewReader(data), Options{}); !errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrSound) {
-		t.Errorf("%v, want that it is cancelled", err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(full)
+	if _, err := Read(ctx, bytes.NewReader(data), Options{}); err != full {
+		t.Errorf("%v, want the cause of the context's end", err)
 	}
 }
 
 // FuzzRead: whatever a file holds, it is sound or an ErrSound.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"tone.flac", "tone.mp3", "tone.opus", "speech.opus", "tone.webm"} {
+	for _, name := range forms {
 		f.Add(file(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -22,6 +22,8 @@ const (
 	ebmlGroup      = 0xa0
 	ebmlBlock      = 0xa1
 	ebmlSimple     = 0xa3
+	ebmlDiscard    = 0x75a2
+	ebmlDelay      = 0x56aa
 	mostBlock      = 1 << 20 // bytes
 	unknownLength  = math.MaxUint64
 	opusCodec      = "A_OPUS"
@@ -34,6 +36,7 @@ type webmTrack struct {
 	number uint64
 	codec  string
 	head   []byte
+	delay  int // samples at the beginning that are not heard; -1: not said
 }
 
 // webmReader reads the elements of a file one after another: those that hold others are entered.
@@ -44,6 +47,8 @@ type webmReader struct {
 	tracks []webmTrack
 	number uint64 // of the track that is heard
 	opus   *opusStream
+	held   []byte // the block of a group, which is decoded when the group's end is known
+	cut    int64  // nanoseconds at its end, or if negative at its beginning, that are not heard
 }
 
 func readWebM(in *bufio.Reader, s *sink) error {
@@ -66,10 +71,23 @@ func readWebM(in *bufio.Reader, s *sink) error {
 			return err
 		}
 	}
+	if err := w.release(); err != nil {
+		return err
+	}
 	if w.opus == nil {
 		return w.choose()
 	}
 	return nil
+}
+
+// release decodes the block that is held.
+func (w *webmReader) release() error {
+	held, cut := w.held, w.cut
+	w.held, w.cut = nil, 0
+	if held == nil {
+		return nil
+	}
+	return w.block(held, cut)
 }
 
 // variable reads a number of up to most bytes, whose first bits say how many they are. An id keeps these.
@@ -105,15 +123,17 @@ func (w *webmReader) variable(most int, id bool) (v uint64, n int, err error) {
 // element enters, reads or skips an element.
 func (w *webmReader) element(id, size uint64) error {
 	switch id {
-	case ebmlSegment, ebmlTracks, ebmlCluster, ebmlGroup:
-		return nil
+	case ebmlSegment, ebmlTracks, ebmlCluster, ebmlGroup, ebmlSimple:
+		if err := w.release(); err != nil || id != ebmlSimple {
+			return err
+		}
 	case ebmlTrack:
-		w.tracks, w.track = append(w.tracks, w.track), webmTrack{}
+		w.tracks, w.track = append(w.tracks, w.track), webmTrack{delay: -1}
 		if len(w.tracks) > wav.MostChannels {
 			return errorf("more than %d tracks", wav.MostChannels)
 		}
 		return nil
-	case ebmlNumber, ebmlCodec, ebmlPrivate, ebmlBlock, ebmlSimple:
+	case ebmlNumber, ebmlCodec, ebmlPrivate, ebmlBlock, ebmlDiscard, ebmlDelay:
 	default:
 		if size > math.MaxInt64 {
 			return errorf("a WebM element of no length")
@@ -138,10 +158,36 @@ func (w *webmReader) element(id, size uint64) error {
 		w.track.codec = string(data)
 	case ebmlPrivate:
 		w.track.head = data
+	case ebmlDelay:
+		w.track.delay = samplesOf(integer(data))
+	case ebmlDiscard:
+		w.cut = integer(data)
+	case ebmlBlock:
+		if err := w.release(); err != nil {
+			return err
+		}
+		w.held = data
 	default:
-		return w.block(data)
+		return w.block(data, 0)
 	}
 	return nil
+}
+
+// integer returns a signed number of up to eight bytes.
+func integer(data []byte) (v int64) {
+	for i, b := range data {
+		if i == 0 {
+			v = int64(int8(b))
+			continue
+		}
+		v = v<<8 | int64(b)
+	}
+	return v
+}
+
+// samplesOf returns the samples of so many nanoseconds, as the nearest number.
+func samplesOf(nanoseconds int64) int {
+	return int(math.Round(float64(nanoseconds) * opusRate / 1e9))
 }
 
 // choose takes the first track of Opus.
@@ -150,15 +196,21 @@ func (w *webmReader) choose() error {
 	for _, t := range append(w.tracks, w.track) {
 		if t.codec == opusCodec {
 			w.number, w.opus = t.number, &opusStream{s: w.s}
-			return w.opus.head(t.head)
+			if err := w.opus.head(t.head); err != nil {
+				return err
+			}
+			if t.delay >= 0 { // which muxers and players go by
+				w.opus.skip = t.delay
+			}
+			return nil
 		}
 		codecs += " " + t.codec
 	}
 	return errorf("a WebM or Matroska file without Opus, with%.100q; %s", codecs, convert)
 }
 
-// block decodes a block of the track that is heard.
-func (w *webmReader) block(data []byte) error {
+// block decodes a block of the track that is heard, without what is cut off.
+func (w *webmReader) block(data []byte, cut int64) error {
 	if w.opus == nil {
 		if err := w.choose(); err != nil {
 			return err
@@ -180,6 +232,12 @@ func (w *webmReader) block(data []byte) error {
 	if data[n+2]&blockIsLaced != 0 {
 		return errorf("WebM blocks with lacing are not decoded here; %s", convert)
 	}
-	_, err := w.opus.packet(data[n+blockHeadBytes:], math.MaxInt64)
-	return err
+	samples, err := w.opus.decode(data[n+blockHeadBytes:])
+	if err != nil {
+		return err
+	}
+	if cut < 0 {
+		w.opus.skip = max(w.opus.skip, samplesOf(-cut))
+	}
+	return w.opus.keep(samples - samplesOf(max(cut, 0)))
 }

@@ -1,5 +1,7 @@
 // Package split splits documents into parts that a model can read whole, such as those that a search finds: by the
 // headings of Markdown, by sentences, and by the tokens of a model. A part knows where it is in its document.
+//
+// This package is settling: see doc/stability.md.
 package split
 
 import (

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
 // readHere are the fields that every folder's settings read, in addition to all names that end with _token.
-var readHere = []string{"added_tokens_decoder", "additional_special_tokens", "chat_template", "extra_special_tokens", "max_len", "model_max_length",
+var readHere = []string{"added_tokens_decoder", "additional_special_tokens", "chat_template", "extra_special_tokens", "max_len", "model_input_names", "model_max_length",
 	"split_special_tokens", "tokenizer_class", "truncation_side"}
 
 // effectless maps the fields that change no ids to the reason. A class whose rule reads such a field overrides this.
@@ -53,15 +54,15 @@ func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 // account returns warnings about the fields of a folder with tokenizer.json that nothing reads, and an error for the
 // first field that the class would read.
 func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
-	c, class := tokenizerClasses[s.used], s.used
+	c, class := pyclass.Tokenizer(s.used), s.used
 	if c == nil {
-		c, class = tokenizerClasses[genericClass], genericClass
+		c, class = pyclass.Tokenizer(genericClass), genericClass
 	}
-	switch own := c.fields; {
+	switch own := c.Fields; {
 	case s.used == "":
 		return nil, nil
-	case c.json == without:
-		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s does not read tokenizer.json with this class; here it is used as it is", class, transformersVersion)}, nil
+	case c.Reads == pyclass.Without:
+		return []string{fmt.Sprintf("tokenizer_class = %q: transformers %s does not read tokenizer.json with this class; here it is used as it is", class, pyclass.Transformers)}, nil
 	default:
 		return s.accountOf(class, own, t)
 	}
@@ -75,20 +76,16 @@ func (s *settings) accountOf(class string, own map[string]string, t *Tokenizer) 
 		}
 		otherwise, known := own[name]
 		if !known {
-			otherwise, known = sharedFields[name]
+			otherwise, known = pyclass.Table("tokenizer base")[name]
 		}
 		switch {
 		case name == "clean_up_tokenization_spaces":
 			if _, pieces := t.model.(*unigram); pieces && string(v) == "true" {
 				warnings = append(warnings, "tokenizer_config.json: clean_up_tokenization_spaces = true: decoded texts keep the spaces before punctuation that transformers takes out")
 			}
-		case name == "model_input_names":
-			if strings.Contains(own[name], "token_type_ids") && !strings.Contains(string(v), "token_type_ids") {
-				return nil, s.unread(class, name, v)
-			}
 		case effectless[name] != "":
 		case !known:
-			warnings = append(warnings, fmt.Sprintf("tokenizer_config.json: %s = %s: ignored, because transformers %s has no such field in %s", name, check.Short(string(v)), transformersVersion, class))
+			warnings = append(warnings, fmt.Sprintf("tokenizer_config.json: %s = %s: ignored, because transformers %s has no such field in %s", name, check.Short(string(v)), pyclass.Transformers, class))
 		case !sameJSON(v, value(otherwise)):
 			return nil, s.unread(class, name, v)
 		}

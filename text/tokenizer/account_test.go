@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
 // TestFieldsOfClasses has every field of every class that a rule builds: the rule or the settings read it, or the
@@ -18,13 +19,13 @@ import (
 func TestFieldsOfClasses(t *testing.T) {
 	refused := map[string][]string{} // fields that are errors with another value than their default
 	for class, rule := range rules {
-		c := tokenizerClasses[class]
+		c := pyclass.Tokenizer(class)
 		if c == nil {
 			t.Errorf("transformers has no class %s", class)
 			continue
 		}
-		fields := maps.Clone(sharedFields)
-		maps.Copy(fields, c.fields)
+		fields := maps.Clone(pyclass.Table("tokenizer base"))
+		maps.Copy(fields, c.Fields)
 		raw := map[string]value{}
 		for name, text := range fields {
 			raw[name] = value(text)
@@ -42,7 +43,7 @@ func TestFieldsOfClasses(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"clean_up_tokenization_spaces", "fix_mistral_regex", "init_inputs", "model_input_names", "model_specific_special_tokens"}
+	want := []string{"clean_up_tokenization_spaces", "fix_mistral_regex", "init_inputs", "model_specific_special_tokens"}
 	if got := slices.Sorted(maps.Keys(refused)); !slices.Equal(got, want) {
 		for _, name := range got {
 			t.Logf("%s of %s", name, refused[name])
@@ -73,7 +74,9 @@ func TestAccount(t *testing.T) {
 		{data, `{"tokenizer_class": "PreTrainedTokenizerFast", "fix_mistral_regex": true}`, "fix_mistral_regex", ""},
 		{data, `{"tokenizer_class": "PreTrainedTokenizerFast", "init_inputs": []}`, "", ""},
 		{data, `{"tokenizer_class": "PreTrainedTokenizerFast", "init_inputs": [1]}`, "init_inputs", ""},
-		{data, `{"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids", "attention_mask"]}`, "model_input_names", ""},
+		{data, `{"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids", "attention_mask"]}`, "", ""},
+		{data, `{"tokenizer_class": "BertTokenizer", "model_input_names": null}`, "model_input_names", ""},
+		{data, `{"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": "input_ids"}`, "model_input_names", ""},
 		{data, `{"tokenizer_class": "BertTokenizer", "do_lower_case": null}`, "do_lower_case", ""},
 		{data, `{"tokenizer_class": "WordsInPython", "x": 1}`, "", "x = 1"},
 		{data, `{"tokenizer_class": "CTRLTokenizer"}`, "", "CTRLTokenizer"},
@@ -97,6 +100,30 @@ func TestAccount(t *testing.T) {
 		}
 		if _, err := (Opening{AsWritten: true, Fields: map[string]json.RawMessage{}}).OpenFS(fsys); err != nil {
 			t.Errorf("%s, as written: %v", c.config, err)
+		}
+	}
+}
+
+// TestEmptyClass opens a folder whose tokenizer_class is an empty string, of which transformers makes the class without rules of its
+// own, and so no segment ids; null is as if the field were missing.
+func TestEmptyClass(t *testing.T) {
+	data, err := os.ReadFile("testdata/bert/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		beside, config string
+		want           bool
+	}{
+		{`{"tokenizer_class": ""}`, `{"model_type": "bert"}`, true}, {`{"tokenizer_class": null}`, `{"model_type": "bert"}`, false}, {`{}`, `{"model_type": "bert"}`, false},
+		{`{"tokenizer_class": ""}`, `{"model_type": "bert", "tokenizer_class": "BertTokenizer"}`, true}, {`{}`, `{"model_type": "bert", "tokenizer_class": ""}`, true},
+	} {
+		tok, err := OpenFS(fstest.MapFS{"tokenizer.json": {Data: data}, "tokenizer_config.json": {Data: []byte(c.beside)}, "config.json": {Data: []byte(c.config)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tok.Config().NoSegments; got != c.want {
+			t.Errorf("%s beside %s: NoSegments = %v, want %v", c.beside, c.config, got, c.want)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (w *work) cutAdded(s split, f *finder, a *addedTokens) {
 	w.found = f.appendAll(w.found[:0], text)
 	for at, i := 0, len(w.found)-1; i >= 0; i-- {
 		start := int(w.found[i].start)
-		if start < at {
+		if start < at || w.isLiteral(s.start+int32(start), a.list[w.found[i].index].Content) {
 			continue
 		}
 		at = start + len(f.strings[w.found[i].index])

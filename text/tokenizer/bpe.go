@@ -19,10 +19,10 @@ type bpe struct {
 	prefix        string // before characters that do not begin a word
 	suffix        string // after the last character of a word
 	bytes         *[256]uint32
-	byteLevel     bool              // the bytes of the text are the alphabet
-	alphabet      [256]uint32       // ids of the bytes
-	words         map[string]uint32 // for ignoreMerges: ids by the bytes of the text
-	ascii         [128]uint32       // ids of ASCII characters, or noID
+	byteLevel     bool        // the bytes of the text are the alphabet
+	alphabet      [256]uint32 // ids of the bytes
+	words         *index      // for ignoreMerges: ids by the bytes of the text
+	ascii         [128]uint32 // ids of ASCII characters, or noID
 	unknownID     uint32
 	unknownExists bool
 	cache         *wordCache
@@ -43,7 +43,7 @@ type bpeConfig struct {
 func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
 		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(0), words: v.ids, cache: newWordCache()}
-	_, known := v.ids[string(space)]
+	_, known := v.id(string(space))
 	m.parts = known && !c.ignoreMerges && c.prefix == "" && c.suffix == ""
 	if c.byteFallback {
 		m.bytes = byteTokens(v)
@@ -66,8 +66,8 @@ func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 
 // merge adds the pair of the given rank.
 func (m *bpe) merge(rank int, first, second []byte) error {
-	a, okA := m.ids[string(first)]
-	b, okB := m.ids[string(second)]
+	a, okA := m.ids.find(first)
+	b, okB := m.ids.find(second)
 	if !okA || !okB || len(second) < len(m.prefix) {
 		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", fault.ErrFormat, rank, first, second)
 	}
@@ -76,7 +76,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	id := m.lastMerged + 1
 	if m.repeats || int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
 		var ok bool
-		if id, ok = m.ids[string(m.joined)]; !ok {
+		if id, ok = m.ids.find(m.joined); !ok {
 			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", fault.ErrFormat, rank, m.joined)
 		}
 	}
@@ -89,10 +89,10 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 // finish must be called after the last merge.
 func (m *bpe) finish() {
 	m.joined = nil
-	m.unknownID, m.unknownExists = m.ids[m.unknown]
+	m.unknownID, m.unknownExists = m.id(m.unknown)
 	m.parts = m.parts && m.unknownExists // otherwise characters may vanish, and offsets shift
 	for b := range m.ascii {
-		id, ok := m.ids[string(rune(b))]
+		id, ok := m.id(string(rune(b)))
 		if !ok {
 			id = noID
 		}
@@ -107,7 +107,7 @@ func (m *bpe) useBytes() bool {
 		return false
 	}
 	for b, r := range byteAlphabet {
-		id, ok := m.ids[string(r)]
+		id, ok := m.id(string(r))
 		if !ok {
 			return false
 		}
@@ -117,19 +117,19 @@ func (m *bpe) useBytes() bool {
 	if !m.ignoreMerges {
 		return true
 	}
-	m.words = make(map[string]uint32, len(m.ids))
+	m.words = newIndex(len(m.ids.list))
 	var raw []byte
 next:
-	for t, id := range m.ids {
+	for _, e := range m.ids.list {
 		raw = raw[:0]
-		for _, r := range t {
+		for _, r := range e.text {
 			b := alphabetByte(r)
 			if b < 0 {
 				continue next
 			}
 			raw = append(raw, byte(b))
 		}
-		m.words[string(raw)] = id
+		m.words.set(string(raw), e.id)
 	}
 	return true
 }
@@ -171,7 +171,7 @@ func nextPart(text []byte, at int) int {
 func (m *bpe) word(w *work, start, end int32) error {
 	text := w.text[start:end]
 	if m.ignoreMerges {
-		if id, ok := m.words[string(text)]; ok {
+		if id, ok := m.words.find(text); ok {
 			w.tokens = append(w.tokens, token{id: id, start: start, end: end})
 			return nil
 		}
@@ -230,7 +230,7 @@ func (m *bpe) characters(s *bpeScratch, text []byte) error {
 			id = m.ascii[spelled[0]]
 			ok = id != noID
 		} else {
-			id, ok = m.ids[string(spelled)]
+			id, ok = m.ids.find(spelled)
 		}
 		switch {
 		case ok:
@@ -268,12 +268,21 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	return true
 }
 
+// mergesAtMost returns how many merges an array can have: by its commas, whose number a long string may only claim, and by its length.
+func mergesAtMost(in value) int {
+	commas := bytes.Count(in, []byte{','})
+	if first := bytes.TrimLeft(in[1:], " \t\r\n"); first[0] == '"' {
+		return min(commas+1, len(in)/len(`"a b",`)+1)
+	}
+	return min(commas/2+1, len(in)/len(`["a","b"],`)+1)
+}
+
 // parseMerges reads merges as pairs, or in the form that was written before 2024: as strings with a space.
 func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
 		return fmt.Errorf("%w: model.merges must be an array", fault.ErrFormat)
 	}
-	m.merges = newMergeTable(bytes.Count(in, []byte{','}) / 2)
+	m.merges = newMergeTable(mergesAtMost(in))
 	rank, legacy := 0, false
 	var scratch [2][]byte
 	return in.each(func(_, v value) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
 // building is a tokenizer under construction. Its strings are parts of tokenizer.json.
@@ -47,27 +48,53 @@ type ends struct {
 	fixed        map[string]int // ids of roles, which replace those in the vocabulary
 }
 
-// rebuild makes the tokenizer that a class builds from root, the contents of a tokenizer.json.
-func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
-	b, err := s.building(class, root)
+// rebuild makes the tokenizer that a class builds from a tokenizer.json.
+func (s *settings) rebuild(class string, f *file) (*Tokenizer, error) {
+	b, err := s.building(class, f)
 	if err != nil {
 		return nil, err
 	}
-	text, err := b.json(root)
-	if err != nil {
-		return nil, err
+	vocab := b.model.fields["vocab"]
+	if b.kind == "Unigram" && (len(vocab) == 0 || vocab[0] != '[') {
+		return nil, &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: "tokenizer_class", Value: strconv.Quote(b.class),
+			Err: fmt.Errorf("this class needs a Unigram model, and tokenizer.json has none")}
 	}
-	t, err := Parse(text)
+	t, err := b.tokenizer(f)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer.json as %s: %w", class, err)
+		return nil, fmt.Errorf("tokenizer.json as %s: %w", class, inFile("tokenizer.json", err))
 	}
 	return t, b.finish(t)
 }
 
+// tokenizer returns the tokenizer without added tokens. It has the vocabulary and the merges of the file.
+func (b *building) tokenizer(f *file) (*Tokenizer, error) {
+	vocab, merges := b.model.fields["vocab"], b.model.fields["merges"]
+	if len(vocab) > 0 && vocab[0] == '[' && b.kind != "Unigram" {
+		var ids bytes.Buffer
+		numbered(&ids, vocab)
+		var err error
+		if vocab, err = parseJSON(ids.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	g, err := readFile(b.json(f.root))
+	if err != nil {
+		return nil, err
+	}
+	g.model.fields["vocab"] = vocab
+	if b.kind == "BPE" {
+		if merges.isNull() {
+			merges = value("[]")
+		}
+		g.model.fields["merges"] = merges
+	}
+	return parseFile(g.root, g.model, &f.source)
+}
+
 // inherit completes t, the tokenizer as written. The class has no constructor: it takes the file as it is, and inherits
 // the tokens and the ends of another class.
-func (s *settings) inherit(class string, root *object, t *Tokenizer) error {
-	b, err := s.building(class, root)
+func (s *settings) inherit(class string, f *file, t *Tokenizer) error {
+	b, err := s.building(class, f)
 	if err != nil {
 		return err
 	}
@@ -75,16 +102,13 @@ func (s *settings) inherit(class string, root *object, t *Tokenizer) error {
 }
 
 // building applies the rule of a class.
-func (s *settings) building(class string, root *object) (*building, error) {
+func (s *settings) building(class string, f *file) (*building, error) {
 	rule, ok := rules[class]
 	if !ok {
 		return nil, s.notAsWritten(class, "no rule for this class is known here")
 	}
-	m, err := parseObject("model", root.fields["model"])
-	if err != nil {
-		return nil, err
-	}
-	b := &building{settings: s, class: class, model: m, charmap: firstCharmap(root.fields["normalizer"]), hasEnds: !root.fields["post_processor"].isNull()}
+	root := f.root
+	b := &building{settings: s, class: class, model: f.model.again(), charmap: firstCharmap(root.fields["normalizer"]), hasEnds: !root.fields["post_processor"].isNull()}
 	b.defaultRoles()
 	rule(b)
 	return b, b.fields.err
@@ -96,37 +120,18 @@ func (b *building) defaultRoles() {
 		if _, ok := b.special[role]; ok || b.bare[role] {
 			continue
 		}
-		if text, ok := value(tokenizerClasses[b.class].fields[role]).text(); ok {
+		if text, ok := value(pyclass.Tokenizer(b.class).Fields[role]).text(); ok {
 			b.special[role], b.Special[role], b.bare[role] = AddedToken{Content: text, Special: true}, text, true
 		}
 	}
 }
 
-// json returns the tokenizer.json of the tokenizer that the class builds, without added tokens.
-func (b *building) json(root *object) ([]byte, error) {
-	vocab := b.model.fields["vocab"]
-	isList := len(vocab) > 0 && vocab[0] == '['
-	if b.kind == "Unigram" && !isList {
-		return nil, &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: "tokenizer_class", Value: strconv.Quote(b.class),
-			Err: fmt.Errorf("this class needs a Unigram model, and tokenizer.json has none")}
-	}
+// json returns the tokenizer.json of the tokenizer that the class builds, without added tokens, vocabulary and merges.
+func (b *building) json(root *object) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `{"model":{"type":%q`, b.kind)
-	if b.kind == "BPE" {
-		merges := b.model.fields["merges"]
-		if merges.isNull() {
-			merges = value("[]")
-		}
-		fmt.Fprintf(&out, `,"merges":%s`, merges)
-	}
 	if b.options != "" {
 		out.WriteString("," + b.options)
-	}
-	out.WriteString(`,"vocab":`)
-	if isList && b.kind != "Unigram" {
-		numbered(&out, vocab)
-	} else {
-		out.Write(vocab)
 	}
 	out.WriteByte('}')
 	for name, part := range map[string]string{"normalizer": b.normalizer, "pre_tokenizer": b.pre, "decoder": b.decoder} {
@@ -140,7 +145,7 @@ func (b *building) json(root *object) ([]byte, error) {
 		}
 	}
 	out.WriteByte('}')
-	return out.Bytes(), nil
+	return out.Bytes()
 }
 
 // numbered writes a list of pieces with scores as a vocabulary with ids.
@@ -302,7 +307,7 @@ func (b *building) isNull(role string) error {
 
 // flag returns a field of the class that must be true or false.
 func (b *building) flag(name string) bool {
-	fallback, _ := value(tokenizerClasses[b.class].fields[name]).bool()
+	fallback, _ := value(pyclass.Tokenizer(b.class).Fields[name]).bool()
 	v, given := b.fields.fields[name]
 	if given && v.isNull() {
 		b.fields.fail(fault.ErrConfig, name, "is null, which %s does not take", b.class)
@@ -315,7 +320,7 @@ func (b *building) truth(name string) bool {
 	v, given := b.fields.fields[name]
 	b.read[name] = true
 	if !given {
-		v = value(tokenizerClasses[b.class].fields[name])
+		v = value(pyclass.Tokenizer(b.class).Fields[name])
 	}
 	return !slices.Contains([]string{"", "null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }

@@ -53,6 +53,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 			}
 		}
 	}
+	s.unnamed = o.saysEmpty("tokenizer_class")
 	s.Class = o.text("tokenizer_class", "")
 	limit := "model_max_length"
 	if _, ok := o.fields[limit]; !ok {

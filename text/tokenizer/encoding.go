@@ -189,7 +189,13 @@ type Options struct {
 	Tokens    bool    // fill Tokens
 	Offsets   Offsets // fill Offsets and Words
 	Overflow  bool    // fill Overflowing
+	// Literal are contents of added tokens that are text where the text has a LiteralMark behind the character with which they would begin.
+	// With Literal, even an empty one, marks are left out of the text; offsets are those without them.
+	Literal []string
 }
+
+// LiteralMark is a character that Unicode has set aside for marks within a program, which no text has.
+const LiteralMark = '\ufdd0'
 
 // The units of offsets.
 const (

@@ -300,7 +300,7 @@ func (g *ggufVocab) bert() (*Tokenizer, error) {
 	v := g.vocabulary(shown)
 	lower := g.bool("normalizer.lowercase", true)
 	b := &bertNormalizer{clean: true, chinese: true, strip: g.bool("normalizer.strip_accents", lower), lower: lower, table: properties, lowerCase: newLowerCase()}
-	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, v.trie(), unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	var err error
 	t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}})
 	return t, err

@@ -12,7 +12,7 @@ var longText = 1 << 15
 func (t *Tokenizer) both(first string, second *string, limit int, opts *Options) (e, f *Encoding, err error) {
 	c := t.truncation
 	part := func(text string, typeID, more int) (*Encoding, error) {
-		if c == nil || opts.Overflow || limit < 0 {
+		if c == nil || opts.Overflow || limit < 0 || opts.Literal != nil {
 			return t.one(text, typeID, opts)
 		}
 		return t.part(text, typeID, more, c.Left, opts)

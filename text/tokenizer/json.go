@@ -18,28 +18,42 @@ type value []byte
 
 const maxDepth = 128
 
+// spans are the lengths of the large groups of a text, by the bytes from their beginnings to the end of the text.
+type spans map[int]int
+
+// large is from how many bytes on a group is one of spans.
+const large = 1 << 14
+
 // parseJSON checks that data is one JSON value.
 func parseJSON(data []byte) (value, error) {
+	v, _, err := spannedJSON(data)
+	return v, err
+}
+
+// spannedJSON is parseJSON, and returns where large groups end.
+func spannedJSON(data []byte) (value, spans, error) {
+	data = data[:len(data):len(data)]
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%w: JSON is not valid UTF-8", fault.ErrFormat)
+		return nil, nil, fmt.Errorf("%w: JSON is not valid UTF-8", fault.ErrFormat)
 	}
-	c := checker{data: data}
+	c := checker{data: data, spans: spans{}}
 	c.space()
 	start := c.at
 	if err := c.value(0); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	end := c.at
 	c.space()
 	if c.at != len(data) {
-		return nil, c.fail("text after the value")
+		return nil, nil, c.fail("text after the value")
 	}
-	return value(data[start:end]), nil
+	return value(data[start:end]), c.spans, nil
 }
 
 type checker struct {
-	data []byte
-	at   int
+	data  []byte
+	at    int
+	spans spans // of data and what it is part of; nil: not known
 }
 
 func (c *checker) fail(what string) error {
@@ -70,7 +84,12 @@ func (c *checker) value(depth int) error {
 	}
 	switch b := c.peek(); {
 	case b == '{' || b == '[':
-		return c.group(b, depth)
+		start := c.at
+		err := c.group(b, depth)
+		if c.at-start >= large && err == nil {
+			c.spans[cap(c.data)-start] = c.at - start
+		}
+		return err
 	case b == '"':
 		return c.string()
 	case b == '-' || '0' <= b && b <= '9':
@@ -128,23 +147,35 @@ func (c *checker) group(open byte, depth int) error {
 
 func (c *checker) string() error {
 	c.at++
-	for c.at < len(c.data) {
-		switch b := c.data[c.at]; {
-		case b == '"':
+	for {
+		data, at := c.data, c.at
+		for at < len(data) && verbatim[data[at]] {
+			at++
+		}
+		if c.at = at; at == len(data) {
+			return c.fail("string does not end")
+		}
+		switch data[at] {
+		case '"':
 			c.at++
 			return nil
-		case b < ' ':
-			return c.fail("control character in a string")
-		case b == '\\':
+		case '\\':
 			if err := c.escape(); err != nil {
 				return err
 			}
 		default:
-			c.at++
+			return c.fail("control character in a string")
 		}
 	}
-	return c.fail("string does not end")
 }
+
+// verbatim has the bytes that a string has as they are.
+var verbatim = func() (is [256]bool) {
+	for b := ' '; b < 256; b++ {
+		is[b] = b != '"' && b != '\\'
+	}
+	return is
+}()
 
 func (c *checker) escape() error {
 	c.at++
@@ -222,8 +253,11 @@ func (v value) isNull() bool { return len(v) == 0 || v[0] == 'n' }
 
 // each calls f with the members of an object, or with the elements of an array and a nil key. It stops at the first
 // error.
-func (v value) each(f func(key, v value) error) error {
-	c := checker{data: v, at: 1}
+func (v value) each(f func(key, v value) error) error { return v.eachOf(nil, f) }
+
+// eachOf is each for a value of a text whose spans are known: large groups are not read.
+func (v value) eachOf(known spans, f func(key, v value) error) error {
+	c := checker{data: v, at: 1, spans: known}
 	var key value
 	for {
 		c.skipSeparators()
@@ -263,6 +297,12 @@ func (c *checker) skip() {
 		case '"':
 			c.skipString()
 		case '{', '[':
+			if c.spans != nil {
+				if n := c.spans[cap(c.data)-c.at]; n > 0 {
+					c.at += n
+					break
+				}
+			}
 			depth++
 			c.at++
 		case '}', ']':

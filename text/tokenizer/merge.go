@@ -6,36 +6,39 @@ import "math/bits"
 
 // mergeTable maps each pair of ids that merges to its rank and its result.
 type mergeTable struct {
-	keys   []uint64 // 1 + the pair, 0 if free; the length is a power of two
-	values []mergeValue
-	shift  uint
+	pairs []mergePair // the length is a power of two
+	shift uint
+}
+
+type mergePair struct {
+	key   uint64 // 1 + the pair, 0 if free
+	value mergeValue
 }
 
 type mergeValue struct{ rank, id uint32 }
 
 func newMergeTable(n int) mergeTable {
 	log := uint(bits.Len(uint(2*n + 16)))
-	return mergeTable{keys: make([]uint64, 1<<log), values: make([]mergeValue, 1<<log), shift: 64 - log}
+	return mergeTable{pairs: make([]mergePair, 1<<log), shift: 64 - log}
 }
 
 func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) + 1 }
 
-func (t *mergeTable) slot(key uint64) int {
+func (t *mergeTable) slot(key uint64) *mergePair {
 	i := int(key * 0x9E3779B97F4A7C15 >> t.shift)
-	for t.keys[i] != 0 && t.keys[i] != key {
-		i = (i + 1) & (len(t.keys) - 1)
+	for t.pairs[i].key != 0 && t.pairs[i].key != key {
+		i = (i + 1) & (len(t.pairs) - 1)
 	}
-	return i
+	return &t.pairs[i]
 }
 
 func (t *mergeTable) set(a, b uint32, v mergeValue) {
-	i := t.slot(pairOf(a, b))
-	t.keys[i], t.values[i] = pairOf(a, b), v
+	*t.slot(pairOf(a, b)) = mergePair{pairOf(a, b), v}
 }
 
 func (t *mergeTable) get(a, b uint32) (mergeValue, bool) {
-	i := t.slot(pairOf(a, b))
-	return t.values[i], t.keys[i] != 0
+	p := t.slot(pairOf(a, b))
+	return p.value, p.key != 0
 }
 
 // bpeScratch holds a word during merging.

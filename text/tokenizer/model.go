@@ -3,6 +3,7 @@ package tokenizer
 // Models turn a piece of text into ids.
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -15,7 +16,7 @@ var (
 
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
-	ids    map[string]uint32
+	ids    *index
 	tokens []string
 	known  []bool            // ids that have a token
 	sparse map[uint32]string // for ids that are far apart
@@ -24,18 +25,16 @@ type vocabulary struct {
 }
 
 func newVocabulary(size int) *vocabulary {
-	return &vocabulary{ids: make(map[string]uint32, size)}
+	return &vocabulary{ids: newIndex(size), tokens: make([]string, 0, size), known: make([]bool, 0, size)}
 }
 
 // set sets the id of token. As in Hugging Face's library, the last call counts.
 func (v *vocabulary) set(token string, id uint32) {
-	n := len(v.ids)
-	v.ids[token] = id
-	v.repeats = v.repeats || len(v.ids) == n
+	v.repeats = !v.ids.set(token, id) || v.repeats
 	switch {
 	case int(id) < len(v.tokens):
 		v.tokens[id], v.known[id] = token, true
-	case int(id) <= 2*len(v.ids)+1<<16:
+	case int(id) <= 2*v.size()+1<<16:
 		for len(v.tokens) <= int(id) {
 			v.tokens, v.known = append(v.tokens, ""), append(v.known, false)
 		}
@@ -48,11 +47,10 @@ func (v *vocabulary) set(token string, id uint32) {
 	}
 }
 
-func (v *vocabulary) size() int { return len(v.ids) }
+func (v *vocabulary) size() int { return len(v.ids.list) }
 
 func (v *vocabulary) id(token string) (uint32, bool) {
-	id, ok := v.ids[token]
-	return id, ok
+	return v.ids.get(token)
 }
 
 func (v *vocabulary) token(id uint32) (string, bool) {
@@ -68,7 +66,7 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 	if len(in) == 0 || in[0] != '{' {
 		return nil, fmt.Errorf("%w: %s must be an object", fault.ErrFormat, what)
 	}
-	v := newVocabulary(len(in) / 16)
+	v := newVocabulary(min(bytes.Count(in, []byte{':'}), len(in)/12)) // about
 	var tokens arena
 	err := in.each(func(key, in value) error {
 		token, _ := tokens.text(key)
@@ -88,12 +86,12 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 // forget removes the earlier ids of tokens that were set again.
 func (v *vocabulary) forget() {
 	for id, token := range v.tokens {
-		if v.known[id] && v.ids[token] != uint32(id) {
+		if now, _ := v.id(token); v.known[id] && now != uint32(id) {
 			v.tokens[id], v.known[id] = "", false
 		}
 	}
 	for id, token := range v.sparse {
-		if v.ids[token] != id {
+		if now, _ := v.id(token); now != id {
 			delete(v.sparse, id)
 		}
 	}
@@ -109,9 +107,9 @@ type wordLevel struct {
 }
 
 func (m *wordLevel) tokenize(w *work, start, end int32) error {
-	id, ok := m.ids[string(w.text[start:end])]
+	id, ok := m.ids.find(w.text[start:end])
 	if !ok {
-		if id, ok = m.ids[m.unknown]; !ok {
+		if id, ok = m.id(m.unknown); !ok {
 			return errNoUnknown
 		}
 	}
@@ -130,8 +128,9 @@ type wordPiece struct {
 	continues int32 // the trie's node after prefix, -1 if no token begins with it
 }
 
-func newWordPiece(v *vocabulary, unknown, prefix string, limit int) *wordPiece {
-	m := &wordPiece{vocabulary: v, unknown: unknown, prefix: prefix, limit: limit, trie: v.trie()}
+// newWordPiece returns the model of a vocabulary, whose trie is given.
+func newWordPiece(v *vocabulary, trie *trie, unknown, prefix string, limit int) *wordPiece {
+	m := &wordPiece{vocabulary: v, unknown: unknown, prefix: prefix, limit: limit, trie: trie}
 	node, ok := m.trie.walk(trieRoot, prefix)
 	if !ok {
 		node = -1
@@ -141,9 +140,9 @@ func newWordPiece(v *vocabulary, unknown, prefix string, limit int) *wordPiece {
 }
 
 func (v *vocabulary) trie() *trie {
-	entries := make([]trieEntry, 0, len(v.ids))
-	for token, id := range v.ids {
-		entries = append(entries, trieEntry{token, int32(id)})
+	entries := make([]trieEntry, len(v.ids.list))
+	for i, e := range v.ids.list {
+		entries[i] = trieEntry{e.text, int32(e.id)}
 	}
 	return newTrie(entries)
 }
@@ -168,7 +167,7 @@ func (m *wordPiece) tokenize(w *work, start, end int32) error {
 	if ok {
 		return nil
 	}
-	id, known := m.ids[m.unknown]
+	id, known := m.id(m.unknown)
 	if !known {
 		return errNoUnknown
 	}

@@ -50,7 +50,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	cls, sep = s.role("cls_token", cls), s.role("sep_token", sep)
 	s.role("pad_token", "[PAD]")
 	s.role("mask_token", "[MASK]")
-	t := &Tokenizer{normalizer: s.bertNormalizer(), pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	t := &Tokenizer{normalizer: s.bertNormalizer(), pre: bertPreTokenizer{}, model: newWordPiece(v, v.trie(), unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	pair := []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
 	if class == "MPNetTokenizer" {
 		pair = []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {sep, 0}, {textB, 0}, {sep, 0}}
@@ -198,19 +198,19 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	eos, unknown := s.role("eos_token", "</s>"), s.role("unk_token", "<unk>")
 	s.role("pad_token", "<pad>")
 	tokens, scores := v.tokens, make([]float64, len(v.tokens))
-	if len(v.sparse) > 0 || len(v.ids) != len(tokens) {
-		return nil, check.Errorf(fault.ErrFormat, "ids are not 0 to %d", len(v.ids)-1)
+	if len(v.sparse) > 0 || v.size() != len(tokens) {
+		return nil, check.Errorf(fault.ErrFormat, "ids are not 0 to %d", v.size()-1)
 	}
 	for i := range scores {
 		scores[i] = math.NaN() // no text contains this token
 	}
 	for _, x := range []string{eos, unknown, s.Special["pad_token"]} {
-		if id, ok := v.ids[x]; ok {
+		if id, ok := v.id(x); ok {
 			scores[id] = 0
 		}
 	}
 	for _, p := range spm.pieces {
-		if id, ok := v.ids[p.text]; ok && p.kind == pieceNormal {
+		if id, ok := v.id(p.text); ok && p.kind == pieceNormal {
 			scores[id] = p.score
 		}
 	}

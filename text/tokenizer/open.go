@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
@@ -78,29 +79,30 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 		return nil, err
 	}
 	s.configure(t)
+	t.warnings = s.notes
 	if !o.AsWritten {
-		t.warnings, err = s.account(t)
+		if t.config.NoSegments, err = s.noSegments(); err != nil {
+			return nil, err
+		}
+		warnings, err := s.account(t)
 		if err != nil {
 			return nil, err
 		}
+		t.warnings = append(t.warnings, warnings...)
 	}
 	return t, nil
 }
 
 // openJSON reads tokenizer.json the way the folder's class does.
 func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, error) {
-	v, err := parseJSON(data)
-	if err != nil {
-		return nil, inFile("tokenizer.json", err)
-	}
-	root, err := parseObject("tokenizer.json", v)
+	f, err := readFile(data)
 	if err != nil {
 		return nil, inFile("tokenizer.json", err)
 	}
 	// The whole file must be valid, even if the class uses only part of it.
-	t, err := Parse(data)
+	t, err := f.tokenizer()
 	if err != nil {
-		return nil, err
+		return nil, inFile("tokenizer.json", err)
 	}
 	s.takeAdded(t.added.list)
 	class := genericClass
@@ -110,15 +112,26 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 		}
 	}
 	s.used = class
-	switch c := tokenizerClasses[class]; {
+	switch c := pyclass.Tokenizer(class); {
 	case c == nil:
-	case c.json == vocabularyAlone:
+	case c.Reads == pyclass.VocabularyOnly:
 		if err := s.agree(class, t); err != nil {
 			return nil, err
 		}
-		return s.rebuild(class, root)
-	case c.json == asWritten && rules[class] != nil:
-		return t, s.inherit(class, root, t)
+		built, err := s.rebuild(class, f)
+		if err == nil {
+			s.compare(class, t, built)
+		}
+		return built, err
+	case c.Reads == pyclass.AsWritten && rules[class] != nil:
+		post := t.post
+		if err := s.inherit(class, f, t); err != nil {
+			return nil, err
+		}
+		written := *t
+		written.post = post
+		s.compare(class, &written, t)
+		return t, nil
 	}
 	s.padRole(t.padding)
 	if !s.noMore {
@@ -164,7 +177,7 @@ func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 	if class == "LlamaTokenizer" && s.classNamed && bytes.Contains(data, []byte(`"ByteLevel"`)) {
 		return genericClass, nil
 	}
-	if same, ok := sameClass[class]; ok {
+	if same, ok := pyclass.Table("tokenizers of the same class")[class]; ok {
 		class = same
 	}
 	return class, nil

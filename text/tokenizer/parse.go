@@ -26,12 +26,15 @@ type object struct {
 	repeated []string // fields that occur twice
 }
 
-func parseObject(what string, in value) (*object, error) {
+func parseObject(what string, in value) (*object, error) { return parseObjectOf(nil, what, in) }
+
+// parseObjectOf is parseObject in a text whose spans are known.
+func parseObjectOf(known spans, what string, in value) (*object, error) {
 	o := &object{what: what, in: in, fields: map[string]value{}}
 	if len(in) == 0 || in[0] != '{' {
 		return nil, failure(fault.ErrFormat, what, "", "must be an object")
 	}
-	in.each(func(key, v value) error {
+	in.eachOf(known, func(key, v value) error {
 		name, _ := key.text()
 		if _, ok := o.fields[name]; ok {
 			o.repeated = append(o.repeated, name)

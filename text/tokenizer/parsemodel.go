@@ -3,17 +3,14 @@ package tokenizer
 // tokenizer.json: models, added tokens, truncation and padding.
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/avoformer/avoformer/fault"
 )
 
 // parseModel reads the model. Files from before 2021 do not name its type.
-func parseModel(in value) (model, error) {
-	o, err := parseObject("model", in)
-	if err != nil {
-		return nil, err
-	}
+func parseModel(o *object, from *source) (model, error) {
 	kind, err := modelType(o)
 	if err != nil {
 		return nil, err
@@ -22,22 +19,22 @@ func parseModel(in value) (model, error) {
 	var m model
 	switch kind {
 	case "BPE":
-		m, err = parseBPE(o, vocab)
+		m, err = parseBPE(o, vocab, from)
 	case "WordPiece":
 		unknown, prefix := o.text("unk_token"), o.text("continuing_subword_prefix")
 		limit := o.number("max_input_chars_per_word")
 		var v *vocabulary
-		if v, err = parseVocabulary("model.vocab", vocab); err == nil {
-			m = newWordPiece(v, unknown, prefix, limit)
+		if v, err = from.vocabulary("model.vocab", vocab); err == nil {
+			m = newWordPiece(v, from.trieOf(), unknown, prefix, limit)
 		}
 	case "WordLevel":
 		unknown := o.text("unk_token")
 		var v *vocabulary
-		if v, err = parseVocabulary("model.vocab", vocab); err == nil {
+		if v, err = from.vocabulary("model.vocab", vocab); err == nil {
 			m = &wordLevel{v, unknown}
 		}
 	case "Unigram":
-		m, err = parseUnigram(o, vocab)
+		m, err = parseUnigram(o, vocab, from)
 	default:
 		return nil, unknownType("model", kind)
 	}
@@ -81,7 +78,7 @@ func modelType(o *object) (string, error) {
 	return "", fmt.Errorf("%w: model.type is missing, and no model has these fields", fault.ErrFormat)
 }
 
-func parseBPE(o *object, vocab value) (model, error) {
+func parseBPE(o *object, vocab value, from *source) (model, error) {
 	c := bpeConfig{
 		unknown: o.text("unk_token", ""), prefix: o.text("continuing_subword_prefix", ""), suffix: o.text("end_of_word_suffix", ""),
 		fuseUnknown: o.bool("fuse_unk", false), byteFallback: o.bool("byte_fallback", false), ignoreMerges: o.bool("ignore_merges", false),
@@ -91,27 +88,36 @@ func parseBPE(o *object, vocab value) (model, error) {
 			return nil, fmt.Errorf("%w: model.dropout: %s", fault.ErrConfig, v)
 		}
 	}
-	v, err := parseVocabulary("model.vocab", vocab)
+	v, err := from.vocabulary("model.vocab", vocab)
 	if err != nil {
 		return nil, err
 	}
 	m := newBPE(v, c)
 	list, _ := o.take("merges")
-	if err := parseMerges(list, m); err != nil {
+	if err := from.mergesOf(list, m); err != nil {
 		return nil, err
 	}
 	m.finish()
 	return m, nil
 }
 
-func parseUnigram(o *object, vocab value) (model, error) {
+func parseUnigram(o *object, vocab value, from *source) (model, error) {
 	unknown := o.number("unk_id", -1)
 	fallback := o.bool("byte_fallback", false)
+	p, err := from.piecesOf(vocab)
+	if err != nil {
+		return nil, err
+	}
+	return p.unigram(int32(unknown), fallback)
+}
+
+// parseScored reads [["token", score], …].
+func parseScored(vocab value) (*pieces, error) {
 	if len(vocab) == 0 || vocab[0] != '[' {
 		return nil, fmt.Errorf("%w: model.vocab must be an array", fault.ErrFormat)
 	}
-	var tokens []string
-	var scores []float64
+	n := min(bytes.Count(vocab, []byte{'['}), len(vocab)/16) // about
+	tokens, scores := make([]string, 0, n), make([]float64, 0, n)
 	var texts arena
 	err := vocab.each(func(_, v value) error {
 		i, ok := 0, v[0] == '['
@@ -136,7 +142,7 @@ func parseUnigram(o *object, vocab value) (model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newUnigram(tokens, scores, int32(unknown), fallback)
+	return newPieces(tokens, scores), nil
 }
 
 func parseAdded(in value) ([]AddedToken, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
 // t5 adds its extra ids to the special tokens.
@@ -236,7 +237,7 @@ func (b *building) reformer() {
 
 // number returns a field of the class that must be a whole number.
 func (b *building) number(name string) int {
-	n, _ := value(tokenizerClasses[b.class].fields[name]).uint32()
+	n, _ := value(pyclass.Tokenizer(b.class).Fields[name]).uint32()
 	if v, given := b.fields.fields[name]; given && v.isNull() {
 		b.fields.fail(fault.ErrConfig, name, "is null, which %s does not take", b.class)
 	}

@@ -122,7 +122,7 @@ func (s *seam) model(m model) bool {
 		return true
 	}
 	var v *vocabulary
-	known := func(a rune) bool { _, ok := v.ids[string(a)]; return ok }
+	known := func(a rune) bool { _, ok := v.id(string(a)); return ok }
 	switch m := m.(type) {
 	case *bpe:
 		if m.prefix != "" || m.suffix != "" || m.ignoreMerges {
@@ -149,8 +149,8 @@ func (s *seam) model(m model) bool {
 // joins reports whether a token contains a followed by b.
 func (v *vocabulary) joins(a, b rune) bool {
 	over := string([]rune{a, b})
-	for token := range v.ids {
-		if len(token) > utf8.RuneLen(a) && strings.Contains(token, over) {
+	for _, e := range v.ids.list {
+		if len(e.text) > utf8.RuneLen(a) && strings.Contains(e.text, over) {
 			return true
 		}
 	}

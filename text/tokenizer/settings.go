@@ -11,6 +11,8 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
@@ -30,9 +32,11 @@ type settings struct {
 	noMore  bool                  // extra is complete, even if empty: classes add no tokens of their own
 	// more special tokens, which some classes use
 	additional []AddedToken
-	classNamed bool   // the files name a class, other than by the model_type
-	used       string // the class that read tokenizer.json, "" without that file
-	side       string // truncation_side in JSON, "" if missing
+	classNamed bool     // the files name a class, other than by the model_type
+	unnamed    bool     // the first file with a tokenizer_class has an empty name, of which transformers makes the generic class and not that of the model_type
+	used       string   // the class that read tokenizer.json, "" without that file
+	side       string   // truncation_side in JSON, "" if missing
+	notes      []string // warnings about how the folder's files disagree
 }
 
 // states reports whether tokenizer_config.json has a field, even if it is null.
@@ -54,6 +58,27 @@ var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_to
 func (s *settings) configure(t *Tokenizer) {
 	t.config = s.Config
 	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
+}
+
+// noSegments is whether transformers hands models no type ids: by model_input_names, or by the class where the file does not have it.
+func (s *settings) noSegments() (bool, error) {
+	const field = "model_input_names"
+	if _, ok := s.fields.fields[field]; s.used == "" && !ok {
+		return false, nil
+	}
+	c := pyclass.Tokenizer(s.used)
+	if c == nil {
+		c = pyclass.Tokenizer(genericClass)
+	}
+	names := c.Fields[field]
+	if v, ok := s.fields.fields[field]; ok {
+		var list []string
+		if err := pyjson.Unmarshal(v, &list); err != nil || v.isNull() {
+			return false, &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: field, Value: check.JSON([]byte(v)), Err: errors.New("want a list of names")}
+		}
+		names = string(v)
+	}
+	return !strings.Contains(names, `"token_type_ids"`), nil
 }
 
 func (s *settings) unread(class, name string, v value) error {
@@ -80,28 +105,35 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 	}
 	modelType, class := o.text("model_type", ""), s.Class
 	if class == "" {
+		s.unnamed = s.unnamed || o.saysEmpty("tokenizer_class")
 		class = o.text("tokenizer_class", "")
+	}
+	if s.unnamed && o.err == nil {
+		return genericClass, nil
 	}
 	s.classNamed = class != ""
 	class = strings.TrimSuffix(class, "Fast")
 	if class == "PreTrainedTokenizer" {
 		class = genericClass
 	}
-	registered, known := classOf[modelType]
+	registered, known := pyclass.Table("tokenizers by model_type")[modelType]
 	switch {
 	case o.err != nil:
 		return "", o.err
-	case class == "" && registered != "" && !unconfigured[modelType]:
+	case class == "" && registered != "" && pyclass.Table("model_types with a tokenizer alone")[modelType] == "":
 		return registered, nil
 	case class == "" && known:
 		return genericClass, nil
 	case class == "" && modelType != "":
 		return "", &fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
-	case registered == genericClass, registered != "" && misnamed[modelType]:
+	case registered == genericClass, registered != "" && pyclass.Table("model_types whose folders name a wrong tokenizer")[modelType] != "":
 		return registered, nil
 	}
 	return class, nil
 }
+
+// saysEmpty reports whether a field is there and has no characters.
+func (o *object) saysEmpty(name string) bool { return string(o.fields[name]) == `""` }
 
 func unknownClass(class, file string) error {
 	return &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}

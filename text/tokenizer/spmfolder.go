@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
@@ -198,9 +199,22 @@ func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error
 	if v.repeats {
 		return fmt.Errorf("%w: a piece occurs twice", fault.ErrConfig)
 	}
-	m, err := mergedBPE(v, f.merges(), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: byteFallback})
+	merges, made := f.merges()
+	f.compareOrder(made)
+	m, err := mergedBPE(v, merges, bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: byteFallback})
 	f.t.model = m
 	return err
+}
+
+// compareOrder notes a warning if pieces merge in another order by their ids, as the class merges them, than by their scores.
+func (f *spmFolder) compareOrder(merged []int) {
+	for i, id := range merged[min(1, len(merged)):] {
+		if f.pieces[id].score > f.pieces[merged[i]].score {
+			f.notes = append(f.notes, fmt.Sprintf("the SentencePiece model: pieces are merged in the order of their ids, here as in transformers %s, while SentencePiece merges by scores: "+
+				"%q comes before %q and has the lower score", pyclass.Transformers, f.pieces[merged[i]].text, f.pieces[id].text))
+			return
+		}
+	}
 }
 
 // texts returns the texts of the pieces.
@@ -212,14 +226,13 @@ func (m *spmModel) texts() []string {
 	return out
 }
 
-// merges lists the pairs of pieces that make a piece, by its id, then by the length of the first piece of the pair.
-func (m *spmModel) merges() [][2]string {
+// merges lists the pairs of pieces that make a piece, by its id, then by the length of the first piece of the pair; and the ids.
+func (m *spmModel) merges() (merges [][2]string, made []int) {
 	ids := make(map[string]int, len(m.pieces))
 	for id, p := range m.pieces {
 		ids[p.text] = id
 	}
-	var merges [][2]string
-	for _, p := range m.pieces {
+	for id, p := range m.pieces {
 		for i := range p.text {
 			if i > maxPiece {
 				break
@@ -227,11 +240,11 @@ func (m *spmModel) merges() [][2]string {
 			a, okA := ids[p.text[:i]]
 			b, okB := ids[p.text[i:]]
 			if i > 0 && okA && okB {
-				merges = append(merges, [2]string{m.pieces[a].text, m.pieces[b].text})
+				merges, made = append(merges, [2]string{m.pieces[a].text, m.pieces[b].text}), append(made, id)
 			}
 		}
 	}
-	return merges
+	return merges, made
 }
 
 // precompiled returns the character map, if there is one.

@@ -7,6 +7,8 @@
 //
 // A [Tokenizer] does not change and is safe for concurrent use. It handles every text without a panic: bytes that are
 // not UTF-8 become U+FFFD, and the work is at most O(n log n) in the length of the text.
+//
+// This package is stable: see doc/stability.md.
 package tokenizer
 
 import (
@@ -38,28 +40,31 @@ const maxText = 1 << 26
 
 // Parse reads the contents of a tokenizer.json.
 func Parse(data []byte) (*Tokenizer, error) {
-	t, err := parseFile(data)
+	f, err := readFile(data)
+	if err != nil {
+		return nil, inFile("tokenizer.json", err)
+	}
+	t, err := f.tokenizer()
 	if err != nil {
 		return nil, inFile("tokenizer.json", err)
 	}
 	return t, nil
 }
 
-func parseFile(data []byte) (*Tokenizer, error) {
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	o, err := parseObject("tokenizer.json", root)
-	if err != nil {
-		return nil, err
-	}
+// parseFile reads the fields of a tokenizer.json, and those of its model. It uses, and adds to, what is known of the model's source.
+func parseFile(o, model *object, from *source) (*Tokenizer, error) {
+	var err error
 	if version := o.text("version", "1.0"); version != "1.0" {
 		return nil, &fault.Error{Kind: fault.ErrConfig, Field: "version", Value: version}
 	}
 	t := new(Tokenizer)
 	m, _ := o.take("model")
-	if t.model, err = parseModel(m); err != nil {
+	if model == nil {
+		if model, err = parseObject("model", m); err != nil {
+			return nil, err
+		}
+	}
+	if t.model, err = parseModel(model, from); err != nil {
 		return nil, err
 	}
 	if v, ok := o.take("normalizer"); ok {
@@ -159,7 +164,12 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	if len(text) > maxText {
 		return fmt.Errorf("%w: %d bytes, at most %d are possible", fault.ErrText, len(text), maxText)
 	}
-	w.reset(text, opts.Offsets != NoOffsets || t.places)
+	w.literal = w.literal[:0]
+	if opts.Literal != nil {
+		text = w.withoutMarks(text)
+	}
+	w.reset(text, opts.Offsets != NoOffsets || t.places || len(w.literal) > 0)
+	w.control = opts.Literal
 	a := &t.added
 	if len(a.raw.starts) > 0 {
 		w.splitEach(func(s split) { w.cutAdded(s, &a.raw, a) })
@@ -239,6 +249,23 @@ func (t *Tokenizer) Size() int {
 	return n
 }
 
+// UnknownID returns the token of what the vocabulary has no token for, as the model of tokenizer.json names it; false if there is none.
+func (t *Tokenizer) UnknownID() (id int, ok bool) {
+	name := ""
+	switch m := t.model.(type) {
+	case *unigram:
+		return int(m.unknown), m.unknown >= 0
+	case *bpe:
+		name = m.unknown
+	case *wordPiece:
+		name = m.unknown
+	case *wordLevel:
+		name = m.unknown
+	}
+	id, ok = t.TokenID(name)
+	return id, ok && name != ""
+}
+
 // IsSpecial reports whether a token has a role, such as eos_token, or is a special added token.
 func (t *Tokenizer) IsSpecial(id int) bool {
 	if i, ok := t.added.byID[uint32(id)]; ok && t.added.list[i].Special {
@@ -277,6 +304,7 @@ type Config struct {
 	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit
 	TruncateLeft bool              // truncation_side: a text that is too long loses its beginning
+	NoSegments   bool              // model_input_names lacks token_type_ids: models get no type ids, whatever encodings have
 	ChatTemplate string            // Jinja; if templates have names, the one named default
 	Templates    map[string]string // the chat templates by name, if they have names
 	Special      map[string]string // tokens by role: bos_token, eos_token and so on, and roles that only this folder has, such as image_token

@@ -140,8 +140,11 @@ type trieBuilder struct {
 }
 
 func (b *trieBuilder) grow(n int) {
-	for len(b.nodes) < n {
-		b.nodes = append(b.nodes, trieNode{parent: -1, id: -1})
+	if have := len(b.nodes); have < n {
+		b.nodes = slices.Grow(b.nodes, n-have)[:n]
+		for i := have; i < n; i++ {
+			b.nodes[i] = trieNode{parent: -1, id: -1}
+		}
 	}
 	for len(b.taken) < n/64+6 { // bits for a base, the 63 after it, and a byte
 		b.taken = append(b.taken, 0)

@@ -11,33 +11,48 @@ import (
 )
 
 type unigram struct {
-	*vocabulary
-	scores       []float64
-	trie         *trie
+	*pieces
 	unknown      int32 // -1 if there is none
 	unknownScore float64
 	bytes        *[256]uint32 // ids of the tokens for single bytes, or nil
 	cache        *wordCache
 }
 
+// pieces are tokens with their scores.
+type pieces struct {
+	*vocabulary
+	scores []float64
+	trie   *trie
+	lowest float64 // score of a token that can be found
+}
+
 // newUnigram takes tokens by id. A token with the score NaN is never found.
 func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
-	if unknown >= int32(len(tokens)) {
-		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", fault.ErrFormat, unknown, len(tokens))
-	}
-	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown, cache: newWordCache()}
-	lowest := math.Inf(1)
+	return newPieces(tokens, scores).unigram(unknown, byteFallback)
+}
+
+// newPieces takes tokens by id. A token with the score NaN is never found.
+func newPieces(tokens []string, scores []float64) *pieces {
+	p := &pieces{vocabulary: newVocabulary(len(tokens)), scores: scores, lowest: math.Inf(1)}
 	entries := make([]trieEntry, 0, len(tokens))
 	for i, t := range tokens {
-		m.set(t, uint32(i))
+		p.set(t, uint32(i))
 		if math.IsNaN(scores[i]) {
 			continue
 		}
-		lowest = min(lowest, scores[i])
+		p.lowest = min(p.lowest, scores[i])
 		entries = append(entries, trieEntry{t, int32(i)})
 	}
-	m.unknownScore = lowest - 10
-	m.trie = newTrie(entries)
+	p.trie = newTrie(entries)
+	return p
+}
+
+// unigram returns the model of the pieces, with the id of the unknown token.
+func (p *pieces) unigram(unknown int32, byteFallback bool) (*unigram, error) {
+	if unknown >= int32(len(p.scores)) {
+		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", fault.ErrFormat, unknown, len(p.scores))
+	}
+	m := &unigram{pieces: p, unknown: unknown, unknownScore: p.lowest - 10, cache: newWordCache()}
 	if byteFallback {
 		m.bytes = byteTokens(m.vocabulary)
 	}
@@ -50,7 +65,7 @@ const noID = math.MaxUint32
 func byteTokens(v *vocabulary) *[256]uint32 {
 	ids := new([256]uint32)
 	for b := range ids {
-		id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]
+		id, ok := v.id(fmt.Sprintf("<0x%02X>", b))
 		if !ok {
 			id = noID
 		}

@@ -4,6 +4,8 @@ package tokenizer
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -52,7 +54,10 @@ type work struct {
 	runes     []rune
 	changes   []ucd.Change
 	scratch   bpeScratch
-	lattice   []latticeNode
+
+	literal []int32 // where in original characters stand with which no token of control begins, ascending
+	control []string
+	lattice []latticeNode
 }
 
 var workPool = sync.Pool{New: func() any { return new(work) }}
@@ -71,7 +76,7 @@ func (w *work) release() {
 	if w.align != nil {
 		w.spare, w.align = w.align, nil
 	}
-	w.original = ""
+	w.original, w.control = "", nil
 	workPool.Put(w)
 }
 
@@ -103,6 +108,32 @@ func (w *work) reset(s string, wantAlign bool) {
 	if len(w.text) > 0 {
 		w.splits = append(w.splits, split{0, int32(len(w.text)), 0, -1})
 	}
+}
+
+// withoutMarks returns a text without its marks, and notes the characters before them.
+func (w *work) withoutMarks(s string) string {
+	const mark = string(LiteralMark)
+	if !strings.Contains(s, mark) {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for part, rest, more := strings.Cut(s, mark); ; part, rest, more = strings.Cut(rest, mark) {
+		b = append(b, part...)
+		if !more {
+			return string(b)
+		}
+		_, size := utf8.DecodeLastRune(b)
+		w.literal = append(w.literal, int32(len(b)-size))
+	}
+}
+
+// isLiteral reports whether an added token that begins at start is text there.
+func (w *work) isLiteral(start int32, content string) bool {
+	if len(w.literal) == 0 {
+		return false
+	}
+	_, marked := slices.BinarySearch(w.literal, w.alignOf(start).start)
+	return marked && slices.Contains(w.control, content)
 }
 
 func (w *work) lengthError() error {

@@ -16,8 +16,8 @@ import (
 // conversation is the messages as templates get them.
 type conversation []*object
 
-// readMessages reads messages and makes them what transformers makes of them.
-func readMessages(messages any) (conversation, error) {
+// readMessages reads messages and makes them what transformers makes of them, with marks.
+func readMessages(messages any, l *Literal) (conversation, error) {
 	list, err := objects(messages)
 	if err != nil {
 		return nil, fmt.Errorf("%w: messages: %w", fault.ErrInput, err)
@@ -27,6 +27,9 @@ func readMessages(messages any) (conversation, error) {
 	}
 	for i, m := range list {
 		list[i] = m.normal()
+	}
+	if err := l.messages(list); err != nil {
+		return nil, fmt.Errorf("%w: messages: %w", fault.ErrInput, err)
 	}
 	return list, nil
 }

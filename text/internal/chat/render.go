@@ -27,12 +27,12 @@ func newTemplate(source string) *chatTemplate {
 }
 
 // render returns the prompt that a template makes of messages.
-func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
+func (t *chatTemplate) render(messages any, l *Literal, variables map[string]any, open string, calls callForm) (string, error) {
 	messages, err := calls.write(messages)
 	if err != nil {
 		return "", check.Errorf(fault.ErrInput, "messages: %w", err)
 	}
-	list, err := readMessages(messages)
+	list, err := readMessages(messages, l)
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Options are those of text.PromptOptions, which has the same fields and says what they mean.
+// Options are those of text.PromptOptions, which says what they mean.
 type Options struct {
 	Tools, Documents   any
 	Template           string
@@ -20,6 +20,7 @@ type Options struct {
 	NoGenerationPrompt bool
 	Variables          map[string]any
 	Format             *answer.Format
+	Literal            *Literal // nil: control tokens work wherever they are written
 }
 
 // hasTools reports whether there is a tool. It is true of anything that is not a list, so that
@@ -98,6 +99,12 @@ func (c *Templates) prompt(messages any, o Options) (string, error) {
 	if err := o.set(variables); err != nil {
 		return "", err
 	}
+	l := o.Literal
+	if list, ok := variables["documents"].([]*object); ok {
+		if err := l.documents(list); err != nil {
+			return "", check.Option("documents", "", "%w", err)
+		}
+	}
 	written := o.Format != nil && o.Format.Calls == answer.Written && o.hasTools()
 	if written {
 		o.Tools = nil // to choose the template
@@ -115,12 +122,12 @@ func (c *Templates) prompt(messages any, o Options) (string, error) {
 		}
 	}
 	if written {
-		return t.renderWritten(messages, variables, o.Continue)
+		return t.renderWritten(messages, l, variables, o.Continue)
 	}
-	prompt, err := t.render(messages, variables, o.Continue, callForms[0])
+	prompt, err := t.render(messages, l, variables, o.Continue, callForms[0])
 	if list, ok := messages.([]Message); err != nil && ok && slices.ContainsFunc(list, Message.hasCalls) {
 		for _, form := range callForms[1:] {
-			if other, err := t.render(messages, variables, o.Continue, form); err == nil {
+			if other, err := t.render(messages, l, variables, o.Continue, form); err == nil {
 				return other, nil
 			}
 		}

@@ -47,7 +47,7 @@ func toolText(tools []*object) (string, error) {
 
 // renderWritten returns the prompt that a template without tools makes of messages, with the tools in the system's message.
 // Templates that have no system's message, or ignore it, get them in the first message of the user.
-func (t *chatTemplate) renderWritten(messages any, variables map[string]any, open string) (string, error) {
+func (t *chatTemplate) renderWritten(messages any, l *Literal, variables map[string]any, open string) (string, error) {
 	tools, _ := variables["tools"].([]*object)
 	told, err := toolText(tools)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t *chatTemplate) renderWritten(messages any, variables map[string]any, ope
 	variables["tools"] = nil
 	var failed error
 	for _, role := range []string{"system", "user"} {
-		list, err := readMessages(messages)
+		list, err := readMessages(messages, l)
 		if err == nil {
 			list, err = list.written()
 		}

@@ -22,18 +22,16 @@ import (
 // FS returns the file system of a folder, or of the snapshot that refs/main of a
 // folder in the hub's cache names. That of a GGUF file is a [GGUF].
 func FS(dir string) (fs.FS, error) {
-	dir = hub.Folder(dir)
-	info, err := hub.Stat(dir)
-	if err != nil {
+	path, folder, err := hub.Find(dir)
+	switch {
+	case err != nil:
 		return nil, Errorf("%w", err)
+	case folder:
+		return os.DirFS(path), nil
+	case strings.HasSuffix(path, ".gguf") || gguf.Is(path): // the former may be a pointer
+		return GGUF{path}, nil
 	}
-	if !info.IsDir() && (strings.HasSuffix(dir, ".gguf") || gguf.Is(dir)) { // the former may be a pointer
-		return GGUF{dir}, nil
-	}
-	if !info.IsDir() {
-		return nil, Errorf("%s is not a folder", dir)
-	}
-	return os.DirFS(dir), nil
+	return nil, Errorf("%s is not a folder", path)
 }
 
 // GGUF is a GGUF file in place of a folder: no other files belong to it.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 func init() {
@@ -78,7 +79,7 @@ func trimFilter(v any, a *args) (any, error) {
 	return alike(v, x), err
 }
 
-var wordBeginning = regexp.MustCompile(`[-\s({\[<]+`)
+var wordBeginning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-\s({\[<]+`) })
 
 // titleFilter differs from the method: a word begins after a space, a hyphen
 // or an opening bracket.
@@ -86,7 +87,7 @@ func titleFilter(s string) string {
 	var b strings.Builder
 	for s != "" {
 		part := s
-		if at := wordBeginning.FindStringIndex(s); at != nil && at[0] == 0 {
+		if at := wordBeginning().FindStringIndex(s); at != nil && at[0] == 0 {
 			part = s[:at[1]]
 		} else if at != nil {
 			part = s[:at[0]]
@@ -147,11 +148,11 @@ func indentFilter(v any, a *args) (any, error) {
 	return alike(v, x), err
 }
 
-var word = regexp.MustCompile(`[\p{L}\p{N}\p{M}_]+`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}\p{N}\p{M}_]+`) })
 
 func wordcountFilter(v any, a *args) (any, error) {
 	s, err := str(v)
-	return int64(len(word.FindAllStringIndex(s, -1))), err
+	return int64(len(word().FindAllStringIndex(s, -1))), err
 }
 
 func formatFilter(v any, a *args) (any, error) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -329,8 +330,12 @@ func escape(b *strings.Builder, s string) (int, error) {
 }
 
 var (
-	floatToken   = regexp.MustCompile(`^(?i)(\d+_)*\d+((\.(\d+_)*\d+)?e[-+]?(\d+_)*\d+|\.(\d+_)*\d+)`)
-	integerToken = regexp.MustCompile(`^(?i)(0b(_?[01])+|0o(_?[0-7])+|0x(_?[\da-f])+|[1-9](_?\d)*|0(_?0)*)`)
+	floatToken = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?i)(\d+_)*\d+((\.(\d+_)*\d+)?e[-+]?(\d+_)*\d+|\.(\d+_)*\d+)`)
+	})
+	integerToken = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?i)(0b(_?[01])+|0o(_?[0-7])+|0x(_?[\da-f])+|[1-9](_?\d)*|0(_?0)*)`)
+	})
 )
 
 func (l *lexer) number() error {
@@ -340,9 +345,9 @@ func (l *lexer) number() error {
 		l.pos++
 		return nil
 	}
-	kind, text := tFloat, floatToken.FindString(rest)
+	kind, text := tFloat, floatToken().FindString(rest)
 	if text == "" || l.src[l.pos-1] == '.' { // x.1.2 is x[1][2]
-		kind, text = tInt, integerToken.FindString(rest)
+		kind, text = tInt, integerToken().FindString(rest)
 	}
 	l.emit(kind, strings.ReplaceAll(text, "_", ""))
 	l.pos += len(text)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 var numberFilters = map[string]filter{
@@ -19,16 +20,18 @@ var numberFilters = map[string]filter{
 }
 
 // integerForms are the texts that Python's int(s, base) reads.
-var integerForms = map[int]*regexp.Regexp{
-	2:  regexp.MustCompile(`^([-+]?)(?:0[bB]_?)?([01]+(?:_[01]+)*)$`),
-	8:  regexp.MustCompile(`^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$`),
-	10: regexp.MustCompile(`^([-+]?)([0-9]+(?:_[0-9]+)*)$`),
-	16: regexp.MustCompile(`^([-+]?)(?:0[xX]_?)?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$`),
-}
+var integerForms = sync.OnceValue(func() map[int]*regexp.Regexp {
+	return map[int]*regexp.Regexp{
+		2:  regexp.MustCompile(`^([-+]?)(?:0[bB]_?)?([01]+(?:_[01]+)*)$`),
+		8:  regexp.MustCompile(`^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$`),
+		10: regexp.MustCompile(`^([-+]?)([0-9]+(?:_[0-9]+)*)$`),
+		16: regexp.MustCompile(`^([-+]?)(?:0[xX]_?)?([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$`),
+	}
+})
 
 // readInteger is Python's int(s, base) for the bases of integerForms.
 func readInteger(s string, base int) (any, bool) {
-	m := integerForms[base].FindStringSubmatch(strings.TrimFunc(s, isSpace))
+	m := integerForms()[base].FindStringSubmatch(strings.TrimFunc(s, isSpace))
 	if m == nil {
 		return nil, false
 	}
@@ -49,7 +52,7 @@ func intFilter(v any, a *args) (any, error) {
 	}
 	switch v := v.(type) {
 	case string:
-		if integerForms[base] == nil {
+		if integerForms()[base] == nil {
 			return nil, failf("int: base %d is not supported", base)
 		}
 		if i, ok := readInteger(v, base); ok {
@@ -72,12 +75,14 @@ func intFilter(v any, a *args) (any, error) {
 	return p[0], nil
 }
 
-var floatForm = regexp.MustCompile(`^[-+]?((\d+(_\d+)*)?\.?(\d+(_\d+)*)?([eE][-+]?\d+(_\d+)*)?|inf(inity)?|nan)$`)
+var floatForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?((\d+(_\d+)*)?\.?(\d+(_\d+)*)?([eE][-+]?\d+(_\d+)*)?|inf(inity)?|nan)$`)
+})
 
 // readFloat is Python's float(s): not all that Go reads.
 func readFloat(s string) (float64, bool) {
 	s = strings.ToLower(strings.TrimFunc(s, isSpace))
-	if !floatForm.MatchString(s) {
+	if !floatForm().MatchString(s) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)

@@ -5,6 +5,7 @@ package jinja
 import (
 	"math"
 	"math/big"
+	"sync"
 )
 
 // The precision of the values before rounding, in bits, and the terms of the series that it needs.
@@ -47,11 +48,11 @@ func log(x *big.Float) *big.Float {
 		f.Mul(f, bigF(2))
 		n--
 	}
-	return new(big.Float).Add(atanh2(f), new(big.Float).Mul(bigF(float64(n)), ln2))
+	return new(big.Float).Add(atanh2(f), new(big.Float).Mul(bigF(float64(n)), ln2()))
 }
 
 // ln2 is the natural logarithm of 2: 2 ln(√2), with the square root of 2 as a fraction of atanh2.
-var ln2 = new(big.Float).Mul(bigF(2), atanh2(new(big.Float).Sqrt(bigF(2))))
+var ln2 = sync.OnceValue(func() *big.Float { return new(big.Float).Mul(bigF(2), atanh2(new(big.Float).Sqrt(bigF(2)))) })
 
 // atanh2 is 2 atanh((f-1)/(f+1)), which is log(f), for f from √½ to √2.
 func atanh2(f *big.Float) *big.Float {
@@ -67,9 +68,9 @@ func atanh2(f *big.Float) *big.Float {
 
 // exp is e**y: the series of the 512th part of y less a multiple of ln 2, squared nine times.
 func exp(y *big.Float) *big.Float {
-	q, _ := new(big.Float).Quo(y, ln2).Float64()
+	q, _ := new(big.Float).Quo(y, ln2()).Float64()
 	n := math.Round(q)
-	part := new(big.Float).Sub(y, new(big.Float).Mul(bigF(n), ln2))
+	part := new(big.Float).Sub(y, new(big.Float).Mul(bigF(n), ln2()))
 	part.SetMantExp(part, -9)
 	sum, term := bigF(1), bigF(1)
 	for i := range expTerms {

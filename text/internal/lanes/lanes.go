@@ -87,7 +87,7 @@ func (all Lanes) Stats() (s generation.Stats) {
 // added returns the counts of two schedulers together.
 func added(a, b generation.Stats) generation.Stats {
 	return generation.Stats{
-		Waiting: a.Waiting + b.Waiting, Running: a.Running + b.Running, Prefixes: a.Prefixes + b.Prefixes, PageBytes: a.PageBytes + b.PageBytes,
+		Waiting: a.Waiting + b.Waiting, Running: a.Running + b.Running, Prefixes: a.Prefixes + b.Prefixes, PageBytes: a.PageBytes + b.PageBytes, PageLimit: a.PageLimit + b.PageLimit,
 		Steps: a.Steps + b.Steps, PromptTokens: a.PromptTokens + b.PromptTokens, SharedTokens: a.SharedTokens + b.SharedTokens, Tokens: a.Tokens + b.Tokens,
 		DraftTokens: a.DraftTokens + b.DraftTokens, AcceptedTokens: a.AcceptedTokens + b.AcceptedTokens, DraftSteps: a.DraftSteps + b.DraftSteps,
 		ForcedTokens: a.ForcedTokens + b.ForcedTokens, Preempted: a.Preempted + b.Preempted,

@@ -10,7 +10,7 @@ import (
 
 // Do does a call's work, concurrently with that of other calls.
 func (q *Queue) Do(ctx context.Context, c *Call) error {
-	if err := ctx.Err(); err != nil || c.Size == 0 {
+	if err := context.Cause(ctx); err != nil || c.Size == 0 {
 		return err
 	}
 	c.left, c.done = c.Size, make(chan struct{})

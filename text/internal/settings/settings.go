@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/overrides"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -24,6 +25,7 @@ import (
 // that transformers' generate acts on is applied as there, or an error that names it.
 type Settings struct {
 	File string `json:"-"` // that it was read from
+	From string `json:"-"` // the file, or the keys of a GGUF file, that say how tokens are chosen; "" if nothing does
 
 	MaxLength *int                     `json:"max_length"`
 	MaxNew    *int                     `json:"max_new_tokens"`
@@ -56,6 +58,14 @@ type Settings struct {
 	Forced    [][2]*int `json:"forced_decoder_ids"`
 	MaxTime   *int      `json:"max_initial_timestamp_index"`
 	Unsampled error     `json:"-"` // why sampling as the folder says is not possible
+	// Of Whisper.
+	Multilingual *bool          `json:"is_multilingual"`
+	Languages    map[string]int `json:"lang_to_id"` // by their tokens; nil: absent
+	Tasks        map[string]int `json:"task_to_id"`
+	NoTimes      *int           `json:"no_timestamps_token_id"`
+	Previous     *int           `json:"prev_sot_token_id"`
+	OnPrevious   bool           `json:"condition_on_prev_tokens"`
+	Times        bool           `json:"return_timestamps"`
 }
 
 // bias is [[tokens...], number].
@@ -77,13 +87,19 @@ func (b *bias) UnmarshalJSON(data []byte) error {
 var (
 	refused = map[string][]string{
 		"num_return_sequences": {"1"}, "num_beam_groups": {"1"}, "diversity_penalty": {"0", "0.0"}, "penalty_alpha": {"0", "0.0"}, "guidance_scale": {"1", "1.0"},
-		"watermarking_config": {}, "constraints": {}, "force_words_ids": {}, "dola_layers": {}, "max_time": {}, "token_healing": {"false"}, "return_timestamps": {"false"},
+		"logprob_threshold": {}, "no_speech_threshold": {}, // which generate takes only as arguments: it ends with an error if a folder has them
+		"watermarking_config": {}, "constraints": {}, "force_words_ids": {}, "dola_layers": {}, "max_time": {}, "token_healing": {"false"},
 	}
-	refusedSampling = map[string][]string{"top_h": {}, "epsilon_cutoff": {"0", "0.0"}, "eta_cutoff": {"0", "0.0"}}
+	refusedSampling = map[string][]string{"top_h": {}}
+	// refusedWithin are fields of sampling that ask for nothing unless they are between 0 and 1.
+	refusedWithin = []string{"epsilon_cutoff", "eta_cutoff"}
 )
 
 // Read reads what a folder says about generating. Tokens are below vocab; warnings go to warn.
 func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
+	if g, ok := fsys.(folder.GGUF); ok {
+		return readGGUF(g.Path, vocab, warn)
+	}
 	s := &Settings{File: "generation_config.json"}
 	data, err := regular.ReadFile(fsys, s.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +107,7 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 		data, err = regular.ReadFile(fsys, s.File)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil // a GGUF file
+		return s, nil // neither file
 	} else if err != nil {
 		return nil, check.InFile(s.File, fault.ErrFolder, err)
 	}
@@ -106,9 +122,28 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 		if err := s.account(fields, warn); err != nil {
 			return nil, err
 		}
+		if s.Forced == nil { // transformers falls back to the one of the model
+			config := struct {
+				Forced *[][2]*int `json:"forced_decoder_ids"`
+			}{&s.Forced}
+			data, err := regular.ReadFile(fsys, "config.json")
+			if err == nil {
+				err = pyjson.Unmarshal(data, &config)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, folder.JSONError("config.json", err)
+			}
+		}
 	}
+	s.From = s.File
 	if s.Sample {
 		s.Unsampled = s.refuse(fields, refusedSampling)
+		for _, name := range refusedWithin {
+			var x float64
+			if pyjson.Unmarshal(fields[name], &x) == nil && !(x <= 0 || x >= 1) {
+				s.Unsampled = s.Errorf(name, x, "not supported")
+			}
+		}
 		if s.Beams > 1 {
 			s.Unsampled = s.Errorf("num_beams", s.Beams, "not supported with do_sample")
 		}
@@ -125,25 +160,24 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 }
 
 // idle are fields of generation_config.json without effect on which tokens are chosen here: what generate returns, how it keeps
-// its past and makes proposals, tokens that models.Open reads, and what of Whisper the vocabulary says.
+// its past and makes proposals, tokens that models.Open reads, and of Whisper the fields for the times of words, and the threshold above which
+// generate tries the next temperature: a folder has no temperatures.
 var idle = []string{
 	"transformers_version", "use_cache", "output_attentions", "output_hidden_states", "output_logits", "output_scores", "return_dict_in_generate",
 	"assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight", "assistant_lookbehind", "is_assistant", "max_matching_ngram_size", "num_assistant_tokens",
 	"num_assistant_tokens_schedule", "prompt_lookup_num_tokens", "speculation_type", "target_lookbehind", "use_mtp",
 	"cache_config", "cache_implementation", "compile_config", "continuous_batching_config", "disable_compile", "low_memory", "max_cache_len", "prefill_chunk_size",
 	"bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
-	"alignment_heads", "is_multilingual", "lang_to_id", "task_to_id", "no_timestamps_token_id", "prev_sot_token_id", "median_filter_width",
+	"alignment_heads", "median_filter_width", "compression_ratio_threshold",
 }
 
 // account warns about fields that transformers does not know.
 func (s *Settings) account(fields map[string]json.RawMessage, warn func(warning string)) error {
 	read := account.Tags(*s)
-	for _, by := range []map[string][]string{refused, refusedSampling} {
-		for name := range by {
-			read[name] = true
-		}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(refused)), slices.Collect(maps.Keys(refusedSampling)), refusedWithin) {
+		read[name] = true
 	}
-	warnings, err := account.Settle(account.Classes["GenerationConfig"], fields, read, idle)
+	warnings, err := account.Settle(pyclass.File("GenerationConfig"), fields, read, idle)
 	for _, w := range warnings {
 		warn(s.File + ": " + w)
 	}
@@ -190,12 +224,14 @@ func (s *Settings) check(vocab int) error {
 		name  string
 		value int
 	}{
-		{"no_repeat_ngram_size", s.Ngram}, {"encoder_no_repeat_ngram_size", s.EncNgram}, {"min_length", s.MinLength}, {"min_new_tokens", Or(s.MinNew, 0)},
-		{"max_length", Or(s.MaxLength, 0)}, {"max_new_tokens", Or(s.MaxNew, 0)}, {"num_beams", s.Beams},
+		{"no_repeat_ngram_size", s.Ngram}, {"encoder_no_repeat_ngram_size", s.EncNgram}, {"min_length", s.MinLength}, {"min_new_tokens", Or(s.MinNew, 0)}, {"max_length", Or(s.MaxLength, 0)}, {"num_beams", s.Beams},
 	} {
 		if x.value < 0 {
 			return s.Errorf(x.name, x.value, "want at least 0")
 		}
+	}
+	if n := s.MaxNew; n != nil && *n < 1 {
+		return s.Errorf("max_new_tokens", *n, "want at least 1")
 	}
 	for i, words := range [][][]int{s.Bad, s.biased()} {
 		name := [...]string{"bad_words_ids", "sequence_bias"}[i]
@@ -226,25 +262,57 @@ func (s *Settings) check(vocab int) error {
 	default:
 		return s.Errorf("early_stopping", check.JSON(s.Early), "want true, false or \"never\"")
 	}
-	for _, place := range []int{1, 2} {
-		if id := s.ForcedAt(place); id != -1 {
+	forced, err := s.ForcedTokens()
+	if err != nil {
+		return err
+	}
+	for _, id := range forced {
+		if id != Unforced {
 			if err := token("forced_decoder_ids", id); err != nil {
 				return err
 			}
 		}
 	}
+	for _, x := range []struct {
+		name string
+		ids  []int
+	}{
+		{"lang_to_id", slices.Collect(maps.Values(s.Languages))}, {"task_to_id", slices.Collect(maps.Values(s.Tasks))},
+		{"no_timestamps_token_id", given(s.NoTimes)}, {"prev_sot_token_id", given(s.Previous)},
+	} {
+		if err := token(x.name, x.ids...); err != nil {
+			return err
+		}
+	}
+	if s.MaxTime != nil && *s.MaxTime < 0 {
+		return s.Errorf("max_initial_timestamp_index", *s.MaxTime, "want at least 0")
+	}
 	return token("forced_eos_token_id", s.ForcedEOS...)
 }
 
-// ForcedAt returns the token that old configurations of speech have at a place of the prompt, or
-// -1; the newer fields go before them.
-func (s *Settings) ForcedAt(place int) int {
-	for _, f := range s.Forced {
-		if s.Language == "" && s.Task == "" && f[0] != nil && *f[0] == place && f[1] != nil {
-			return *f[1]
-		}
+// given returns the value, if there is one.
+func given(p *int) []int {
+	if p == nil {
+		return nil
 	}
-	return -1
+	return []int{*p}
+}
+
+// Unforced stands for a token that is not forced.
+const Unforced = -1
+
+// ForcedTokens returns the tokens that forced_decoder_ids has after the first one of the prompt, Unforced for null.
+func (s *Settings) ForcedTokens() (tokens []int, err error) {
+	if len(s.Forced) == 0 || s.Forced[0][0] == nil || *s.Forced[0][0] != 1 {
+		return nil, nil // transformers acts only on those that begin there
+	}
+	for i, f := range s.Forced {
+		if f[0] == nil || *f[0] != i+1 {
+			return nil, s.Errorf("forced_decoder_ids", s.Forced, "want the places 1, 2 and so on")
+		}
+		tokens = append(tokens, Or(f[1], Unforced))
+	}
+	return tokens, nil
 }
 
 func (s *Settings) biased() [][]int {

@@ -83,7 +83,7 @@ func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, 
 		return nil, err
 	}
 	c.Normalize = input.Normalize.Value
-	steps, ok := audio.(interface{ Stride() int })
+	steps, ok := audio.(models.Strider)
 	if !ok {
 		return nil, folder.Errorf("the model does not say when it heard something")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
@@ -117,7 +118,7 @@ func (f Folder) read(class string, into any) error {
 			return folder.FileError(File, name, "null", "want a number")
 		}
 	}
-	warnings, err := account.Settle(account.Classes[class], fields, known, idle[class])
+	warnings, err := account.Settle(pyclass.File(class), fields, known, idle[class])
 	for _, w := range warnings {
 		f.Warn(File + ": " + w)
 	}

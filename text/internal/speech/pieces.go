@@ -31,8 +31,8 @@ func (f Folder) Pieces(audio models.AudioEncoder, t *tokenizer.Tokenizer, blank 
 	if err := s.check(audio.Features()); err != nil {
 		return nil, err
 	}
-	steps, ok := audio.(interface{ Stride() int })
-	limit, limited := audio.(interface{ MaxRows() int })
+	steps, ok := audio.(models.Strider)
+	limit, limited := audio.(models.RowLimiter)
 	if !ok || !limited {
 		return nil, folder.Errorf("the model does not say when it heard something")
 	}

@@ -48,7 +48,7 @@ func TestWindowsRefused(t *testing.T) {
 // TestTimestampRules are cases of Whisper's rules that random weights do not reach.
 func TestTimestampRules(t *testing.T) {
 	most := 2
-	r := Timestamps{First: 4, Prompt: 1, Most: &most, End: []int{3}}
+	r := Timestamps{First: 4, Prompt: 1, Most: &most, End: 3}
 	allowed := func(written ...int) (open []int) {
 		logits := make([]float32, 10)
 		logits[1] = 9 // likelier than all timestamps together

@@ -18,16 +18,23 @@ type Stretches interface {
 	Space() string
 }
 
-// Next returns as many samples as the model hears at once.
+// Frames returns the number of frames that the model hears at once.
+func (s Spectrograms) Frames() int { return s.Seconds * FramesPerSecond }
+
+// Next returns as many samples as the model hears at once. Those of less than a frame more count, as in transformers' pipeline.
 func (s Spectrograms) Next(samples []float32) int {
-	return min(len(samples), s.Seconds*models.SampleRate)
+	if len(samples)/models.SpectrogramHop <= s.Frames() {
+		return len(samples)
+	}
+	return s.Seconds * models.SampleRate
 }
 
-// Features returns the log-mel spectrogram of a stretch, padded with silence to the length that the model hears at once.
+// Features returns the log-mel spectrogram of a stretch. A stretch that is shorter than what the model hears at once is padded with silence.
 func (s Spectrograms) Features(stretch []float32) ([]float32, int, error) {
-	whole := make([]float32, s.Seconds*models.SampleRate)
-	copy(whole, stretch)
-	features, err := models.LogMel(whole, s.Bins)
+	if n := s.Seconds * models.SampleRate; len(stretch) < n {
+		stretch = append(make([]float32, 0, n), stretch...)[:n]
+	}
+	features, err := models.LogMel(stretch, s.Bins)
 	return features, len(features) / s.Bins, err
 }
 

@@ -15,83 +15,98 @@ type Segment struct {
 	Text       string
 }
 
-const (
-	FramesPerSecond = models.SampleRate / models.SpectrogramHop
-	framesPerTime   = 2 // from one timestamp to the next
-)
+// FramesPerSecond is the number of frames of a spectrogram that are about a second.
+const FramesPerSecond = models.SampleRate / models.SpectrogramHop
 
-// Split returns the segments of tokens, and how many of n frames they are about. Tokens from r.First on are timestamps; said is the
-// text of tokens. A segment ends where two timestamps follow each other.
-func (r *Timestamps) Split(tokens []int, n int, said func(tokens []int) string) ([]Segment, int) {
-	first := r.First
-	isTime := func(i int) bool { return i >= 0 && i < len(tokens) && tokens[i] >= first }
-	seconds := func(i int) float64 { return float64(tokens[i]-first) * framesPerTime / FramesPerSecond }
-	var ends []int // after the timestamp that ends a segment
-	for i := range tokens {
-		if isTime(i) && isTime(i+1) {
-			ends = append(ends, i+1)
+const framesPerTime = 2 // from one timestamp to the next
+
+// A Part is what tokens say from one time to another, in seconds.
+type Part struct {
+	Start, End float64
+	Tokens     []int // with timestamps
+}
+
+// A Splitter takes the tokens that Whisper writes about a window of sound one by one, and splits them into parts. A part ends where two
+// timestamps follow each other.
+type Splitter struct {
+	First  int // the token of 0 seconds; those from it on are timestamps
+	Frames int // of the window that are sound
+	tokens []int
+	from   int // after the last part
+}
+
+// Add takes the next token and returns the part that it shows to be whole.
+func (s *Splitter) Add(token int) (part Part, ok bool) {
+	s.tokens = append(s.tokens, token)
+	last := len(s.tokens) - 1
+	if last == 0 || !s.isTime(last) || !s.isTime(last-1) {
+		return Part{}, false
+	}
+	return s.part(last), true
+}
+
+// End returns what is left when there are no more tokens, and after how many frames the next window begins: after the window if nothing was
+// said after its last timestamp, or there are no two timestamps that follow each other, else at the end of the last part. What was said after
+// them belongs to the next window.
+func (s *Splitter) End() (part Part, ok bool, next int) {
+	last := len(s.tokens) - 1
+	if s.from > 0 {
+		if s.isTime(last) && !s.isTime(last-1) {
+			return s.part(last + 1), true, s.Frames
 		}
-	}
-	if len(ends) == 0 { // all is one segment
-		last := len(tokens) - 1
-		for last >= 0 && !isTime(last) {
-			last--
+		if next = (s.tokens[s.from-1] - s.First) * framesPerTime; next == 0 {
+			next = s.Frames // or else the window would never move
 		}
-		end := float64(n/framesPerTime) * framesPerTime / FramesPerSecond
-		if last >= 0 && tokens[last] != first {
-			end = seconds(last)
-		}
-		return []Segment{{0, end, said(tokens)}}, n
+		return Part{}, false, next
 	}
-	next := n
-	if count := len(tokens); isTime(count-1) && !isTime(count-2) { // nothing is said after the last timestamp
-		ends = append(ends, count)
-	} else if next = (tokens[ends[len(ends)-1]-1] - first) * framesPerTime; next == 0 {
-		next = n // nor is it said from the beginning on for ever
+	end := float64(s.Frames/framesPerTime) * framesPerTime / FramesPerSecond
+	for last >= 0 && !s.isTime(last) {
+		last--
 	}
-	var segments []Segment
-	from := 0
-	for _, end := range ends {
-		segments = append(segments, Segment{seconds(from), seconds(end - 1), said(tokens[from:end])})
-		from = end
+	if last >= 0 && s.tokens[last] != s.First {
+		end = s.seconds(last)
 	}
-	return segments, next
+	return Part{0, end, s.tokens}, true, s.Frames
+}
+
+// part returns the tokens after the last part up to one.
+func (s *Splitter) part(to int) Part {
+	p := Part{s.seconds(s.from), s.seconds(to - 1), s.tokens[s.from:to]}
+	s.from = to
+	return p
+}
+
+func (s *Splitter) isTime(i int) bool { return s.tokens[i] >= s.First }
+
+func (s *Splitter) seconds(i int) float64 {
+	return float64(s.tokens[i]-s.First) * framesPerTime / FramesPerSecond
 }
 
 // Timestamps are the rules by which Whisper writes times: in pairs, at the beginning and at the end of a segment, none
 // before the last one, and where they are together more likely than any text.
 type Timestamps struct {
-	First, Prompt       int  // the token of 0 seconds; tokens before what is written
-	Most                *int // the latest time to begin with, as an index; nil: any
-	End                 []int
-	Hidden, HiddenFirst []int // tokens that are never written, and not as the first
+	First, Prompt int  // the token of 0 seconds; tokens before what is written
+	Most          *int // the latest time to begin with, as an index; nil: any
+	End           int  // the token that ends the text
 }
 
-// Hide takes out of logits what may not come after tokens.
-func (r *Timestamps) Hide(logits []float32, tokens []int) {
+// Hide takes out of scores, logits or log probabilities, what may not come after tokens. Other rules come before it.
+func (r *Timestamps) Hide(scores []float32, tokens []int) {
 	inf := float32(math.Inf(-1))
 	forbid := func(from, to int) {
-		for i := max(from, 0); i < min(to, len(logits)); i++ {
-			logits[i] = inf
+		for i := max(from, 0); i < min(to, len(scores)); i++ {
+			scores[i] = inf
 		}
 	}
 	written := tokens[r.Prompt:]
-	for _, i := range r.Hidden {
-		forbid(i, i+1)
-	}
-	if len(written) == 0 {
-		for _, i := range r.HiddenFirst {
-			forbid(i, i+1)
-		}
-	}
 	forbid(r.First-1, r.First) // notimestamps
 	isTime := func(back int) bool { return len(written) < back || written[len(written)-back] >= r.First }
 	paired := isTime(2)
 	if len(written) > 0 && isTime(1) {
 		if paired {
-			forbid(r.First, len(logits))
+			forbid(r.First, len(scores))
 		} else {
-			forbid(0, r.End[0])
+			forbid(0, r.End)
 		}
 	}
 	for i := len(written) - 1; i >= 0; i-- {
@@ -106,10 +121,10 @@ func (r *Timestamps) Hide(logits []float32, tokens []int) {
 	if len(written) == 0 {
 		forbid(0, r.First)
 		if r.Most != nil {
-			forbid(r.First+*r.Most+1, len(logits))
+			forbid(r.First+*r.Most+1, len(scores))
 		}
 	}
-	if text := highest(logits[:r.First]); logSumExp(logits[r.First:]) > float64(text) {
+	if text := highest(scores[:r.First]); logSumExp(scores[r.First:]) > float64(text) {
 		forbid(0, r.First)
 	}
 }

@@ -41,7 +41,7 @@ func TestStreamStops(t *testing.T) {
 					break
 				}
 			}
-			s, got, ended := New(tok, stop, nil), "", false
+			s, got, ended := New(tok, Stops{Strings: stop}, nil), "", false
 			for _, token := range tokens {
 				var piece string
 				if piece, ended = s.Add(token); piece != "" {
@@ -77,7 +77,7 @@ func TestCertain(t *testing.T) {
 		{"xabc", []string{"abcd", "cx"}, "x"}, {"xabc", []string{"cx", "abcd"}, "x"}, {"abab", []string{"abc"}, "ab"}, {"aa", []string{"aaa"}, ""},
 		{"xyz", []string{"q"}, "xyz"}, {"xé", []string{"\xa9!"}, "x"}, {"é", nil, "é"},
 	} {
-		s := &Stream{stop: c.stop}
+		s := &Stream{stop: Stops{Strings: c.stop}}
 		if got := c.text[:s.certain(c.text)]; got != c.want {
 			t.Errorf("%q before one of %q: %q is certain, want %q", c.text, c.stop, got, c.want)
 		}
@@ -107,7 +107,7 @@ func TestStreamMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := New(tok, []string{"\nUser:", "</answer>"}, nil)
+	s := New(tok, Stops{Strings: []string{"\nUser:", "</answer>"}}, nil)
 	for i := range 4096 {
 		s.Add(e.IDs[i%len(e.IDs)])
 	}
@@ -128,7 +128,7 @@ func TestMarkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, markers := range map[string][]string{"So be it": nil, "<|im_start|>So be it": {"<|im_start|>"}, "So<|endoftext|> be it": {"x", "<|endoftext|>"}} {
-		s, got := New(tok, nil, markers), ""
+		s, got := New(tok, Stops{}, markers), ""
 		for _, id := range e.IDs {
 			text, _ := s.Add(id)
 			got += text

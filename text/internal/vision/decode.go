@@ -1,7 +1,7 @@
 // Package vision prepares images for vision models. It decodes, resizes, crops and normalizes them as
 // preprocessor_config.json says, and its pixels are the same as Pillow's.
 //
-// decode.go lists the formats of files. jpeg.go, png.go, webp.go and gif.go decode as Pillow does where Go's
+// decode.go lists the formats of files. jpeg.go, png.go, webp.go, gif.go and tiff.go decode as Pillow does where Go's
 // own decoders differ. pixels.go has the images that they make, resize.go Pillow's filters, and processor.go
 // the steps of a configuration.
 package vision
@@ -15,13 +15,15 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"golang.org/x/image/bmp"
-	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 )
 
 // MaxPixels is the default limit for the pixels of an image: a little more than phone cameras make. Decoding
 // that many takes 350 MB.
 const MaxPixels = 50_000_000
+
+// PixelBytes is about what decoding takes for a pixel.
+const PixelBytes = 7
 
 // format is a format of files.
 type format struct {
@@ -38,7 +40,7 @@ var formats = []format{
 	{"WebP", func(data []byte) bool { return begins("RIFF")(data) && begins("WEBP")(data[min(8, len(data)):]) }, sizeBy(webp.DecodeConfig), decodeWebP, webpNotes},
 	{"GIF", func(data []byte) bool { return begins("GIF87a")(data) || begins("GIF89a")(data) }, gifSize, decodeGIF, nil},
 	{"BMP", begins("BM"), sizeBy(bmp.DecodeConfig), decodeBy(bmp.Decode), nil},
-	{"TIFF", func(data []byte) bool { return begins("II*\x00")(data) || begins("MM\x00*")(data) }, sizeBy(tiff.DecodeConfig), decodeBy(tiff.Decode), tiffNotes},
+	{"TIFF", func(data []byte) bool { return begins("II*\x00")(data) || begins("MM\x00*")(data) }, tiffSize, decodeTIFF, tiffNotes},
 }
 
 func begins(magic string) func(data []byte) bool {

@@ -3,78 +3,159 @@
 package vision
 
 import (
-	"bytes"
+	"compress/lzw"
+	"encoding/binary"
 	"errors"
-	"image"
-	"image/gif"
+	"io"
 )
 
 var errGIF = errors.New("malformed")
 
-// gifFrame finds the first image of a GIF file. It returns the position of the flags that say whether
-// a colour is transparent, or 0 if there are no flags, and that colour.
-func gifFrame(data []byte) (flags, transparent int, err error) {
+// gifImage is the first image of a file.
+type gifImage struct {
+	w, h         int    // of the canvas, which is as large as the image needs
+	x, y, dx, dy int    // the image on it
+	around       int    // the colour around the image
+	palette      []byte // red, green and blue; none: colours are grey
+	interlaced   bool
+	data         []byte // from the size of the codes on
+}
+
+// readGIF reads what is before the first image's pixels.
+func readGIF(data []byte) (*gifImage, error) {
 	if len(data) < 13 {
-		return 0, 0, errGIF
+		return nil, errGIF
 	}
-	at := 13
-	if data[10]&0x80 != 0 { // the colours of all images
-		at += 3 << (data[10]&7 + 1)
+	g := &gifImage{w: int(binary.LittleEndian.Uint16(data[6:])), h: int(binary.LittleEndian.Uint16(data[8:]))}
+	flags, data := data[10], data[13:]
+	palette := func() bool { // of all images, or of one
+		n := 0
+		if flags&0x80 != 0 {
+			n = 3 << (flags&7 + 1)
+		}
+		if n > len(data) {
+			return false
+		}
+		if n > 0 {
+			g.palette, data = data[:n], data[n:]
+		}
+		return true
 	}
-	for at+2 < len(data) && data[at] == '!' {
-		const control = 0xf9
-		if data[at+1] == control && at+7 < len(data) && data[at+2] >= 4 {
-			flags, transparent = 0, 0
-			if data[at+3]&1 != 0 {
-				flags, transparent = at+3, int(data[at+6])
+	if !palette() {
+		return nil, errGIF
+	}
+	for len(data) > 0 && data[0] != ';' {
+		switch {
+		case data[0] == ',' && len(data) >= 10:
+			number := func(at int) int { return int(binary.LittleEndian.Uint16(data[at:])) }
+			g.x, g.y, g.dx, g.dy = number(1), number(3), number(5), number(7)
+			g.w, g.h = max(g.w, g.x+g.dx), max(g.h, g.y+g.dy)
+			flags, data = data[9], data[10:]
+			g.interlaced = flags&0x40 != 0
+			if !palette() {
+				return nil, errGIF
+			}
+			g.data = data
+			return g, nil
+		case data[0] == '!' && len(data) >= 3:
+			const control, transparent = 0xf9, 1
+			if data[1] == control && len(data) >= 7 && data[2] >= 4 && data[3]&transparent != 0 {
+				g.around = int(data[6])
+			}
+			data = data[2:]
+			for len(data) > 0 && data[0] != 0 { // blocks
+				data = data[min(1+int(data[0]), len(data)):]
 			}
 		}
-		at += 2
-		for at < len(data) && data[at] != 0 { // blocks
-			at += 1 + int(data[at])
-		}
-		at++
+		data = data[min(1, len(data)):]
 	}
-	if at >= len(data) || data[at] != ',' {
-		return 0, 0, errGIF
-	}
-	return flags, transparent, nil
+	return nil, errGIF
 }
 
 // gifSize returns the size of the canvas.
 func gifSize(data []byte) (w, h int, err error) {
-	if _, _, err := gifFrame(data); err != nil {
+	g, err := readGIF(data)
+	if err != nil {
 		return 0, 0, err
 	}
-	return int(data[6]) | int(data[7])<<8, int(data[8]) | int(data[9])<<8, nil
+	return g.w, g.h, nil
+}
+
+// gifBlocks reads the bytes of blocks, each of which begins with its length.
+type gifBlocks struct{ data, block []byte }
+
+func (b *gifBlocks) ReadByte() (byte, error) {
+	if len(b.block) == 0 {
+		if len(b.data) == 0 || b.data[0] == 0 || int(b.data[0]) >= len(b.data) {
+			return 0, io.ErrUnexpectedEOF
+		}
+		n := 1 + int(b.data[0])
+		b.block, b.data = b.data[1:n], b.data[n:]
+	}
+	c := b.block[0]
+	b.block = b.block[1:]
+	return c, nil
+}
+
+// Read is what lzw.NewReader asks for, and does not call.
+func (b *gifBlocks) Read(p []byte) (n int, err error) {
+	for ; n < len(p) && err == nil; n++ {
+		p[n], err = b.ReadByte()
+	}
+	return n, err
 }
 
 // decodeGIF decodes the first image of a GIF file. As in Pillow, a transparent colour is an
-// ordinary colour, and fills the canvas around a smaller image; without one the first colour does.
+// ordinary colour, and fills the canvas around a smaller image; without one the first colour does. An
+// image that goes beyond the canvas makes it larger.
 func decodeGIF(data []byte) (*RGB, error) {
-	flags, around, err := gifFrame(data)
+	g, err := readGIF(data)
 	if err != nil {
 		return nil, err
 	}
-	if flags > 0 { // otherwise the decoder forgets that colour
-		data = bytes.Clone(data)
-		data[flags] &^= 1
+	const longest = 4096 // pixels of a code, which has at least 3 bits
+	if g.dx*g.dy == 0 || len(g.data) < 1 || g.data[0] < 2 || g.data[0] > 8 || g.dx*g.dy > len(g.data)*3*longest {
+		return nil, errGIF
 	}
-	img, err := gif.Decode(bytes.NewReader(data))
-	if err != nil {
+	pixels := make([]byte, g.dx*g.dy)
+	r := lzw.NewReader(&gifBlocks{data: g.data[1:]}, lzw.LSB, int(g.data[0]))
+	defer r.Close()
+	if _, err := io.ReadFull(r, pixels); err != nil {
 		return nil, err
 	}
-	frame := img.(*image.Paletted)
-	w, h, _ := gifSize(data)
-	canvas := image.NewPaletted(image.Rect(0, 0, w, h), frame.Palette)
-	if around < len(frame.Palette) {
-		for i := range canvas.Pix {
-			canvas.Pix[i] = uint8(around)
+	colours := [256][3]byte{}
+	for i := range colours {
+		switch {
+		case g.palette == nil:
+			colours[i] = [3]byte{byte(i), byte(i), byte(i)}
+		case 3*i < len(g.palette):
+			colours[i] = [3]byte(g.palette[3*i:])
 		}
 	}
-	r := frame.Rect.Intersect(canvas.Rect)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		copy(canvas.Pix[canvas.PixOffset(r.Min.X, y):][:r.Dx()], frame.Pix[frame.PixOffset(r.Min.X, y):])
+	out := newRGB(g.w, g.h)
+	for at := range g.w * g.h {
+		copy(out.Pix[3*at:], colours[g.around][:])
 	}
-	return toRGB(canvas), nil
+	for i, y := range g.rows() {
+		p := out.Pix[((g.y+y)*g.w+g.x)*3:]
+		for x, c := range pixels[i*g.dx : (i+1)*g.dx] {
+			copy(p[3*x:], colours[c][:])
+		}
+	}
+	return out, nil
+}
+
+// rows returns the rows of the image in the order of the file.
+func (g *gifImage) rows() []int {
+	passes := [][2]int{{0, 1}} // first row, distance
+	if g.interlaced {
+		passes = [][2]int{{0, 8}, {4, 8}, {2, 4}, {1, 2}}
+	}
+	rows := make([]int, 0, g.dy)
+	for _, p := range passes {
+		for y := p[0]; y < g.dy; y += p[1] {
+			rows = append(rows, y)
+		}
+	}
+	return rows
 }

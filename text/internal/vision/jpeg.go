@@ -4,7 +4,8 @@
 // preprocessing of models uses libjpeg. This decoder therefore transforms coefficients with libjpeg's
 // integers, and returns the same pixels.
 //
-// jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, and jpeg_pixels.go computes the pixels.
+// jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, jpeg_smooth.go estimates those that the file
+// lacks, and jpeg_pixels.go computes the pixels.
 //
 // Source: ITU-T T.81 (1992).
 
@@ -37,10 +38,13 @@ func decodeJPEG(data []byte) (*RGB, error) {
 			err = j.quantTables(body)
 		case marker == 0xdd && len(body) >= 2:
 			j.restart = int(binary.BigEndian.Uint16(body))
-		case marker == 0xee && len(body) >= 12 && string(body[:5]) == "Adobe":
-			j.adobe = int(body[11])
 		case marker == 0xda:
 			err = j.scan(body)
+		case j.scans > 0: // the markers below come too late
+		case marker == 0xe0 && len(body) >= 14 && string(body[:5]) == "JFIF\x00":
+			j.jfif = true
+		case marker == 0xee && len(body) >= 12 && string(body[:5]) == "Adobe":
+			j.adobe = int(body[11])
 		}
 		if err != nil {
 			return nil, err

@@ -20,36 +20,45 @@ const (
 )
 
 // transform is the inverse transform of 8 values that are stride apart: first
-// of columns, which keeps 2 bits after the point, then of rows, which removes them.
+// of columns, which keeps 2 bits after the point, then of rows, which removes them. Its values and some of its
+// sums have 16 bits, as in libjpeg-turbo's vector code, and wrap or are limited where a broken file has too large coefficients.
 func transform(x []int32, stride int, shift uint) {
 	at := func(i int) *int32 { return &x[i*stride] }
 	// The even part.
 	z := (*at(2) + *at(6)) * fix0541
 	t2, t3 := z-*at(6)*fix1847, z+*at(2)*fix0765
-	t0, t1 := (*at(0)+*at(4))<<13, (*at(0)-*at(4))<<13
+	t0, t1 := int32(int16(*at(0)+*at(4)))<<13, int32(int16(*at(0)-*at(4)))<<13
 	e := [4]int32{t0 + t3, t1 + t2, t1 - t2, t0 - t3}
 	// The odd part.
 	o := [4]int32{*at(7), *at(5), *at(3), *at(1)}
-	z1, z2, z3, z4 := o[0]+o[3], o[1]+o[2], o[0]+o[2], o[1]+o[3]
+	z1, z2, z3, z4 := o[0]+o[3], o[1]+o[2], int32(int16(o[0]+o[2])), int32(int16(o[1]+o[3]))
 	z5 := (z3 + z4) * fix1175
 	z1, z2 = -z1*fix0899, -z2*fix2562
 	z3, z4 = z5-z3*fix1961, z5-z4*fix0390
 	o = [4]int32{o[0]*fix0298 + z1 + z3, o[1]*fix2053 + z2 + z4, o[2]*fix3072 + z2 + z3, o[3]*fix1501 + z1 + z4}
 	half := int32(1) << (shift - 1)
 	for i := range 4 {
-		*at(i) = (e[i] + o[3-i] + half) >> shift
-		*at(7 - i) = (e[i] - o[3-i] + half) >> shift
+		*at(i) = clip16((e[i] + o[3-i] + half) >> shift)
+		*at(7 - i) = clip16((e[i] - o[3-i] + half) >> shift)
 	}
 }
 
+func clip16(v int32) int32 { return min(max(v, -1<<15), 1<<15-1) }
+
 // plane returns the samples of a component, [h8*8, w*8].
-func (c *component) plane(quant *[64]int32) []uint8 {
-	stride := c.w * 8
+func (j *jpegFile) plane(c *component) []uint8 {
+	quant, stride, smooth := &j.quants[c.quant], c.w*8, j.smooth()
 	out := make([]uint8, stride*c.h8*8)
 	var x [64]int32
 	for b := range c.w * c.h8 {
 		for i, v := range c.coefficients[b*64 : b*64+64] {
-			x[i] = int32(v) * quant[i]
+			x[i] = int32(v)
+		}
+		if smooth {
+			j.estimate(c, b, &x)
+		}
+		for i, q := range quant {
+			x[i] = int32(int16(x[i] * q))
 		}
 		for i := range 8 {
 			transform(x[i:], 8, 13-2)
@@ -69,7 +78,7 @@ func (c *component) plane(quant *[64]int32) []uint8 {
 // pixels makes the image from the components.
 func (j *jpegFile) pixels() (*RGB, error) {
 	first := j.components[0]
-	luma, stride := first.plane(&j.quants[first.quant]), first.w*8
+	luma, stride := j.plane(first), first.w*8
 	out := newRGB(j.w, j.h)
 	if len(j.components) == 1 {
 		for i := range j.w * j.h {
@@ -120,17 +129,18 @@ func (j *jpegFile) coarse(c *component) (coarse, error) {
 	if p.across*c.h != j.hMax || p.down*c.v != j.vMax || p.across > 2 || p.down > 2 {
 		return p, jpegError("sampling of %d x %d where the most is %d x %d is not supported", c.h, c.v, j.hMax, j.vMax)
 	}
-	p.samples, p.w, p.h = c.plane(&j.quants[c.quant]), ceilDiv(j.w, p.across), ceilDiv(j.h, p.down)
+	p.samples, p.w, p.h = j.plane(c), ceilDiv(j.w, p.across), ceilDiv(j.h, p.down)
 	p.row = make([]int32, p.w*p.across)
 	return p, nil
 }
 
-// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three inks.
+// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three inks. As in libjpeg, JFIF's
+// marker says more about three components than Adobe's, and Adobe's more than their names.
 func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 	c := j.components
 	plain := j.adobe == 0 || j.adobe < 0 && c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'
 	switch {
-	case len(c) == 4 && j.adobe <= 0, len(c) == 3 && plain:
+	case len(c) == 4 && j.adobe <= 0, len(c) == 3 && plain && !j.jfif:
 		return func(first, second, third int32) (r, g, b uint8) { return uint8(first), uint8(second), uint8(third) }
 	case len(c) == 4:
 		return func(y, cb, cr int32) (r, g, b uint8) {

@@ -4,10 +4,11 @@ package vision
 
 // bits reads a scan's data. After its end, or a marker, it returns zeros.
 type bits struct {
-	data []byte
-	acc  uint32
-	n    int
-	eob  int // blocks left in a run of ends of blocks
+	data  []byte
+	acc   uint32
+	n     int
+	eob   int  // blocks left in a run of ends of blocks
+	ended bool // zeros were read after the end
 }
 
 func (b *bits) fill() {
@@ -17,6 +18,8 @@ func (b *bits) fill() {
 		if b.data = b.data[1:]; c == 0xff {
 			b.data = b.data[1:]
 		}
+	} else {
+		b.ended = true
 	}
 	b.acc, b.n = b.acc<<8|uint32(c), b.n+8
 }
@@ -37,6 +40,9 @@ func (b *bits) code(t *huffman) (uint8, error) {
 		if code <= t.last[length] {
 			return t.values[code+t.offset[length]], nil
 		}
+	}
+	if b.ended {
+		return 0, nil
 	}
 	return 0, jpegError("a code that no table has")
 }
@@ -90,15 +96,32 @@ func (j *jpegFile) scan(b []byte) error {
 	if len(in) != int(b[0]) {
 		return jpegError("scan of components that the frame lacks")
 	}
+	j.scans++
+	for _, c := range in {
+		c.learn(p, j.scans == 1)
+	}
 	return j.units(in, p)
 }
 
+// learn notes what a scan adds.
+func (c *component) learn(p pass, first bool) {
+	for i := min(p.first, 1); i < len(c.known); i++ {
+		if c.before[i] = c.known[i]; first {
+			c.before[i] = 0
+		}
+	}
+	for i := p.first; i <= min(p.last, len(c.known)-1); i++ {
+		c.known[i] = int8(p.low)
+	}
+}
+
 // units decodes the blocks of a scan: those of a single component in rows,
-// or of several components interleaved by their sampling factors.
+// or of several components interleaved by their sampling factors. As in libjpeg, the
+// blocks after the end of the data stay as they were.
 func (j *jpegFile) units(in []*component, p pass) error {
-	across, down := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax)
+	across, down, high := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax), 1
 	if len(in) == 1 {
-		across, down = in[0].blocksW, in[0].blocksH
+		across, down, high = in[0].blocksW, in[0].blocksH, in[0].v
 	}
 	r := &bits{data: j.data}
 	for unit := range across * down {
@@ -108,7 +131,11 @@ func (j *jpegFile) units(in []*component, p pass) error {
 				c.dc = 0
 			}
 		}
+		if r.ended {
+			continue
+		}
 		x, y := unit%across, unit/across
+		j.lastRow = y / high
 		for _, c := range in {
 			w, h := c.h, c.v
 			if len(in) == 1 {
@@ -134,7 +161,7 @@ func (b *bits) restart() {
 	b.acc, b.n, b.eob = 0, 0, 0
 	for len(b.data) >= 2 {
 		if b.data[0] == 0xff && b.data[1] >= 0xd0 && b.data[1] <= 0xd7 {
-			b.data = b.data[2:]
+			b.data, b.ended = b.data[2:], false
 			return
 		}
 		if b.data[0] == 0xff && b.data[1] != 0 && b.data[1] != 0xff {
@@ -189,10 +216,12 @@ func (r *bits) first(t *huffman, block []int16, p pass) error {
 			if size == 0 {
 				return nil
 			}
-			return jpegError("too many coefficients")
+			if !r.ended {
+				return jpegError("too many coefficients")
+			}
 		}
 		if size > 0 {
-			block[zigzag[k]] = int16(r.signed(size) << p.low)
+			block[zigzag[min(k, 63)]] = int16(r.signed(size) << p.low)
 		}
 	}
 	return nil
@@ -218,8 +247,8 @@ func (r *bits) refine(t *huffman, block []int16, p pass) error {
 			break
 		}
 		k = r.correct(block, p, k, run)
-		if value != 0 && k <= p.last {
-			block[zigzag[k]] = value
+		if value != 0 && (k <= p.last || r.ended) {
+			block[zigzag[min(k, 63)]] = value
 		}
 		k++
 	}

@@ -15,10 +15,18 @@ type component struct {
 	blocksW      int // blocks across in the component itself
 	blocksH      int
 	coefficients []int16 // [h8, w, 64], in natural order
+	known        known   // of progressive files
+	before       known   // the same before the last scan of the component
 	dc           int32   // of the previous block
 	dcTable      *huffman
 	acTable      *huffman
 }
+
+// known says of the first ten coefficients, in the order of the file, how many low bits of them are not known; -1: no scan had
+// them.
+type known [10]int8
+
+var nothingKnown = known{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
 type jpegFile struct {
 	data        []byte
@@ -29,7 +37,10 @@ type jpegFile struct {
 	quants      [4][64]int32
 	tables      [2][4]*huffman // DC and AC
 	restart     int
-	adobe       int // the transform in Adobe's marker; -1: no marker
+	scans       int  // read so far
+	lastRow     int  // the last row of units for which a scan had data
+	jfif        bool // JFIF's marker was read
+	adobe       int  // the transform in Adobe's marker; -1: no marker
 }
 
 func jpegError(format string, args ...any) error { return fmt.Errorf(format, args...) }
@@ -83,15 +94,12 @@ func (j *jpegFile) frame(b []byte) error {
 	}
 	var components []*component
 	for c := b[6:]; len(c) > 0; c = c[3:] {
-		x := &component{id: int(c[0]), h: int(c[1] >> 4), v: int(c[1] & 15), quant: int(c[2])}
+		x := &component{id: int(c[0]), h: int(c[1] >> 4), v: int(c[1] & 15), quant: int(c[2]), known: nothingKnown}
 		if x.h < 1 || x.v < 1 || x.h > 4 || x.v > 4 || x.quant > 3 {
 			return jpegError("sampling %d x %d, table %d", x.h, x.v, x.quant)
 		}
 		j.hMax, j.vMax = max(j.hMax, x.h), max(j.vMax, x.v)
 		components = append(components, x)
-	}
-	if len(components) == 1 {
-		components[0].h, components[0].v, j.hMax, j.vMax = 1, 1, 1, 1 // the factors of a single component have no meaning
 	}
 	unitsW, unitsH := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax)
 	// Each block takes at least one bit in the first scan that codes it.

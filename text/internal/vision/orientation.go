@@ -4,9 +4,12 @@ package vision
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
+	"encoding/hex"
+	"io"
 	"regexp"
-	"slices"
+	"sync"
 )
 
 // oriented returns the image in its upright position: turned by the orientation in its Exif
@@ -14,7 +17,7 @@ import (
 func oriented(m *RGB, exif, xmp []byte) *RGB {
 	o := exifOrientation(exif)
 	if o < 0 {
-		if found := xmpOrientation.FindSubmatch(xmp); found != nil {
+		if found := xmpOrientation().FindSubmatch(xmp); found != nil {
 			o = int(found[1][0] - '0')
 		}
 	}
@@ -51,91 +54,110 @@ func oriented(m *RGB, exif, xmp []byte) *RGB {
 var (
 	exifHeader     = []byte("Exif\x00\x00")
 	xmpHeader      = []byte("http://ns.adobe.com/xap/1.0/\x00")
-	xmpOrientation = regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`)
+	xmpOrientation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`) })
 )
 
-// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is none.
-// As in Pillow, a value that is not a single short or long number is present but has no meaning.
+// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is none. A value
+// of another kind than whole numbers is present but has no meaning.
 func exifOrientation(data []byte) int {
-	data = bytes.TrimPrefix(data, exifHeader)
-	if len(data) < 8 {
+	for range 2 { // some programs write the header twice
+		data = bytes.TrimPrefix(data, exifHeader)
+	}
+	t, _ := readTags(data)
+	if _, there := t.values[tagOrientation]; !there {
 		return -1
 	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if string(data[:2]) == "MM" {
-		order = binary.BigEndian
-	} else if string(data[:2]) != "II" {
-		return -1
-	}
-	at := int64(order.Uint32(data[4:]))
-	if order.Uint16(data[2:]) != 42 || at+2 > int64(len(data)) {
-		return -1
-	}
-	entries := int(order.Uint16(data[at:]))
-	for entry := range slices.Chunk(data[at+2:], 12) { // tag, type, count, value
-		if entries--; entries < 0 || len(entry) < 12 {
-			break
-		}
-		const orientation = 0x112
-		if order.Uint16(entry) != orientation {
-			continue
-		}
-		switch kind, count := order.Uint16(entry[2:]), order.Uint32(entry[4:]); {
-		case kind == 3 && count == 1:
-			return int(order.Uint16(entry[8:]))
-		case kind == 4 && count == 1:
-			return int(min(order.Uint32(entry[8:]), 9))
-		}
-		return 0
-	}
-	return -1
+	return int(min(t.number(tagOrientation, 0), 9))
 }
 
 // jpegNotes returns the Exif data and the XMP before a JPEG file's first scan.
 func jpegNotes(data []byte) (exif, xmp []byte) {
-	for at := 2; at+4 <= len(data) && data[at] == 0xff; {
-		marker := data[at+1]
-		if marker == 0xff { // padding
-			at++
-			continue
-		}
-		n := int(binary.BigEndian.Uint16(data[at+2:]))
-		if marker == 0xda || n < 2 || at+2+n > len(data) {
-			break
-		}
-		segment := data[at+4 : at+2+n]
+	j := &jpegFile{data: data[min(2, len(data)):]}
+	for {
+		marker, body, err := j.next()
 		switch {
+		case err != nil || marker == 0xd9 || marker == 0xda:
+			return exif, xmp
 		case marker != 0xe1:
-		case bytes.HasPrefix(segment, exifHeader):
-			exif = append(exif, segment[len(exifHeader):]...)
-		case bytes.HasPrefix(segment, xmpHeader):
-			xmp = segment[len(xmpHeader):]
+		case bytes.HasPrefix(body, exifHeader):
+			if exif != nil { // long data go on in the next segment
+				body = body[len(exifHeader):]
+			}
+			exif = append(exif, body...)
+		case bytes.HasPrefix(body, xmpHeader):
+			xmp = body[len(xmpHeader):]
 		}
-		at += 2 + n
 	}
-	return exif, xmp
 }
 
-// pngNotes returns the same for a PNG file; it ignores compressed XMP.
+// pngNotes returns the same for a PNG file, whose texts may be compressed. Older programs write Exif data as a text of
+// hexadecimal digits, after three lines that have a name and the size.
 func pngNotes(data []byte) (exif, xmp []byte) {
+	const asText, xmpKey = "Raw profile type exif", "XML:com.adobe.xmp"
+	texts := map[string][]byte{}
 	for data = data[8:]; len(data) >= 12; {
 		n := int64(binary.BigEndian.Uint32(data))
-		if 12+n > int64(len(data)) {
+		kind := string(data[4:8])
+		if 12+n > int64(len(data)) || kind == "IEND" {
 			break
 		}
 		chunk := data[8 : 8+n]
-		switch string(data[4:8]) {
-		case "eXIf":
+		data = data[12+n:]
+		if kind == "eXIf" {
 			exif = chunk
-		case "iTXt":
-			if bytes.HasPrefix(chunk, []byte("XML:com.adobe.xmp\x00\x00")) {
-				xmp = chunk
+		}
+		key, text, _ := bytes.Cut(chunk, []byte{0})
+		if name := string(key); name == asText || name == xmpKey {
+			if text, ok := pngText(kind, text); ok {
+				texts[name] = text
 			}
 		}
-		data = data[12+n:]
 	}
-	return exif, xmp
+	if lines := bytes.SplitN(texts[asText], []byte("\n"), 4); exif == nil && len(lines) == 4 {
+		digits := bytes.Join(bytes.Fields(lines[3]), nil)
+		exif = make([]byte, hex.DecodedLen(len(digits)))
+		if _, err := hex.Decode(exif, digits); err != nil {
+			exif = nil
+		}
+	}
+	return exif, texts[xmpKey]
 }
 
-// tiffNotes returns the TIFF file itself: Exif data have its form.
-func tiffNotes(data []byte) (exif, xmp []byte) { return data, nil }
+// pngText returns the text in a chunk, of which the key is cut off, if the chunk has one.
+func pngText(kind string, data []byte) (text []byte, ok bool) {
+	compressed := kind == "zTXt"
+	switch kind {
+	case "tEXt":
+		return data, true
+	case "zTXt": // the method
+		if len(data) < 1 || data[0] != 0 {
+			return nil, false
+		}
+		data = data[1:]
+	case "iTXt": // whether the text is compressed, the method, a language and a translated key
+		parts := bytes.SplitN(data[min(2, len(data)):], []byte{0}, 3)
+		if len(parts) < 3 || data[0] != 0 && data[1] != 0 {
+			return nil, false
+		}
+		data, compressed = parts[2], data[0] != 0
+	default:
+		return nil, false
+	}
+	if !compressed {
+		return data, true
+	}
+	const most = 1 << 20 // as in Pillow
+	r, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, false
+	}
+	defer r.Close()
+	text, err = io.ReadAll(io.LimitReader(r, most))
+	return text, err == nil
+}
+
+// tiffNotes returns the TIFF file itself, since Exif data have its form, and the XMP in it.
+func tiffNotes(data []byte) (exif, xmp []byte) {
+	t, _ := readTags(data)
+	return data, t.values[tagXMP].data
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyclass"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -113,7 +114,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 	if err := pyjson.Unmarshal(text, &fields); err != nil {
 		return nil, check.Errorf(fault.ErrConfig, "%w", err)
 	}
-	warnings, err := account.Settle(account.Classes[name+"ImageProcessor"], fields, account.Tags(c), idle)
+	warnings, err := account.Settle(pyclass.File(name+"ImageProcessor"), fields, account.Tags(c), idle)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type How struct {
 	Long      Long
 	Stride    int                // tokens that a window shares with the one before, with Split
 	Strategy  tokenizer.Strategy // which text of a pair is cut
+	Runes     int                // unless 0, a text that is cut loses first what is beyond Limit times as many characters
 	Left      bool               // cut beginnings off, not ends; if not set, the tokenizer's folder decides
 }
 
@@ -46,11 +47,15 @@ type Splitter struct {
 	options   tokenizer.Options
 	limit     int
 	refuse    bool
+	runes     int // most characters of a text; 0: no limit
 }
 
 // Splitter returns the splitter for these settings.
 func (h How) Splitter() Splitter {
-	s := Splitter{h.Tokenizer, h.Options, h.Limit, h.Limit > 0 && h.Long == Refuse}
+	s := Splitter{tokenizer: h.Tokenizer, options: h.Options, limit: h.Limit, refuse: h.Limit > 0 && h.Long == Refuse}
+	if h.Long == Truncate {
+		s.runes = h.Limit * h.Runes
+	}
 	if s.refuse {
 		s.tokenizer = Counting(s.tokenizer, h.Limit)
 	} else if h.Limit > 0 {
@@ -78,6 +83,10 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	if text.IDs != nil {
 		return []*tokenizer.Encoding{OfIDs(text.IDs)}, nil
 	}
+	whole := text.First
+	if s.runes > 0 {
+		text.First = beginning(whole, s.runes)
+	}
 	var e *tokenizer.Encoding
 	var err error
 	if text.Pair {
@@ -94,7 +103,29 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	if s.refuse && e.Cut > 0 {
 		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", fault.ErrTooLong, number, Count(e), s.limit)
 	}
-	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
+	if len(text.First) < len(whole) {
+		e.Cut, e.CutMore = max(e.Cut, 1), true
+	}
+	parts := append([]*tokenizer.Encoding{e}, e.Overflowing...)
+	if s.tokenizer.Config().NoSegments {
+		for _, p := range parts {
+			clear(p.TypeIDs)
+		}
+	}
+	return parts, nil
+}
+
+// beginning returns the first n characters of a text.
+func beginning(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for at := range text {
+		if n--; n < 0 {
+			return text[:at]
+		}
+	}
+	return text
 }
 
 // Counting returns a tokenizer that reports with Cut which texts have more tokens than limit. It stops early

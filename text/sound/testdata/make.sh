@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 tone() { sox -n -r "$1" -c "$2" -b 16 "$3" synth 0.4 sine 440 gain -6.0206; }
 tone 44100 2 t.wav
 flac -s -f -8 -o tone.flac t.wav
+ffmpeg -loglevel error -y -i tone.flac -c:a flac flac.ogg
 lame --quiet -b 128 t.wav tone.mp3
 oggenc -Q -q 1 -o vorbis.ogg t.wav
 ffmpeg -loglevel error -y -i t.wav -c:a aac -b:a 48k tone.m4a

@@ -3,6 +3,7 @@ package onig
 // Backtracking over a program. It remembers which attempts failed.
 
 import (
+	"sync"
 	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
@@ -166,12 +167,12 @@ func (m *machine) anchored(i *instruction, at int32) bool {
 		return len(rest) == 0 || len(rest) == 1 && rest[0] == '\n'
 	}
 	before, n := utf8.DecodeLastRune(m.text[:at])
-	return (n > 0 && isWord(before) != (word.begins(rest) > 0) || n == 0 && word.begins(rest) > 0) != i.negated
+	return (n > 0 && isWord(before) != (word().begins(rest) > 0) || n == 0 && word().begins(rest) > 0) != i.negated
 }
 
-var word = ofProps(ucd.Word)
+var word = sync.OnceValue(func() *set { return ofProps(ucd.Word) })
 
-func isWord(r rune) bool { return word.has(r) }
+func isWord(r rune) bool { return word().has(r) }
 
 // cluster returns the end of the grapheme cluster that contains at.
 func (m *machine) cluster(at int32) int32 {

@@ -1,0 +1,5 @@
+// The pictures of the tests are a module of their own, so that programs that import
+// github.com/avoformer/avoformer/text do not download them.
+module github.com/avoformer/avoformer/text/internal/vision/testdata
+
+go 1.26.0
