@@ -346,7 +346,7 @@ func TestChatErrors(t *testing.T) {
 			t.Errorf("%.100s: %d %s, want %d with %q", c.fields, status, answer, c.status, c.want)
 		}
 	}
-	for fields, want := range map[string]string{`"prompt": [1, 2]`: "token ids", `"prompt": "a", "echo": true`: "echo", `"prompt": "a", "suffix": "b"`: "suffix", `"prompt": "a", "best_of": 2`: "best_of", ``: "no prompt"} {
+	for fields, want := range map[string]string{`"prompt": [1, 2]`: "token ids", `"prompt": "a", "echo": true, "logprobs": 1`: "echo", `"prompt": "a", "suffix": "b"`: "suffix", `"prompt": "a", "best_of": 2`: "best_of", ``: "no prompt"} {
 		if status, answer, _ := ask(t, "POST", h.URL+"/v1/completions", `{`+fields+`}`); status != 400 || !strings.Contains(answer, want) {
 			t.Errorf("%s: %d %s", fields, status, answer)
 		}
@@ -391,5 +391,28 @@ func TestVanished(t *testing.T) {
 	}
 	if d, err := s.Shutdown(t.Context()); err != nil || d.Left != 0 {
 		t.Error(d, err)
+	}
+}
+
+// TestForcedCallCut: what the limit leaves of a call that tool_choice asks for is not content, and the finish says so.
+func TestForcedCallCut(t *testing.T) {
+	h := roomy(t)
+	for _, c := range []struct{ path, body, finish string }{
+		{"/v1/chat/completions", hi + `, "max_tokens": %d, ` + weatherTools + `, "tool_choice": "required"`, `"finish_reason":"length"`},
+		{"/v1/messages", hi + `, "max_tokens": %d, ` + anthropicTools + `, "tool_choice": {"type": "any"}`, `"stop_reason":"max_tokens"`},
+		{"/v1/responses", `"input": "Hi", "max_output_tokens": %d, ` + responseTools + `, "tool_choice": "required"`, `"reason":"max_output_tokens"`},
+	} {
+		for _, stream := range []string{"", `"stream": true, `} {
+			for n := 1; n <= 12; n++ {
+				status, reply, _ := ask(t, "POST", h.URL+c.path, `{`+stream+fmt.Sprintf(c.body, n)+`}`)
+				_, output, _ := strings.Cut(reply, `"output":`) // responses say before it what was asked for
+				if output == "" {
+					output = reply
+				}
+				if status != 200 || !strings.Contains(reply, c.finish) || strings.Contains(reply, "tool_call>") || strings.Contains(output, `\"name\"`) || strings.Contains(output, `"text":"{`) {
+					t.Errorf("%s %swith %d tokens: %d %s", c.path, stream, n, status, reply)
+				}
+			}
+		}
 	}
 }

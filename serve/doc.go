@@ -7,4 +7,6 @@
 // It speaks the protocols that clients have: OpenAI's, Anthropic's,
 // text-embeddings-inference's, Ollama's, Cohere's and Hugging Face's. Concurrent requests
 // share a model's batches. Requests that the queue has no room for are refused at once.
+//
+// This package is settling: see doc/stability.md.
 package serve

@@ -22,6 +22,8 @@ var bodies = map[string]string{
 	"/v1/completions":            `{"model":"generate","max_tokens":1,"prompt":"The"`,
 	"/v1/rerank":                 `{"model":"rerank","query":"a","documents":["b"]`,
 	"/v2/rerank":                 `{"model":"rerank","query":"a","documents":["b"]`,
+	"/v1/embed":                  `{"model":"embed","texts":["hello world"]`,
+	"/v2/embed":                  `{"model":"embed","texts":["hello world"],"embedding_types":["int8"]`,
 	"/rerank":                    `{"model":"rerank","query":"a","texts":["b"]`,
 	"/embed":                     `{"model":"embed","inputs":"hello world"`,
 	"/embed_all":                 `{"model":"embed","inputs":"hello world"`,
@@ -35,6 +37,7 @@ var bodies = map[string]string{
 	"/api/chat":                  `{"model":"generate","options":{"num_predict":1},"stream":false,"messages":[{"role":"user","content":"Hello"}]`,
 	"/api/generate":              `{"model":"generate","options":{"num_predict":1},"stream":false,"prompt":"Hello"`,
 	"/api/show":                  `{"model":"embed"`,
+	"/api/pull":                  `{"model":"embed:latest"`,
 	"/models/embed":              `{"inputs":"hello world"`,
 	"/models/classify":           `{"inputs":"hello world"`,
 	"/models/generate":           `{"inputs":"The","parameters":{"max_new_tokens":1}`,
@@ -254,4 +257,23 @@ func must(t testing.TB, v any) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// TestWholeNumbers: a whole number may be written as 64.0, and only then.
+func TestWholeNumbers(t *testing.T) {
+	h := started(t, Options{}, "embed", "generate")
+	for _, c := range []struct {
+		path, body string
+		status     int
+	}{
+		{"/v1/embeddings", `{"model":"embed","input":"a","dimensions":8.0}`, 200}, {"/v1/embeddings", `{"model":"embed","input":"a","dimensions":8.5}`, 400},
+		{"/v1/completions", `{"model":"generate","prompt":"8.0","max_tokens": 2.00,"n":1.0,"top_k":-1.0,"user":"64.0"}`, 200},
+		{"/v1/completions", `{"model":"generate","prompt":"a","max_tokens":2e0}`, 400}, {"/v1/completions", `{"model":"generate","prompt":"a","max_tokens":"2.0"}`, 400},
+		{"/api/chat", `{"model":"generate","stream":false,"options":{"num_predict":2.0},` + hi + `}`, 200},
+		{"/models/generate", `{"inputs":"a","parameters":{"max_new_tokens":2.0}}`, 200},
+	} {
+		if status, answer, _ := ask(t, "POST", h.URL+c.path, c.body); status != c.status {
+			t.Errorf("%s %s: %d %s, want %d", c.path, c.body, status, answer, c.status)
+		}
+	}
 }

@@ -229,7 +229,8 @@ func TestHuggingFaceErrors(t *testing.T) {
 		{"no inputs", "/models/embed", `{}`, 400, "no texts"},
 		{"an object", "/models/classify", `{"inputs":{"a":1}}`, 422, "want a string"},
 		{"ids", "/models/classify", `{"inputs":[1,2]}`, 422, "list of strings"},
-		{"stream", "/models/generate", `{"inputs":"a","stream":true}`, 422, "stream"},
+		{"stream", "/models/generate", `{"inputs":["a","b"],"stream":true}`, 422, "stream is for one"},
+		{"stream of labels", "/models/classify", `{"inputs":"a","stream":true}`, 422, "stream"},
 		{"field", "/models/classify", `{"inputs":"a","normalize":true}`, 422, "normalize"},
 		{"parameter", "/models/classify", some + `{"x":1}}`, 422, `\"x\"`},
 		{"twice", "/models/embed", `{"inputs":"a","normalize":true,"parameters":{"dimensions":3}}`, 422, "want one of them"},
@@ -249,7 +250,7 @@ func TestHuggingFaceErrors(t *testing.T) {
 		{"top_p", "/models/generate", some + `{"top_p":1.5}}`, 422, "top_p"},
 		{"greedy", "/models/generate", some + `{"do_sample":false,"temperature":2}}`, 422, "contradict"},
 		{"seed", "/models/generate", some + `{"seed":0}}`, 422, "seed"},
-		{"details", "/models/generate", some + `{"details":true}}`, 422, "details"},
+		{"details", "/models/generate", some + `{"decoder_input_details":true}}`, 422, "decoder_input_details"},
 		{"empty", "/models/generate", `{"inputs":[]}`, 400, "no texts"},
 		{"many", "/models/generate", `{"inputs":["a","b","c"]}`, 413, "at most 2"},
 		{"reranker", "/models/rerank", `{"inputs":"a"}`, 424, "ask /rerank"},
@@ -260,5 +261,70 @@ func TestHuggingFaceErrors(t *testing.T) {
 				t.Errorf("status %d, want %d with %q: %s", status, c.status, c.want, answer)
 			}
 		})
+	}
+}
+
+// TestGeneratedStream: the stream of tokens of text-generation-inference has the text that comes at once, and details.
+func TestGeneratedStream(t *testing.T) {
+	h := started(t, Options{}, "generate")
+	for _, fields := range []object{{"max_new_tokens": 12}, {"max_new_tokens": 12, "stop": []string{"mo"}}, {"max_new_tokens": 40, "return_full_text": true, "temperature": 0.5, "seed": 3}, {"max_new_tokens": 9, "grammar": object{"type": "regex", "value": "a{3}"}}} {
+		type token struct {
+			ID      int
+			Text    string
+			LogProb *float32
+			Special *bool
+		}
+		type details struct {
+			Finish string  `json:"finish_reason"`
+			Tokens int     `json:"generated_tokens"`
+			Input  int     `json:"input_length"`
+			List   []token `json:"tokens"`
+		}
+		fields["details"] = true
+		whole := posted[[]struct {
+			Text    string `json:"generated_text"`
+			Details details
+		}](t, h.URL+"/", object{"inputs": "hello", "parameters": fields})[0]
+		status, answer, header := ask(t, "POST", h.URL+"/models/generate", encoded(t, object{"inputs": "hello", "stream": true, "parameters": fields}))
+		if status != 200 || header.Get("Content-Type") != "text/event-stream" {
+			t.Fatalf("%v: %d %s", fields, status, answer)
+		}
+		said := ""
+		if fields["return_full_text"] == true {
+			said = "hello"
+		}
+		var last struct {
+			Index   int
+			Token   token
+			Text    *string `json:"generated_text"`
+			Details *details
+		}
+		n := 0
+		for line := range strings.SplitSeq(answer, "\n\n") {
+			data, ok := strings.CutPrefix(line, "data: ")
+			if !ok {
+				continue
+			}
+			if last.Text != nil {
+				t.Fatalf("%v: an event after the last", fields)
+			}
+			last.Text, last.Details = nil, nil
+			last = decode[struct {
+				Index   int
+				Token   token
+				Text    *string `json:"generated_text"`
+				Details *details
+			}](t, data)
+			said += last.Token.Text
+			if n++; last.Index != n || last.Token.LogProb == nil || last.Token.Special == nil {
+				t.Errorf("%v: event %d: %s", fields, n, data)
+			}
+			if n <= len(whole.Details.List) && last.Token.ID != whole.Details.List[n-1].ID {
+				t.Errorf("%v: token %d is %d, want %d", fields, n, last.Token.ID, whole.Details.List[n-1].ID)
+			}
+		}
+		if last.Text == nil || *last.Text != whole.Text || said != whole.Text || last.Details.Finish != whole.Details.Finish || last.Details.Tokens != whole.Details.Tokens || last.Details.Input == 0 {
+			t.Errorf("%v: the stream says %q, ends with %+v; the whole text is %+v", fields, said, last, whole)
+		}
 	}
 }

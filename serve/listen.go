@@ -18,11 +18,12 @@ import (
 // ServeOptions says how Serve treats connections.
 type ServeOptions struct {
 	TLS   *tls.Config   // nil: plain HTTP
-	Grace time.Duration // after ctx has ended, for requests that run; 0: 30 seconds
+	Pause time.Duration // after ctx has ended, in which requests are still taken, and /health answers 503: balancers then send no more
+	Grace time.Duration // after that, for requests that run; 0: 30 seconds
 	Log   *slog.Logger  // of what is wrong with connections; nil: none
 }
 
-// Serve answers what comes over a listener until ctx ends; then it takes no more connections and answers the
+// Serve answers what comes over a listener until ctx ends; then, after the pause, it takes no more connections and answers the
 // requests that run. Those that have not been answered after the grace time are cancelled, which is an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Drained, error) {
 	base, cancel := context.WithCancel(context.Background())
@@ -49,6 +50,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	case err := <-ended:
 		return Drained{}, err
 	case <-ctx.Done():
+	}
+	s.engine.Leave()
+	select {
+	case err := <-ended:
+		return Drained{}, err
+	case <-time.After(o.Pause):
 	}
 	grace, stop := context.WithTimeout(context.Background(), or(o.Grace, 30*time.Second))
 	defer stop()

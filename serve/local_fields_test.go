@@ -85,7 +85,7 @@ func TestLocalFields(t *testing.T) {
 		}
 	}
 	for fields, want := range map[string]string{
-		`"mirostat": 2`: "mirostat 2 is not supported here, want 0", `"ignore_eos": true`: "ignore_eos", `"verbosity": "loud"`: "low, medium or high", `"cache_promt": true`: `\"cache_promt\" is not supported`,
+		`"mirostat": 2`: "mirostat 2 is not supported here, want 0", `"use_beam_search": true`: "use_beam_search", `"verbosity": "loud"`: "low, medium or high", `"cache_promt": true`: `\"cache_promt\" is not supported`,
 		`"repeat_last_n": 64, "repeat_penalty": 1.1`: "repeat_last_n", `"n_predict": 5, "max_tokens": 4`: "differ", `"n_predict": 0`: "at least 1",
 		`"guided_regex": "a", "grammar": "root ::= \"a\""`: "want one of them", `"guided_regex": "("`: `"param":"guided_regex"`, `"guided_choice": []`: "nothing to choose",
 		`"grammar": "root"`: `"param":"grammar"`, `"thinking": {"type": "on"}`: "enabled, disabled", `"thinking": {"type": "enabled", "budget_tokens": 100}`: "budget_tokens",
@@ -133,7 +133,7 @@ func TestEmbeddingsFields(t *testing.T) {
 	}
 	for fields, want := range map[string]string{
 		`"truncate":"NONE","input":"` + long + `"`: "context_length_exceeded", `"truncate":false,"input":"` + long + `"`: "context_length_exceeded",
-		`"input":"a","truncate":"MIDDLE"`: "START, END or NONE", `"input":"a","late_chunking":true`: "late_chunking true is not supported here", `"input":"a","embedding_type":"int8"`: "embedding_type",
+		`"input":"a","truncate":"MIDDLE"`: "START, END or NONE", `"input":"a","late_chunking":true`: "late_chunking true is not supported here", `"input":"a","embedding_type":"int4"`: "embedding_type",
 		`"input":"a","normalize":true,"normalized":false`: "differ",
 	} {
 		if status, answer := ask1(fields); status != 400 || !strings.Contains(answer, want) {

@@ -40,6 +40,20 @@ func TestMetrics(t *testing.T) {
 	if t.Failed() {
 		t.Log(answer)
 	}
+	for _, bound := range []string{"0.1", "0.5", "1", "10"} {
+		if !strings.Contains(answer, `avoformer_request_seconds_bucket{route="/embed",le="`+bound+`"}`) {
+			t.Errorf("no requests within %s seconds", bound)
+		}
+	}
+	series := 0
+	for line := range strings.Lines(answer) {
+		if !strings.HasPrefix(line, "#") {
+			series++
+		}
+	}
+	if series > 250 {
+		t.Errorf("%d series", series)
+	}
 }
 
 // TestDeferred: a text that waits since the keys and values of another take all the room is counted.

@@ -123,7 +123,7 @@ func TestOllamaErrors(t *testing.T) {
 		{"generate", `{"model": "generate", "prompt": "a", "keep_alive": "soon"}`, 400, "keep_alive"},
 		{"embed", `{"model": "embed", "input": "a", "keep_alive": [5]}`, 400, "keep_alive"},
 		{"embeddings", `{"model": "embed", "prompt": ""}`, 400, "empty"},
-		{"embeddings", `{"model": "embed", "prompt": "a", "options": {"num_ctx": 5}}`, 400, "options"},
+		{"embeddings", `{"model": "embed", "prompt": "a", "options": {"num_ctx": 0}}`, 400, "num_ctx"},
 		{"show", `{"model": "x"}`, 404, "no model"},
 		{"show", `{}`, 400, "model is missing"},
 		{"chat", `{"model": "generate", "options": {"mirostat": 1}, ` + hi + `}`, 400, "mirostat"},
@@ -190,5 +190,34 @@ func TestOllamaModels(t *testing.T) {
 	_, answer, _ := ask(t, "POST", h.URL+"/api/embeddings", `{"model": "embed:latest", "prompt": "hello world", "keep_alive": "5m"}`)
 	if got := decode[struct{ Embedding []float32 }](t, answer); !near(got.Embedding, want[0]) {
 		t.Error(answer)
+	}
+}
+
+// TestOllamaOptions: requests for vectors accept options of generators, null or not; images may be an empty list; pulling a model that is served
+// succeeds.
+func TestOllamaOptions(t *testing.T) {
+	h := started(t, Options{}, "embed", "generate")
+	for _, c := range []struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		{"embed", `{"model":"embed","input":"a","options":{"num_ctx":2048,"temperature":null,"mirostat":null,"mirostat_eta":null,"num_gpu":1,"stop":null,"tfs_z":null}}`, 200, "embeddings"},
+		{"embeddings", `{"model":"embed","prompt":"a","options":{"num_thread":2,"top_k":40}}`, 200, "embedding"},
+		{"embed", `{"model":"embed","input":"a","options":{"nmu_ctx":5}}`, 400, "nmu_ctx"},
+		{"embed", `{"model":"embed","input":"a","options":{"num_ctx":-5}}`, 400, "num_ctx"},
+		{"generate", `{"model":"generate","prompt":"a","stream":false,"images":[],"options":{"num_predict":1}}`, 200, "response"},
+		{"generate", `{"model":"generate","prompt":"a","stream":false,"images":["eA=="]}`, 400, "images"},
+		{"generate", `{"model":"generate","prompt":"a","raw":true,"images":["eA=="]}`, 400, "raw with images"},
+		{"pull", `{"model":"generate:latest"}`, 200, `{"status":"success"}`},
+		{"pull", `{"name":"embed","stream":false}`, 200, `{"status":"success"}`},
+		{"pull", `{"model":"other"}`, 404, "fetches none"},
+	} {
+		if status, answer, _ := ask(t, "POST", h.URL+"/api/"+c.path, c.body); status != c.status || !strings.Contains(answer, c.want) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, status, answer)
+		}
+	}
+	if _, _, header := ask(t, "POST", h.URL+"/api/embed", `{"model":"embed","input":"a","options":{"num_ctx":5}}`); !strings.Contains(header.Get("X-Warning"), "num_ctx") {
+		t.Errorf("a num_ctx at which nothing is cut: %v", header)
 	}
 }

@@ -30,7 +30,7 @@ func (s *Server) routes(o Options) []wire.Route {
 		cohere.Routes(s.engine),
 		huggingface.Routes(s.engine),
 		anthropic.Routes(s.engine),
-		responses.Routes(s.engine, or(o.MaxResponses, 64<<20)),
+		responses.Routes(s.engine, o.MaxResponses),
 		s.metrics.Routes(tei.Error),
 		page.Routes(tei.Error),
 	)

@@ -108,3 +108,33 @@ func (l *lockedBuffer) reset() {
 	defer l.Unlock()
 	l.b.Reset()
 }
+
+// TestResponseValue: formats with a value, as text-generation-inference and huggingface_hub write them.
+func TestResponseValue(t *testing.T) {
+	h := started(t, Options{}, "generate")
+	for format, want := range map[string]string{
+		`{"type":"json_object","value":{"const":7}}`: "7", `{"type":"json","value":{"const":7}}`: "7", `{"type":"regex","value":"a{3}"}`: "aaa",
+		`{"type":"json_schema","value":{"name":"x","schema":{"const":8}}}`: "8",
+	} {
+		_, answer, _ := ask(t, "POST", h.URL+"/v1/chat/completions", `{"model":"generate",`+hi+`,"response_format":`+format+`}`)
+		if !strings.Contains(answer, `"content":"`+want+`"`) {
+			t.Errorf("%s: %s", format, answer)
+		}
+		if strings.Contains(format, "regex") || strings.Contains(format, `"json"`) {
+			got := posted[[]struct {
+				Text string `json:"generated_text"`
+			}](t, h.URL+"/", object{"inputs": "hello", "parameters": object{"grammar": decode[object](t, format)}})
+			if got[0].Text != want {
+				t.Errorf("grammar %s: %q", format, got[0].Text)
+			}
+		}
+	}
+	for _, format := range []string{`{"type":"regex","value":"("}`, `{"type":"regex","value":7}`, `{"type":"xml","value":"x"}`, `{"type":"json","value":{"type":7}}`} {
+		if status, answer, _ := ask(t, "POST", h.URL+"/v1/chat/completions", `{"model":"generate",`+hi+`,"response_format":`+format+`}`); status != 400 {
+			t.Errorf("%s: %d %s", format, status, answer)
+		}
+		if status, answer, _ := ask(t, "POST", h.URL+"/", `{"inputs":"a","parameters":{"grammar":`+format+`}}`); status != 422 {
+			t.Errorf("grammar %s: %d %s", format, status, answer)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/metrics"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -43,10 +44,11 @@ type Options struct {
 	MaxRequests int   // at a time, others are refused; 0: 512
 	MaxTexts    int   // of all requests at a time; 0: 16384
 	MaxBatch    int   // texts of one request; 0: 2048
-	MaxBody     int64 // bytes of a request; 0: 32 MiB
-	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB
+	MaxBody     int64 // bytes of a request; 0: 32 MiB, or an eighth of the process's memory
+	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB, or an eighth of the process's memory
 	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for requests that continue from
-	// them; those that have been unused for the longest time go first. 0: 64 MiB.
+	// them; those that have been unused for the longest time go first. 0: 64 MiB, or a sixteenth
+	// of the process's memory if that is less.
 	MaxResponses int64
 	MaxTokens    int // that a request may have generated for a text; 0: what the model's context has room for
 
@@ -67,6 +69,10 @@ type Options struct {
 
 	// TokenIDs lets OpenAI's clients send token ids in place of texts; they must be the model's own.
 	TokenIDs bool
+
+	// LiteralContent makes control tokens in the messages of users and tools plain text (text.PromptOptions.Literal). Texts that are continued
+	// without a template are as they are sent.
+	LiteralContent bool
 
 	Log       *slog.Logger // of the server; nil: none
 	AccessLog *slog.Logger // a line for each request; nil: none
@@ -94,8 +100,9 @@ func New(models []Model, o Options) (*Server, error) {
 			return nil, fmt.Errorf("serve: %s is %d, want at least 0", x.name, x.n)
 		}
 	}
+	o.settle()
 	w := &wire.Server{
-		Limits:  wire.Limits{Body: or(o.MaxBody, 32<<20), ReadTimeout: or(o.ReadTimeout, 30*time.Second), WriteTimeout: or(o.WriteTimeout, 30*time.Second), WarnUnknown: o.WarnUnknown},
+		Limits:  wire.Limits{Body: o.MaxBody, ReadTimeout: or(o.ReadTimeout, 30*time.Second), WriteTimeout: or(o.WriteTimeout, 30*time.Second), WarnUnknown: o.WarnUnknown},
 		Timeout: o.Timeout, Log: o.AccessLog, Warnings: o.Log,
 	}
 	var err error
@@ -107,7 +114,7 @@ func New(models []Model, o Options) (*Server, error) {
 	if w.CORS, err = wire.NewCORS(o.Origins); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Bodies: o.MaxBodies, Batch: o.MaxBatch, NewTokens: o.MaxTokens, NoFingerprints: o.NoFingerprints, Log: o.Log}
+	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Bodies: o.MaxBodies, Batch: o.MaxBatch, NewTokens: o.MaxTokens, NoFingerprints: o.NoFingerprints, Literal: o.LiteralContent, Log: o.Log}
 	for _, m := range models {
 		c.Models = append(c.Models, engine.Model(m))
 	}
@@ -123,6 +130,20 @@ func New(models []Model, o Options) (*Server, error) {
 		s.mux.Handle(r.Method+" "+r.Pattern, w.Handler(&r))
 	}
 	return s, nil
+}
+
+// settle sets the limits of bytes that are not given. The process's memory is that of the machine, or the lower limit of its cgroups.
+func (o *Options) settle() {
+	within := func(n, memory int64) int64 {
+		if memory > 0 {
+			return min(n, memory)
+		}
+		return n
+	}
+	memory, _ := replica.Memory()
+	o.MaxBodies = or(o.MaxBodies, within(256<<20, memory/8))
+	o.MaxBody = or(o.MaxBody, within(32<<20, memory/8))
+	o.MaxResponses = or(o.MaxResponses, within(64<<20, memory/16))
 }
 
 func or[T int64 | time.Duration](n, without T) T {
@@ -158,6 +179,18 @@ func (s *Server) Models() []string {
 	}
 	return names
 }
+
+// Memory is how the models of a server share what the process may use, in bytes.
+type Memory struct {
+	Limit   int64 // of the machine, or the lower limit of the process's cgroups; 0: not known
+	Limited bool  // by a cgroup
+	Weights int64 // of all models, or of as many as may be open at a time
+	Working int64 // about what computing takes: activations, and images while they are decoded
+	Cache   int64 // the most for keys and values of texts that are generated, and of finished ones that are kept; 0: no limit
+}
+
+// Memory says how the models share the memory of the process. It does not change.
+func (s *Server) Memory() Memory { return Memory(s.engine.Memory()) }
 
 // Drained is what Shutdown found.
 type Drained struct {

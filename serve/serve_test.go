@@ -157,7 +157,6 @@ func TestErrors(t *testing.T) {
 		want                     []string
 	}{
 		{"unknown model", "POST", "/v1/embeddings", `{"model":"x","input":"a"}`, 404, []string{openai, `"param":"model"`, `"code":"model_not_found"`}},
-		{"no model", "POST", "/v1/embeddings", `{"input":"a"}`, 400, []string{openai, "model is missing"}},
 		{"no input", "POST", "/v1/embeddings", `{"model":"embed"}`, 400, []string{"no texts", `"param":"input"`}},
 		{"empty list", "POST", "/v1/embeddings", `{"model":"embed","input":[]}`, 400, []string{"no texts"}},
 		{"empty text", "POST", "/v1/embeddings", `{"model":"embed","input":["a",""]}`, 400, []string{"text 1 is empty"}},
@@ -195,4 +194,13 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

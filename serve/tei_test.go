@@ -193,6 +193,9 @@ func TestRanking(t *testing.T) {
 			}
 		}
 	}
+	if got := posted[ranks](t, h.URL+"/rerank", object{"query": query, "texts": texts, "top_n": 2}); len(got) != 2 { // as LiteLLM asks
+		t.Errorf("the best 2 of 3 texts: %+v", got)
+	}
 	scores, counts, err := counted(p.Score(t.Context(), query, texts, text.RerankOptions{}))
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func TestTranscriptionStream(t *testing.T) {
 // TestTranscriptionFiles: files of other kinds than WAV are heard, and those that are not decoded are named.
 func TestTranscriptionFiles(t *testing.T) {
 	h := started(t, Options{}, "transcribe")
-	for name, want := range map[string]string{"tone.flac": "", "tone.mp3": "", "tone.opus": "", "tone.webm": "", "tone.m4a": "MP4 or M4A", "vorbis.ogg": "Vorbis"} {
+	for name, want := range map[string]string{"tone.flac": "", "tone.mp3": "", "tone.opus": "", "tone.webm": "", "vorbis.ogg": "", "tone.m4a": "MP4 or M4A"} {
 		sound, err := os.ReadFile("../text/sound/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -45,6 +45,8 @@ def completions():
         for c in chunk.choices:
             texts[c.index] += c.text
     check(texts == [c.text for c in whole.choices] and whole.usage.completion_tokens == 16, whole, texts)
+    ended = client.completions.create(model="generate", prompt="The quick brown", max_tokens=8, echo=True, extra_body={"min_tokens": 8, "ignore_eos": True, "bad_words": ["zzz"]})
+    check(ended.choices[0].text == "The quick brown" + texts[0] and ended.usage.completion_tokens == 8, ended)
 
 
 def errors():

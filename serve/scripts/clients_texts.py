@@ -10,6 +10,7 @@ import zlib
 
 import cohere
 import huggingface_hub
+import langchain_ollama
 import langchain_openai
 import ollama
 import openai
@@ -62,12 +63,25 @@ def langchains():
     e = langchain_openai.OpenAIEmbeddings(check_embedding_ctx_length=False, **options)
     same(e.embed_documents(texts))
     same([e.embed_query(texts[0])], vectors[:1])
+    e = langchain_ollama.OllamaEmbeddings(model="embed", base_url=address)  # which sends all options, most of them null
+    same(e.embed_documents(texts))
+    same([e.embed_query(texts[0])], vectors[:1])
 
 
 def coheres():
     client = cohere.ClientV2(api_key="none", base_url=address)
+    embedded = client.embed(model="embed", texts=texts, input_type="search_document", embedding_types=["float", "int8", "ubinary"]).embeddings
+    documents = openai.OpenAI(base_url=address + "/v1", api_key="none").embeddings.create(model="embed", input=texts, extra_body={"input_type": "search_document"})
+    same(embedded.float_, [d.embedding for d in documents.data])
+    check(max(embedded.int8[0], key=abs) in (127, -127) and len(embedded.ubinary[0]) == (len(vectors[0]) + 7) // 8, embedded)
     ranked(client.rerank(model="rerank", query=want["query"], documents=texts).results, "relevance_score")
     client = cohere.Client(api_key="none", base_url=address)
+    same(client.embed(model="embed", texts=texts).embeddings)
+    try:
+        client.embed(model="none", texts=texts)
+        check(False, "a model that is not served answers")
+    except cohere.NotFoundError as e:
+        check("none" in e.body["message"], e)
     answer = client.rerank(model="rerank", query=want["query"], documents=texts, top_n=1, return_documents=True)
     check(len(answer.results) == 1 and answer.results[0].document.text == texts[want["ranked"][0][0]], answer)
 
@@ -75,6 +89,8 @@ def coheres():
 def ollamas():
     client = ollama.Client(host=address)
     same(client.embed(model="embed", input=texts, keep_alive="5m").embeddings)
+    same(client.embed(model="embed", input=texts, options={"num_ctx": 2048, "num_thread": 2, "temperature": 0.5}).embeddings)
+    check(client.pull("embed").status == "success", "not there")
     v = client.embeddings(model="embed", prompt=texts[0], keep_alive=60).embedding
     scale = sum(x * x for x in v) ** 0.5
     same([[x / scale for x in v]], vectors[:1])
@@ -104,7 +120,17 @@ def huggingface():
     check(translated.translation_text == want["translation"], translated)
     written = at("generate").text_generation(want["prompt"], max_new_tokens=8)
     check(written.strip() == want["completion"], written, want["completion"])
-    chat = huggingface_hub.InferenceClient(base_url=address + "/v1").chat_completion([{"role": "user", "content": "Hi"}], max_tokens=8, temperature=0)
+    client = at("generate")  # whose end ends its streams
+    events = list(client.text_generation(want["prompt"], max_new_tokens=8, stream=True, details=True))
+    check("".join(e.token.text for e in events).strip() == want["completion"] and events[-1].generated_text.strip() == want["completion"], events)
+    check(events[-1].details.finish_reason == "length" and events[-1].details.generated_tokens == 8, events[-1])
+    detailed = at("generate").text_generation(want["prompt"], max_new_tokens=8, details=True).details
+    check([x.id for x in detailed.tokens] == [e.token.id for e in events], detailed)
+    formed = huggingface_hub.InferenceClient(base_url=address + "/v1").chat_completion(
+        [{"role": "user", "content": "Hi"}], model="generate", response_format={"type": "json", "value": {"const": 7}}
+    )
+    check(formed.choices[0].message.content.strip() == "7", formed)
+    chat = huggingface_hub.InferenceClient(base_url=address + "/v1").chat_completion([{"role": "user", "content": "Hi"}], model="generate", max_tokens=8, temperature=0)
     check(chat.choices[0].message.content.strip() == want["chat"], chat)
 
 

@@ -6,6 +6,8 @@
 // A request has a span that follows the conventions for HTTP servers. Its parent is the span that the traceparent header names.
 // Its children are "queue" and "compute" for texts that are embedded, ranked or labelled, and "prompt" and "generate" for
 // generated texts: up to the first piece, and from it.
+//
+// This package is experimental: see doc/stability.md.
 package tracing
 
 import (

@@ -107,7 +107,7 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	case in.TopK != nil && *in.TopK < 0:
 		return s, engine.Errorf(engine.Invalid, "%d, want at least 0", *in.TopK).At("top_k")
 	}
-	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK}}, MaxTokens: in.MaxTokens, Stop: in.Stop}, nil
+	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK}}, Usual: overrides.OpenAI, MaxTokens: in.MaxTokens, Stop: in.Stop}, nil
 }
 
 // conversation returns the conversation that the assistant answers.

@@ -156,3 +156,31 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 	second, err := json.Marshal(o[1].value)
 	return fmt.Appendf(nil, "{%q:%s,%q:%s}", o[0].name, first, o[1].name, second), err
 }
+
+// ValueFormat returns the format that text-generation-inference's protocol writes as a type and a value: the types are json, with a schema,
+// and regex, with a regular expression.
+func ValueFormat(kind string, value json.RawMessage) (*Format, error) {
+	switch kind {
+	case "json", "json_object":
+		return SchemaFormat(value, false)
+	case "json_schema": // with a name beside the schema
+		var named struct {
+			Schema json.RawMessage `json:"schema"`
+		}
+		if json.Unmarshal(value, &named) == nil && named.Schema != nil {
+			return SchemaFormat(named.Schema, false)
+		}
+		return SchemaFormat(value, false)
+	case "regex":
+		var pattern string
+		if err := json.Unmarshal(value, &pattern); err != nil {
+			return nil, engine.Errorf(engine.Invalid, "the value of a regex is not a string")
+		}
+		g, err := grammar.Regexp(pattern)
+		if err != nil {
+			return nil, schemaError("", err)
+		}
+		return &Format{Grammar: g}, nil
+	}
+	return nil, engine.Errorf(engine.Invalid, "a format of type %.50q with a value, want json or regex", kind)
+}

@@ -3,6 +3,9 @@
 package chat
 
 import (
+	"slices"
+
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
@@ -29,12 +32,52 @@ func (c *Choice) Apply(o *text.GenerateOptions) {
 // generation_config.json.
 type Sampling struct {
 	Choice
-	MaxTokens   *int
-	Repetition  *float64
-	Bias        map[int]float64
-	Stop        []string
+	Usual      generation.Sampling // the protocol's, where the files of the model state none
+	MaxTokens  *int
+	Repetition *float64
+	Bias       map[int]float64
+	Stop       []string
+	Ends
 	LogProbs    bool
 	TopLogProbs int
+}
+
+// Ends has vLLM's fields for what ends a text, and for words that it may not have.
+type Ends struct {
+	MinTokens  int      `json:"min_tokens"`
+	IgnoreEOS  bool     `json:"ignore_eos"`
+	StopTokens []int    `json:"stop_token_ids"`
+	KeepStop   bool     `json:"include_stop_str_in_output"`
+	BadWords   []string `json:"bad_words"`
+}
+
+// check refuses numbers that mean nothing to a model with some tokens.
+func (e *Ends) check(tokens int, o *text.GenerateOptions) error {
+	if e.MinTokens < 0 || e.MinTokens > o.MaxTokens {
+		return engine.Errorf(engine.Invalid, "min_tokens %d, want 0 to max_tokens, which is %d", e.MinTokens, o.MaxTokens).At("min_tokens")
+	}
+	for _, id := range e.StopTokens {
+		if id < 0 || id >= tokens {
+			return engine.Errorf(engine.Invalid, "token %d is not in the model's vocabulary of %d", id, tokens).At("stop_token_ids")
+		}
+	}
+	if slices.Contains(e.BadWords, "") {
+		return engine.Errorf(engine.Invalid, "bad_words has an empty string").At("bad_words")
+	}
+	return nil
+}
+
+// Given returns the name of a field that a format contradicts, "" if there is none.
+func (e *Ends) Given() string {
+	switch {
+	case e.MinTokens > 0:
+		return "min_tokens"
+	case e.IgnoreEOS:
+		return "ignore_eos"
+	case len(e.StopTokens) > 0:
+		return "stop_token_ids"
+	}
+	return ""
 }
 
 // longest is the most tokens of a text if the request, the folder and the model have no limit.
@@ -42,6 +85,9 @@ const longest = 1 << 16
 
 // zeroSeed stands for the seed 0, which means no seed in package text.
 const zeroSeed = 0x9e3779b97f4a7c15
+
+// randomSeed asks for a seed that is drawn at random, as in llama.cpp, vLLM and Ollama.
+const randomSeed = -1
 
 // Options returns a function that gives the options of each of several texts, for Conversation.Jobs.
 func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOptions, error) {
@@ -51,6 +97,9 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 	base, err := g.Defaults()
 	if err != nil {
 		return nil, err
+	}
+	if g.SamplingFrom() == "" {
+		base.Sampling = s.Usual
 	}
 	for id := range s.Bias {
 		if id < 0 || id >= g.Tokenizer().Size() {
@@ -75,11 +124,15 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 	if s.Stop != nil {
 		base.Stop = s.Stop
 	}
+	if err := s.Ends.check(g.Tokenizer().Size(), &base); err != nil {
+		return nil, err
+	}
+	base.MinTokens, base.IgnoreEOS, base.StopTokens, base.KeepStop, base.BadWords = s.MinTokens, s.IgnoreEOS, s.StopTokens, s.KeepStop, s.BadWords
 	base.LogProbs, base.TopLogProbs = s.LogProbs, s.TopLogProbs
 	base.LogitBias = s.Bias
 	return func(i int) text.GenerateOptions {
 		o := base
-		if s.Seed != nil {
+		if s.Seed != nil && *s.Seed != randomSeed {
 			if o.Seed = uint64(*s.Seed) + uint64(i); o.Seed == 0 {
 				o.Seed = zeroSeed
 			}

@@ -81,7 +81,7 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 	if most := g.MostImages(); len(images) > most {
 		return nil, engine.Errorf(engine.TooLarge, "%d images, at most %d are possible in one request", len(images), most).At("messages")
 	}
-	popts := text.PromptOptions{Variables: q.Variables, NoGenerationPrompt: q.NoGenerationPrompt && !q.Continue}
+	popts := text.PromptOptions{Variables: q.Variables, NoGenerationPrompt: q.NoGenerationPrompt && !q.Continue, Literal: g.Literal()}
 	if q.Continue {
 		popts.Continue = "content"
 	}
@@ -112,8 +112,8 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 			return nil, engine.Errorf(engine.Invalid, "%v", err).At("tools")
 		}
 		o := options(i)
-		o.Markers, o.Images = format.Markers(), images
-		jobs[i] = Job{Prompt: prompt + opening, Made: true, Options: o, Parser: p, OneCall: q.OneCall, Opening: opening}
+		o.Markers, o.Images, o.Literal = format.Markers(), images, popts.Literal
+		jobs[i] = Job{Prompt: engine.Prompt{Text: prompt + opening, Made: true}, Options: o, Parser: p, OneCall: q.OneCall, Forced: q.Calls == MustCall, Opening: opening}
 		jobs[i].Follow(follow)
 	}
 	return jobs, nil

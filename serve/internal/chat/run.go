@@ -16,11 +16,11 @@ import (
 
 // Job is one text to generate.
 type Job struct {
-	Prompt  string
-	Made    bool // the prompt has its special tokens
+	engine.Prompt
 	Options text.GenerateOptions
 	Parser  *answer.Parser // nil: all is content
 	OneCall bool           // nothing is taken after the first call
+	Forced  bool           // the text can only be calls: what is left of one that the limit cuts is not content
 	Opening string         // the end of the prompt that is the beginning of the answer
 	called  bool
 	format  *Format
@@ -117,7 +117,7 @@ func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Ev
 	if j.format != nil && n == 0 {
 		record.Warnings = append(record.Warnings, j.format.warnings...)
 	}
-	for piece, err := range g.Pieces(ctx, j.Prompt, j.Made, j.Options) {
+	for piece, err := range g.Pieces(ctx, j.Prompt, j.Options) {
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -126,6 +126,9 @@ func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Ev
 		before = nil
 		if piece.Finish != generation.FinishNone && j.Parser != nil {
 			e.Parts = append(e.Parts, j.Parser.End()...)
+		}
+		if j.Forced {
+			e.Parts = slices.DeleteFunc(e.Parts, func(part answer.Event) bool { return part.Kind == answer.Text })
 		}
 		if j.OneCall {
 			e.Parts = j.untilCall(e.Parts)

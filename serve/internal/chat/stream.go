@@ -47,28 +47,32 @@ func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender)
 // Generator returns the generator that a request names. Where there is only one, requests may leave the name out, or say
 // "dummy", as huggingface_hub does.
 func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Generator, error) {
-	if _, known := e.Find(model); !known && (model == "" || model == "dummy") {
-		n := 0
-		for _, m := range e.Models() {
-			if m.Kind == text.KindGenerator {
-				n++
-			}
-		}
-		if n > 1 {
-			return nil, engine.Errorf(engine.Invalid, "model is missing: several are served").At("model")
-		}
+	if _, known := e.Find(model); !known && model == "dummy" {
 		model = ""
+	}
+	model, err := e.Sole(model, text.KindGenerator)
+	if err != nil {
+		return nil, err
 	}
 	return e.Generator(ctx, model)
 }
 
 // PromptTokens returns the number of tokens of a job's prompt, those of images included.
 func (j *Job) PromptTokens(g *engine.Generator) (int, error) {
-	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
+	var ids []int
+	var err error
+	if j.Made {
+		ids, err = g.PromptTokens(j.Text, j.Options)
+	} else {
+		var e *tokenizer.Encoding
+		if e, err = g.Tokenizer().Encode(j.Text, tokenizer.Options{}); err == nil {
+			ids = e.IDs
+		}
+	}
 	if err != nil {
 		return 0, engine.AsError(err)
 	}
-	n := len(e.IDs)
+	n := len(ids)
 	for _, file := range j.Options.Images {
 		more, err := g.ImageTokens(file)
 		if err != nil {

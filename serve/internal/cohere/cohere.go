@@ -1,4 +1,4 @@
-// Package cohere is Cohere's protocol of ranking. Jina and other providers have the same.
+// Package cohere is Cohere's protocol of ranking, which Jina and other providers have too, and of vectors.
 package cohere
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Routes are what the protocol answers. The bare /rerank, which text-embeddings-inference has too, is package tei's.
 func Routes(e *engine.Engine) []wire.Route {
-	route := func(pattern string) wire.Route {
+	rank := func(pattern string) wire.Route {
 		handle := func(c *wire.Call) error {
 			var in Request
 			if err := c.ReadJSON(&in); err != nil {
@@ -23,7 +23,11 @@ func Routes(e *engine.Engine) []wire.Route {
 		}
 		return wire.Route{Method: "POST", Pattern: pattern, Protocol: "cohere", Summary: "Documents by how well they answer a query", Handle: handle, Error: Error, Body: new(Request)}
 	}
-	return []wire.Route{route("/v1/rerank"), route("/v2/rerank")}
+	vectors := func(pattern string) wire.Route {
+		handle := func(c *wire.Call) error { return embed(e, c) }
+		return wire.Route{Method: "POST", Pattern: pattern, Protocol: "cohere", Summary: "Vectors of texts", Handle: handle, Error: Error, Body: new(embedRequest)}
+	}
+	return []wire.Route{rank("/v1/rerank"), rank("/v2/rerank"), vectors("/v1/embed"), vectors("/v2/embed")}
 }
 
 // Error writes an error in Cohere's form.
@@ -147,10 +151,7 @@ func Rank(e *engine.Engine, c *wire.Call, in *Request) error {
 	}
 	return c.WriteJSON(http.StatusOK, map[string]any{
 		"id": c.Record.ID, "model": c.Record.Model, "object": "list", "results": results,
-		"meta": map[string]any{
-			"api_version": map[string]any{"version": version}, "billed_units": map[string]any{"search_units": 1},
-			"tokens": map[string]any{"input_tokens": usage.Tokens, "output_tokens": 0},
-		},
+		"meta":  meta(version, map[string]int{"search_units": 1}, usage),
 		"usage": map[string]any{"prompt_tokens": usage.Tokens, "total_tokens": usage.Tokens},
 	})
 }

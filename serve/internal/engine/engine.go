@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
@@ -20,10 +21,11 @@ type Config struct {
 	KeepAlive      time.Duration             // a model that was used so recently is not closed for another
 	Requests       int                       // the most at a time
 	Texts          int                       // the most at a time, of all requests
-	Bodies         int64                     // bytes of bodies, the most at a time
+	Bodies         int64                     // bytes of bodies, the most at a time; not 0
 	Batch          int                       // the most texts of a request
 	NewTokens      int                       // the most that a request may have generated for a text; 0: no limit
 	NoFingerprints bool                      // answers have none
+	Literal        bool                      // control tokens are text in what users and tools write
 	Batches        func(windows, tokens int) // is called with the size of each batch of texts; may be nil
 	Log            *slog.Logger              // nil: none
 }
@@ -31,6 +33,7 @@ type Config struct {
 // Engine holds models and answers requests for them.
 type Engine struct {
 	config Config
+	memory Memory
 	log    *slog.Logger
 	gate   gate
 
@@ -39,6 +42,8 @@ type Engine struct {
 	names   map[string]*model // aliases too
 	used    int64             // bytes of models that are open, or being opened
 	changed chan struct{}     // closed, and another made, when a model is closed, or nobody uses one any more
+
+	leaving atomic.Bool // Leave was called
 
 	looking chan struct{} // has as many elements as requests look at images
 
@@ -53,12 +58,9 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("no models")
 	}
 	c.Requests, c.Texts, c.Batch = or(c.Requests, 512), or(c.Texts, 16384), or(c.Batch, 2048)
-	e := &Engine{config: c, log: c.Log, names: map[string]*model{}, changed: make(chan struct{}), looking: make(chan struct{}, atOnce), warm: make(chan struct{})}
+	e := &Engine{config: c, log: c.Log, names: map[string]*model{}, changed: make(chan struct{}), looking: make(chan struct{}, atOnce()), warm: make(chan struct{})}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
-	}
-	if c.Bodies == 0 {
-		c.Bodies = 256 << 20
 	}
 	e.gate.requests, e.gate.texts, e.gate.bytes = c.Requests, c.Texts, c.Bodies
 	var unnamed []*model
@@ -71,6 +73,10 @@ func New(c Config) (*Engine, error) {
 		}
 	}
 	e.addAliases(unnamed)
+	var err error
+	if e.memory, err = shareMemory(e.models, c.Memory); err != nil {
+		return nil, err
+	}
 	if !c.Lazy {
 		for _, m := range e.models {
 			e.cold = append(e.cold, m.Name)
@@ -120,7 +126,7 @@ func (e *Engine) warmUpOne(m *model) error {
 
 // Unready is why the engine is not ready, an error that names the models which are not open yet; nil if it is.
 func (e *Engine) Unready() error {
-	if e.Closed() {
+	if e.leaving.Load() || e.Closed() {
 		return Errorf(Unavailable, "the server is shutting down")
 	}
 	e.mu.Lock()
@@ -133,6 +139,9 @@ func (e *Engine) Unready() error {
 	}
 	return nil
 }
+
+// Leave has the engine say that it is not ready, while it still answers requests.
+func (e *Engine) Leave() { e.leaving.Store(true) }
 
 // Ready reports whether the models that are opened at the start are.
 func (e *Engine) Ready() bool { return e.Unready() == nil }
@@ -187,6 +196,8 @@ type Stats struct {
 	Rate                     float64
 	Memory                   int64 // bytes of weights
 	Deferred                 int   // texts to generate that wait for room among those that are generated
+	Kept                     int   // texts that have ended, whose keys and values are kept
+	Cache                    int64 // bytes of keys and values
 	Models                   []ModelInfo
 }
 
@@ -196,7 +207,8 @@ func (e *Engine) Stats() Stats {
 	g.mu.Lock()
 	s := Stats{Requests: g.inRequests, Texts: g.inTexts, Bytes: g.inBytes, Admitted: g.admitted, Ended: g.ended, Refused: g.refused, Rate: g.rate}
 	g.mu.Unlock()
-	s.Models, s.Deferred = e.Models(), e.deferred()
+	texts := e.cached()
+	s.Models, s.Deferred, s.Kept, s.Cache = e.Models(), texts.Waiting, texts.Prefixes, texts.PageBytes
 	for _, m := range s.Models {
 		if m.Open {
 			s.Memory += m.Bytes
@@ -205,14 +217,18 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// deferred is how many texts wait to be generated.
-func (e *Engine) deferred() (n int) {
+// Memory says how the models share what the process may use.
+func (e *Engine) Memory() Memory { return e.memory }
+
+// cached returns the counts of texts that are generated, of all open models together.
+func (e *Engine) cached() (sum generation.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range e.models {
 		if p, ok := m.pipeline.(interface{ Stats() generation.Stats }); ok {
-			n += p.Stats().Waiting
+			s := p.Stats()
+			sum.Waiting, sum.Prefixes, sum.PageBytes = sum.Waiting+s.Waiting, sum.Prefixes+s.Prefixes, sum.PageBytes+s.PageBytes
 		}
 	}
-	return n
+	return sum
 }

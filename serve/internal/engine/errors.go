@@ -100,7 +100,7 @@ func AsError(err error) *Error {
 	}{
 		{context.DeadlineExceeded, Deadline}, {context.Canceled, Cancelled}, {fault.ErrTooLong, TooLong}, {fault.ErrInput, Invalid}, {fault.ErrTemplate, Invalid},
 		{fault.ErrImage, Invalid}, {fault.ErrSound, Invalid}, {fault.ErrText, Invalid}, {fault.ErrBusy, Overloaded}, {fault.ErrClosed, Unavailable},
-		{fault.ErrFolder, Internal}, {fault.ErrFolder, Internal}, {fault.ErrOption, Invalid},
+		{fault.ErrFolder, Internal}, {fault.ErrMemory, TooLong}, {fault.ErrOption, Invalid},
 	} {
 		if errors.Is(err, x.is) {
 			return &Error{Kind: x.kind, Message: message(x.kind, err), Err: err}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // Generator is a model that generates text, held open until Release is called, once.
@@ -40,15 +41,37 @@ func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error
 // MostTokens returns the most tokens that a request may have generated for a text; 0: no limit.
 func (g *Generator) MostTokens() int { return g.engine.config.NewTokens }
 
+// Literal reports whether control tokens are text in what users and tools write.
+func (g *Generator) Literal() bool { return g.engine.config.Literal }
+
 // MostImages returns the most images of a prompt.
 func (g *Generator) MostImages() int { return g.engine.config.Batch }
 
-// Pieces yields the text after a prompt, which has its special tokens already if it is one that Prompt made. Errors
-// have a kind.
-func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text.GenerateOptions) iter.Seq2[text.Piece, error] {
-	pieces := g.Generate
-	if made {
-		pieces = g.ContinuePrompt
+// Prompt is what a text continues.
+type Prompt struct {
+	Text   string
+	Made   bool  // by the model's template: Text has its special tokens already
+	Tokens []int // in place of Text; nil: none
+}
+
+// String returns the prompt as text, without special tokens where it is tokens.
+func (p Prompt) String(t *tokenizer.Tokenizer) string {
+	if p.Tokens != nil {
+		return t.Decode(p.Tokens, true)
+	}
+	return p.Text
+}
+
+// Pieces yields the text after a prompt. Errors have a kind.
+func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOptions) iter.Seq2[text.Piece, error] {
+	pieces := func(ctx context.Context) iter.Seq2[text.Piece, error] {
+		switch {
+		case prompt.Tokens != nil:
+			return g.ContinueTokens(ctx, prompt.Tokens, o)
+		case prompt.Made:
+			return g.ContinuePrompt(ctx, prompt.Text, o)
+		}
+		return g.Generate(ctx, prompt.Text, o)
 	}
 	return func(yield func(text.Piece, error) bool) {
 		done, err := g.engine.reserve(1)
@@ -62,19 +85,26 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 		r.Texts++
 		defer func() { r.Compute = time.Since(began) }()
 		o.Adapter = g.adapter
-		for piece, err := range pieces(ctx, prompt, o) {
-			if errors.Is(err, fault.ErrCut) { // what protocols say by the reason of the last piece
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		gone := false // the caller wants no more
+		for piece, err := range pieces(ctx) {
+			// The counts come with the last piece, or with the error that a text ends with which is cancelled.
+			r.Tokens, r.Shared, r.Generated = r.Tokens+piece.Usage.Prompt, r.Shared+piece.Usage.Shared, r.Generated+piece.Usage.Tokens
+			switch {
+			case gone:
+				continue
+			case errors.Is(err, fault.ErrCut): // what protocols say by the reason of the last piece
 				return
-			} else if err != nil {
+			case err != nil:
 				yield(piece, AsError(err))
 				return
 			}
 			if r.First == 0 {
 				r.First = time.Since(began)
 			}
-			r.Tokens, r.Shared, r.Generated = r.Tokens+piece.Usage.Prompt, r.Shared+piece.Usage.Shared, r.Generated+piece.Usage.Tokens
-			if !yield(piece, nil) {
-				return
+			if gone = !yield(piece, nil); gone {
+				cancel()
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // atOnce is how many requests have images computed at a time. They share the threads of their model, which has as many
 // images decoded at a time as have the pixels of the largest one.
-var atOnce = max(2, replica.Threads())
+func atOnce() int { return max(2, replica.Threads()) }
 
 // ClassifyImages returns the labels of image files with their logits, the best first, with a model, "" for the first classifier of
 // images. Errors have a kind.

@@ -1,4 +1,4 @@
-// Models: by names, opened when they are needed, closed when another needs the room.
+// Models: by names, opened when they are needed, closed when another needs the room, and how they share the memory of the process.
 
 package engine
 
@@ -12,8 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -49,13 +52,14 @@ type ModelInfo struct {
 // model is a Model with its state, which the engine's lock guards.
 type model struct {
 	Model
-	bytes    int64
-	added    time.Time
-	pipeline text.Pipeline // nil: not open
-	opening  chan struct{} // closed when the opening has ended; nil: nobody opens it
-	users    int
-	used     time.Time
-	limit    int // of tokens
+	footprint models.Footprint
+	bytes     int64 // of its weights
+	added     time.Time
+	pipeline  text.Pipeline // nil: not open
+	opening   chan struct{} // closed when the opening has ended; nil: nobody opens it
+	users     int
+	used      time.Time
+	limit     int // of tokens
 	// fingerprint is that of the open pipeline, "" until it is known.
 	fingerprint string
 }
@@ -141,7 +145,7 @@ func (e *Engine) add(spec Model) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	m.bytes = footprint.Weights
+	m.footprint, m.bytes = footprint, footprint.Weights
 	if e.config.Memory > 0 && m.bytes > e.config.Memory {
 		return fmt.Errorf("%s: its weights take %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
 	}
@@ -182,6 +186,23 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Sole returns the name that a request gives, or "" for the only model of a kind if it gives none.
+func (e *Engine) Sole(name string, kind text.Kind) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	n := 0
+	for _, m := range e.models {
+		if m.Kind == kind {
+			n++
+		}
+	}
+	if n > 1 {
+		return "", Errorf(Invalid, "model is missing: several are served").At("model")
+	}
+	return "", nil
 }
 
 func (m *model) info() ModelInfo {
@@ -325,6 +346,12 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 			if !e.config.NoFingerprints {
 				go e.identify(m, p)
 			}
+			if g, ok := p.(*text.Generator); ok && g.SamplingFrom() == "" {
+				e.log.Info("the model's file does not say how tokens are chosen: requests that do not say it either get their protocol's default", "model", m.Name, "openai", "temperature 1",
+					"anthropic", "temperature 1", "ollama", "temperature 0.8, top_k 40, top_p 0.9")
+			} else if ok {
+				e.log.Info("sampling", "model", m.Name, "from", g.SamplingFrom())
+			}
 			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds(), "replicas", len(p.Replicas()))
 		}
 		m.opening = nil
@@ -392,3 +419,67 @@ func (e *Engine) release(m *model) {
 		e.announce()
 	}
 }
+
+// Memory is how the models share what the process may use, in bytes.
+type Memory struct {
+	Limit   int64 // that the process may use; 0: not known
+	Limited bool  // by a cgroup
+	Weights int64 // of all models, or as many as are open at a time
+	Working int64 // about what computing takes
+	Cache   int64 // the most for keys and values of all models that generate; 0: no limit
+}
+
+// shareMemory gives models that generate, except for those whose options say how much they may have, equal parts of the memory that
+// weights and activations of all models leave. open is the most bytes of weights at a time, 0 for no limit. It returns an error that matches fault.ErrMemory if these do not fit.
+func shareMemory(all []*model, open int64) (s Memory, err error) {
+	s.Limit, s.Limited = replica.Memory()
+	var loading, most, least, given int64 // what opening takes in addition, the most of one model, a page of each, what options say
+	var sharing []*model
+	for _, m := range all {
+		f := m.footprint
+		s.Weights += f.Weights
+		s.Working += f.Working
+		loading, most = max(loading, f.Loading-f.Weights), max(most, f.Working)
+		if !slices.Contains(m.Kind.Info().Options, "CacheMemory") {
+			continue
+		}
+		if m.Options.CacheMemory > 0 {
+			given += m.Options.CacheMemory
+		} else {
+			sharing = append(sharing, m)
+			least += leastTokens*f.Token + f.State
+		}
+	}
+	if open > 0 {
+		s.Weights = min(s.Weights, open)
+	}
+	s.Cache = given
+	if s.Limit == 0 {
+		s.Cache = 0
+		return s, nil
+	}
+	room := replica.Room(s.Limit) - s.Weights - given
+	if need := max(loading, most+least); need > room {
+		return s, &fault.Error{Kind: fault.ErrMemory, Err: fmt.Errorf("%s allows %d MB: %d MB are for weights, at least %d MB for computing, %d MB for keys and values, and %d MB for the program; "+
+			"weights of fewer bits, fewer models, fewer threads or smaller batches take less",
+			map[bool]string{true: "the cgroup", false: "the machine"}[s.Limited], s.Limit/1e6, s.Weights/1e6, max(loading, most)/1e6, (least+given)/1e6, (s.Limit-replica.Room(s.Limit))/1e6)}
+	}
+	if s.Working+least > room {
+		s.Working = most // not all models compute at a time
+	}
+	if len(sharing) == 0 {
+		return s, nil
+	}
+	each, kept := replica.Cache(s.Limit, s.Weights+s.Working+given, len(sharing))
+	for _, m := range sharing {
+		m.Options.CacheMemory = each
+		if m.Options.CacheKept == 0 {
+			m.Options.CacheKept = kept
+		}
+		s.Cache += each
+	}
+	return s, nil
+}
+
+// leastTokens is how many tokens there has to be room for in each model that generates.
+const leastTokens = 128

@@ -149,22 +149,48 @@ func (p protocol) translate(c *wire.Call, model string, body []byte) error {
 	return c.WriteJSON(http.StatusOK, out)
 }
 
-// generated is a text of a model.
-type generated struct {
-	Text string `json:"generated_text"`
+// generationParameters says what a text is to be.
+type generationParameters struct {
+	sampling
+	Full      bool       `json:"return_full_text"`
+	Stop      wire.Stops `json:"stop"`
+	Details   bool       `json:"details"`
+	Frequency float64    `json:"frequency_penalty"`
+	Grammar   *struct {
+		Type  string          `json:"type"`
+		Value json.RawMessage `json:"value"`
+	} `json:"grammar"`
+	// These fields would change the answer and are not supported.
+	Prefill bool `json:"decoder_input_details"`
+	Mark    bool `json:"watermark"`
+	Top     *int `json:"top_n_tokens"`
+	Cut     *int `json:"truncate"`
+	BestOf  *int `json:"best_of"`
+}
+
+// check refuses what cannot be done.
+func (how *generationParameters) check() error {
+	for _, x := range []struct {
+		name  string
+		asked bool
+	}{
+		{"decoder_input_details", how.Prefill}, {"watermark", how.Mark}, {"top_n_tokens", how.Top != nil && *how.Top > 0}, {"truncate", how.Cut != nil},
+		{"best_of", how.BestOf != nil && *how.BestOf != 1},
+	} {
+		if x.asked {
+			return engine.Errorf(engine.Invalid, "%s is not supported here", x.name).At(x.name)
+		}
+	}
+	if !(how.Frequency >= -2 && how.Frequency <= 2) {
+		return engine.Errorf(engine.Invalid, "frequency_penalty %g, want -2 to 2", how.Frequency).At("frequency_penalty")
+	}
+	return how.sampling.check()
 }
 
 // generate answers with what follows a text, or a list of that for each of several.
 func (p protocol) generate(c *wire.Call, model string, body []byte) error {
-	var in task
-	var how struct {
-		sampling
-		Full    bool       `json:"return_full_text"`
-		Stop    wire.Stops `json:"stop"`
-		Details bool       `json:"details"`
-		Prefill bool       `json:"decoder_input_details"`
-		Mark    bool       `json:"watermark"`
-	}
+	in := task{streams: true}
+	var how generationParameters
 	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
@@ -173,12 +199,19 @@ func (p protocol) generate(c *wire.Call, model string, body []byte) error {
 	}
 	prompts := in.texts()
 	switch most := p.engine.Config().Batch; {
-	case how.Details || how.Prefill || how.Mark:
-		return engine.Errorf(engine.Invalid, "details, decoder_input_details and watermark are not supported here").At("parameters")
 	case len(prompts) == 0:
 		return engine.Errorf(engine.Empty, "no texts are given").At("inputs")
 	case len(prompts) > most:
 		return engine.Errorf(engine.TooLarge, "%d texts are given, at most %d are possible in one request", len(prompts), most).At("inputs")
+	case in.Stream && !in.Inputs.One:
+		return engine.Errorf(engine.Invalid, "a stream is for one text, inputs is a list").At("stream")
+	}
+	var format *chat.Format
+	if how.Grammar != nil {
+		var err error
+		if format, err = chat.ValueFormat(how.Grammar.Type, how.Grammar.Value); err != nil {
+			return engine.AsError(err).At("grammar")
+		}
 	}
 	g, err := p.engine.Generator(c.Context(), model)
 	if err != nil {
@@ -196,27 +229,22 @@ func (p protocol) generate(c *wire.Call, model string, body []byte) error {
 	if how.Stop != nil {
 		o.Stop = how.Stop
 	}
-	jobs, texts := make([]chat.Job, len(prompts)), make([]strings.Builder, len(prompts))
+	o.FrequencyPenalty = how.Frequency
+	if in.Stream || how.Details {
+		o.Beams, o.LogProbs = 0, true // a search has no log probabilities
+	}
+	jobs := make([]chat.Job, len(prompts))
+	a := author{tokenizer: g.Tokenizer(), seed: how.Seed, texts: make([]strings.Builder, len(prompts)), tokens: make([][]token, len(prompts)), ends: make([]chat.Event, len(prompts))}
 	for i, prompt := range prompts {
-		jobs[i] = chat.Job{Prompt: prompt, Options: o}
+		jobs[i] = chat.Job{Prompt: engine.Prompt{Text: prompt}, Options: o}
+		jobs[i].Follow(format)
 		if how.Full {
-			texts[i].WriteString(prompt)
+			a.texts[i].WriteString(prompt)
 		}
 	}
-	for e, err := range chat.Run(c.Context(), g, jobs) {
-		if err != nil {
-			return err
-		}
-		for _, part := range e.Parts {
-			texts[e.Job].WriteString(part.Text)
-		}
+	events := chat.Run(c.Context(), g, jobs)
+	if in.Stream {
+		return a.stream(c, events)
 	}
-	out := make([][]generated, len(texts))
-	for i := range texts {
-		out[i] = []generated{{texts[i].String()}}
-	}
-	if in.Inputs.One {
-		return c.WriteJSON(http.StatusOK, out[0])
-	}
-	return c.WriteJSON(http.StatusOK, out)
+	return a.whole(c, events, in.Inputs.One, how.Details)
 }

@@ -32,6 +32,7 @@ type task struct {
 	Model      string          `json:"model"`
 	Stream     bool            `json:"stream"`
 	Options    json.RawMessage `json:"options"` // whether to wait and to cache, which changes no answer
+	streams    bool            // the answer may be a stream
 }
 
 // read reads the task and its parameters.
@@ -42,8 +43,8 @@ func (t *task) read(c *wire.Call, body []byte, parameters any) error {
 	switch {
 	case t.Inputs.IDs:
 		return engine.Errorf(engine.Invalid, "inputs: want a string or a list of strings").At("inputs")
-	case t.Stream:
-		return engine.Errorf(engine.Invalid, "stream is not supported here: ask /v1/completions or /v1/chat/completions").At("stream")
+	case t.Stream && !t.streams:
+		return engine.Errorf(engine.Invalid, "stream is for models that generate text").At("stream")
 	case wire.IsNull(t.Parameters):
 		return nil
 	}

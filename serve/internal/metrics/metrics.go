@@ -33,10 +33,12 @@ type Metrics struct {
 	firstTokenDuration prometheus.Histogram
 }
 
-// exponential returns the bounds of a histogram: each is the one before times factor.
-func exponential(first, factor float64, n int) []float64 {
-	return prometheus.ExponentialBuckets(first, factor, n)
-}
+// The bounds of histograms: usual ones, which rules can name, such as the share of requests within 0.1 seconds.
+var (
+	seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	texts   = []float64{1, 4, 16, 64, 256, 1024}
+	tokens  = []float64{1, 8, 32, 128, 512, 2048, 8192, 32768, 131072}
+)
 
 // New is metrics of requests and batches.
 func New() *Metrics {
@@ -50,23 +52,22 @@ func New() *Metrics {
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		return register(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
 	}
-	durations := exponential(1.5e-5, 1.5, 35)
 	m.count = counters("te_request_count", "Requests for a model.", "method")
 	m.success = counters("te_request_success", "Requests for a model that were answered.", "method")
 	m.failure = counters("te_request_failure", "Requests that were answered with an error.", "err")
-	m.duration = histogram("te_request_duration", "Seconds from a request to its answer.", durations)
-	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", durations)
-	m.queue = histogram("te_request_queue_duration", "Seconds until the first batch with a request's texts, of those that are not generated.", durations)
-	m.length = histogram("te_request_input_length", "Mean tokens of a request's texts.", exponential(1, 2, 20))
-	m.batch = histogram("te_request_batch_size", "Texts of a request.", exponential(1, 2, 13))
-	m.next = histogram("te_batch_next_size", "Texts of a batch that was computed.", exponential(1, 2, 13))
-	m.nextTokens = histogram("te_batch_next_tokens", "Tokens of a batch that was computed.", exponential(1, 2, 17))
+	m.duration = histogram("te_request_duration", "Seconds from a request to its answer.", seconds)
+	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", seconds)
+	m.queue = histogram("te_request_queue_duration", "Seconds until the first batch with a request's texts, of those that are not generated.", seconds)
+	m.length = histogram("te_request_input_length", "Mean tokens of a request's texts.", tokens)
+	m.batch = histogram("te_request_batch_size", "Texts of a request.", texts)
+	m.next = histogram("te_batch_next_size", "Texts of a batch that was computed.", texts)
+	m.nextTokens = histogram("te_batch_next_tokens", "Tokens of a batch that was computed.", tokens)
 	m.prompt = counter("llamacpp:prompt_tokens_total", "Tokens of prompts that were computed.")
 	m.predicted = counter("llamacpp:tokens_predicted_total", "Tokens that were generated.")
 	m.generationSeconds = counter("llamacpp:tokens_predicted_seconds_total", "Seconds of requests in which tokens were generated.")
-	m.firstTokenDuration = histogram("avoformer_first_piece_seconds", "Seconds until the first piece of a generated text.", durations)
+	m.firstTokenDuration = histogram("avoformer_first_piece_seconds", "Seconds until the first piece of a generated text.", seconds)
 	m.requests = counters("avoformer_requests_total", "Requests.", "route", "protocol", "model", "status")
-	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: durations}, []string{"route"}))
+	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: seconds}, []string{"route"}))
 	m.tokens = counters("avoformer_tokens_total", "Tokens that were computed.", "model")
 	m.cut = counters("avoformer_texts_cut_total", "Texts of which something was cut off.", "model")
 	m.split = counters("avoformer_texts_split_total", "Texts that were too long and computed in windows.", "model")
@@ -98,6 +99,10 @@ func (m *Metrics) Watch(e *engine.Engine) {
 		{"llamacpp:requests_deferred", "Texts to generate that wait for room.", func(s engine.Stats) float64 { return float64(s.Deferred) }},
 		{"avoformer_texts_per_second", "Texts answered a second, a mean in which old ones count less.", func(s engine.Stats) float64 { return s.Rate }},
 		{"avoformer_weights_bytes", "Bytes of the weights of open models.", func(s engine.Stats) float64 { return float64(s.Memory) }},
+		{"avoformer_memory_limit_bytes", "Bytes of memory that the process may use, 0 if that is not known.", func(engine.Stats) float64 { return float64(e.Memory().Limit) }},
+		{"avoformer_cache_limit_bytes", "Most bytes of keys and values of all models, 0 for no limit.", func(engine.Stats) float64 { return float64(e.Memory().Cache) }},
+		{"avoformer_cache_bytes", "Bytes of keys and values.", func(s engine.Stats) float64 { return float64(s.Cache) }},
+		{"avoformer_cache_kept_texts", "Finished texts whose keys and values are kept.", func(s engine.Stats) float64 { return float64(s.Kept) }},
 		{"avoformer_models_open", "Models that are open.", func(s engine.Stats) (n float64) {
 			for _, model := range s.Models {
 				if model.Open {

@@ -14,14 +14,17 @@ import (
 
 // embedRequest asks for the vectors of texts.
 type embedRequest struct {
-	Model      string          `json:"model"`
-	Input      wire.Inputs     `json:"input"`
-	Truncate   *bool           `json:"truncate"`
-	Dimensions *int            `json:"dimensions"`
-	KeepAlive  keepAlive       `json:"keep_alive"`
-	Options    json.RawMessage `json:"options"`
+	Model      string      `json:"model"`
+	Input      wire.Inputs `json:"input"`
+	Truncate   *bool       `json:"truncate"`
+	Dimensions *int        `json:"dimensions"`
+	KeepAlive  keepAlive   `json:"keep_alive"`
+	Options    options     `json:"options"` // those of a generator change no vector
 	engine.Asked
 }
+
+// Neutral returns the fields that change no vector.
+func (*embedRequest) Neutral() wire.Neutral { return neutral }
 
 // embed answers POST /api/embed.
 func (p protocol) embed(c *wire.Call) error {
@@ -38,12 +41,13 @@ func (p protocol) embed(c *wire.Call) error {
 	switch {
 	case in.Input.IDs:
 		return engine.Errorf(engine.Invalid, "input is token ids, want texts").At("input")
-	case !wire.IsNull(in.Options) && string(in.Options) != "{}":
-		return engine.Errorf(engine.Invalid, "options are not supported here").At("options")
 	case in.Dimensions != nil && *in.Dimensions < 1:
 		return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
 	case in.Dimensions != nil:
 		o.Dim = *in.Dimensions
+	}
+	if err := p.context(c, model, &in.Options); err != nil {
+		return err
 	}
 	if in.Truncate != nil && !*in.Truncate {
 		o.Long = text.LongRefuse
@@ -76,11 +80,26 @@ func (p protocol) embed(c *wire.Call) error {
 
 // embeddingsRequest asks for the vector of a text.
 type embeddingsRequest struct {
-	Model     string          `json:"model"`
-	Prompt    string          `json:"prompt"`
-	KeepAlive keepAlive       `json:"keep_alive"`
-	Options   json.RawMessage `json:"options"`
+	Model     string    `json:"model"`
+	Prompt    string    `json:"prompt"`
+	KeepAlive keepAlive `json:"keep_alive"`
+	Options   options   `json:"options"`
 	engine.Asked
+}
+
+// Neutral returns the fields that change no vector.
+func (*embeddingsRequest) Neutral() wire.Neutral { return neutral }
+
+// context warns of a num_ctx at which texts are not cut, since their limit is the model's.
+func (p protocol) context(c *wire.Call, model string, o *options) error {
+	if _, err := o.sampling(); err != nil {
+		return err
+	}
+	m, ok := p.engine.Find(model)
+	if n := o.Context; ok && n != nil && (m.MaxTokens == 0 || *n < m.MaxTokens) {
+		c.Record.Warn("num_ctx has no effect on vectors: the limit of a text is the model's")
+	}
+	return nil
 }
 
 // embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the model makes it.
@@ -93,8 +112,8 @@ func (p protocol) embeddings(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	if !wire.IsNull(in.Options) && string(in.Options) != "{}" {
-		return engine.Errorf(engine.Invalid, "options are not supported here").At("options")
+	if err := p.context(c, model, &in.Options); err != nil {
+		return err
 	}
 	o := text.EmbedOptions{Scale: text.ScaleRaw}
 	o.Long = text.LongTruncate

@@ -4,6 +4,7 @@ package ollama
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -36,10 +37,11 @@ type chatRequest struct {
 // generateRequest is a text to be answered or, if it is raw, to be continued.
 type generateRequest struct {
 	common
-	Prompt string `json:"prompt"`
-	System string `json:"system"`
-	Suffix string `json:"suffix"`
-	Raw    bool   `json:"raw"`
+	Prompt string   `json:"prompt"`
+	System string   `json:"system"`
+	Suffix string   `json:"suffix"`
+	Images []string `json:"images"`
+	Raw    bool     `json:"raw"`
 }
 
 // Neutral returns the fields that change no answer.
@@ -104,12 +106,8 @@ func (p protocol) chat(c *wire.Call) error {
 		if m.ToolName != "" {
 			to.Fields = map[string]any{"name": m.ToolName}
 		}
-		for _, data := range m.Images {
-			file, err := wire.ImageFile(data)
-			if err != nil {
-				return engine.Errorf(engine.Invalid, "message %d: images: %v", i, err).At("messages")
-			}
-			chat.AddImage(&to, file)
+		if err := addImages(&to, m.Images); err != nil {
+			return engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
 		}
 		chat.AddText(&to, m.Content)
 		q.Messages = append(q.Messages, to)
@@ -130,14 +128,33 @@ func (p protocol) generate(c *wire.Call) error {
 		return p.touch(c, &in.common, false)
 	case in.Raw && (in.System != "" || !wire.IsNull(in.Think)):
 		return engine.Errorf(engine.Invalid, "raw with system or think, which a raw prompt has no place for").At("raw")
+	case in.Raw && len(in.Images) > 0:
+		return engine.Errorf(engine.Invalid, "raw with images, which a raw prompt has no place for").At("images")
 	case in.Raw:
 		return p.answer(c, &in.common, &chat.Conversation{}, false, &in.Prompt)
 	}
-	q := chat.Conversation{Messages: []text.Message{{Role: "user", Content: in.Prompt}}}
+	asked := text.Message{Role: "user"}
+	if err := addImages(&asked, in.Images); err != nil {
+		return engine.Errorf(engine.Invalid, "%v", err).At("images")
+	}
+	chat.AddText(&asked, in.Prompt)
+	q := chat.Conversation{Messages: []text.Message{asked}}
 	if in.System != "" {
 		q.Messages = append([]text.Message{{Role: "system", Content: in.System}}, q.Messages...)
 	}
 	return p.answer(c, &in.common, &q, false, nil)
+}
+
+// addImages adds images in base64 to a message.
+func addImages(m *text.Message, images []string) error {
+	for _, data := range images {
+		file, err := wire.ImageFile(data)
+		if err != nil {
+			return fmt.Errorf("images: %w", err)
+		}
+		chat.AddImage(m, file)
+	}
+	return nil
 }
 
 // answer answers with messages to a conversation, or with texts to it or to a raw prompt.
@@ -189,7 +206,7 @@ func jobsOf(g *engine.Generator, q *chat.Conversation, s *chat.Sampling, raw *st
 	if raw == nil {
 		return q.Jobs(g, 1, options)
 	}
-	j := chat.Job{Prompt: *raw, Options: options(0)}
+	j := chat.Job{Prompt: engine.Prompt{Text: *raw}, Options: options(0)}
 	j.Follow(q.Format)
 	return []chat.Job{j}, nil
 }

@@ -1,4 +1,4 @@
-// GET /api/tags, /api/ps and POST /api/show: the models that are served.
+// GET /api/tags, /api/ps and POST /api/show, /api/pull: the models that are served.
 
 package ollama
 
@@ -121,4 +121,37 @@ func (p protocol) show(c *wire.Call) error {
 		}
 	}
 	return c.WriteJSON(http.StatusOK, map[string]any{"modified_at": m.Added, "details": entryOf(m).Details, "model_info": info, "capabilities": capabilities})
+}
+
+// pullRequest names a model that a client wants to be there.
+type pullRequest struct {
+	Model    string `json:"model"`
+	Name     string `json:"name"` // of older clients
+	Insecure bool   `json:"insecure"`
+	Stream   *bool  `json:"stream"` // nil: true
+}
+
+// pull answers POST /api/pull: the server fetches nothing, so that it succeeds for the models that are served.
+func (p protocol) pull(c *wire.Call) error {
+	var in pullRequest
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	if in.Model == "" {
+		in.Model = in.Name
+	}
+	name, err := p.named(in.Model)
+	if err != nil {
+		return err
+	}
+	if _, ok := p.engine.Find(name); !ok {
+		return engine.Errorf(engine.UnknownModel, "no model %.200q is served here, and this server fetches none: start it with the model", in.Model).At("model")
+	}
+	done := struct {
+		Status string `json:"status"`
+	}{"success"}
+	if in.Stream != nil && !*in.Stream {
+		return c.WriteJSON(http.StatusOK, done)
+	}
+	return c.Lines().Send(done)
 }

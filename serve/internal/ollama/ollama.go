@@ -24,6 +24,7 @@ func Routes(e *engine.Engine) []wire.Route {
 		route("POST", "/api/embed", "Vectors of texts", p.embed).Reads(new(embedRequest)),
 		route("POST", "/api/embeddings", "The vector of a text", p.embeddings).Reads(new(embeddingsRequest)),
 		route("POST", "/api/show", "What a model is", p.show).Reads(new(showRequest)),
+		route("POST", "/api/pull", "Whether a model is served", p.pull).Reads(new(pullRequest)),
 		route("GET", "/api/ps", "The models that are open", p.ps),
 		route("GET", "/api/tags", "The models that are served", p.tags),
 		route("GET", "/api/version", "The version", p.version),

@@ -5,6 +5,7 @@ package ollama
 import (
 	"encoding/json"
 
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -36,7 +37,7 @@ func (o *options) sampling() (s chat.Sampling, err error) {
 	if o.Context != nil && *o.Context < 1 {
 		return s, engine.Errorf(engine.Invalid, "num_ctx %d, want at least 1", *o.Context).At("options")
 	}
-	s = chat.Sampling{Choice: o.Choice, Repetition: o.Repeat, Stop: o.Stop}
+	s = chat.Sampling{Choice: o.Choice, Usual: overrides.Ollama, Repetition: o.Repeat, Stop: o.Stop}
 	switch {
 	case o.Predict == nil || *o.Predict == -1 || *o.Predict == -2:
 	case *o.Predict < 1:

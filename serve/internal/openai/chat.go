@@ -101,11 +101,14 @@ func (in *chatRequest) conversation() (*chat.Conversation, error) {
 		return nil, err
 	}
 	var field string
-	if q.Format, field, err = in.constraint.format(); err != nil {
+	if q.Format, field, err = in.following(); err != nil {
 		return nil, err
 	}
 	if q.Format != nil && len(q.Tools) > 0 && q.Calls != chat.NeverCall {
 		return nil, engine.Errorf(engine.Invalid, "%s and tools together are not supported here, unless tool_choice is none", field).At(field)
+	}
+	if q.Calls == chat.MustCall {
+		return q, in.free("tool_choice")
 	}
 	return q, nil
 }

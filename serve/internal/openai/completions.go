@@ -46,17 +46,17 @@ func (*completionRequest) Neutral() wire.Neutral {
 }
 
 // sampling is how tokens are chosen.
-func (in *completionRequest) sampling() (s chat.Sampling, err error) {
+func (p protocol) sampling(in *completionRequest) (s chat.Sampling, err error) {
 	if s, err = in.common.sampling(); err != nil {
 		return s, err
 	}
 	switch {
-	case in.Prompt.IDs:
-		return s, engine.Errorf(engine.Invalid, "prompt is token ids, want texts").At("prompt")
+	case in.Prompt.IDs && !p.options.TokenIDs:
+		return s, engine.Errorf(engine.Invalid, tokensRefused, "prompt").At("prompt")
 	case len(in.Prompt.List) == 0:
 		return s, engine.Errorf(engine.Empty, "there is no prompt").At("prompt")
-	case in.Echo:
-		return s, engine.Errorf(engine.Invalid, "echo is not supported here").At("echo")
+	case in.Echo && in.LogProbs != nil:
+		return s, engine.Errorf(engine.Invalid, "echo with logprobs is not supported here: tokens of a prompt have no log probabilities").At("echo")
 	case !wire.IsNull(in.Suffix) && string(in.Suffix) != `""`:
 		return s, engine.Errorf(engine.Invalid, "suffix is not supported here").At("suffix")
 	case in.BestOf != nil && *in.BestOf != in.count():
@@ -80,7 +80,7 @@ func (p protocol) completions(c *wire.Call) error {
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
-	s, err := in.sampling()
+	s, err := p.sampling(&in)
 	if err != nil {
 		return err
 	}
@@ -96,20 +96,25 @@ func (p protocol) completions(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	format, _, err := in.constraint.format()
+	format, _, err := in.following()
 	if err != nil {
 		return err
 	}
 	var jobs []chat.Job
 	for _, prompt := range in.Prompt.List {
 		for i := range in.count() {
-			job := chat.Job{Prompt: prompt.Text, Options: options(i)}
+			job := chat.Job{Prompt: engine.Prompt{Text: prompt.Text, Tokens: prompt.IDs}, Options: options(i)}
 			job.Follow(format)
 			jobs = append(jobs, job)
 		}
 	}
 	events := chat.Run(c.Context(), g, jobs)
-	w := completionWriter{head: newHead("cmpl-", "text_completion", g.Name, c.Record.Fingerprint), in: &in, tokenizer: g.Tokenizer(), probs: make([]textLogProbs, len(jobs))}
+	w := completionWriter{head: newHead("cmpl-", "text_completion", g.Name, c.Record.Fingerprint), in: &in, tokenizer: g.Tokenizer(), probs: make([]textLogProbs, len(jobs)), echo: make([]string, len(jobs))}
+	if in.Echo {
+		for i := range jobs {
+			w.echo[i] = jobs[i].Prompt.String(w.tokenizer)
+		}
+	}
 	if in.Stream {
 		return streamed(c, events, func(*wire.Stream) error { return nil }, w.next, w.end)
 	}
@@ -135,12 +140,14 @@ type completionWriter struct {
 	in        *completionRequest
 	tokenizer *tokenizer.Tokenizer
 	probs     []textLogProbs
+	echo      []string // the prompts that texts still have to begin with
 	usage     usage
 }
 
 // choice is what an event brings, without its log probabilities, which are kept.
 func (w *completionWriter) choice(e chat.Event) completionChoice {
-	out := completionChoice{Index: e.Job, Finish: finish(e.Finish, false)}
+	out := completionChoice{Index: e.Job, Text: w.echo[e.Job], Finish: finish(e.Finish, false)}
+	w.echo[e.Job] = ""
 	for _, part := range e.Parts {
 		out.Text += part.Text
 	}

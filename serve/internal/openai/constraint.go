@@ -28,7 +28,8 @@ type constraint struct {
 }
 
 type responseFormat struct {
-	Type   string `json:"type"`
+	Type   string          `json:"type"`
+	Value  json.RawMessage `json:"value"` // text-generation-inference's, of the types json and regex, and of json_object
 	Schema *struct {
 		Schema      json.RawMessage `json:"schema"`
 		Name        string          `json:"name"` // says nothing about the answer, nor does the description
@@ -126,11 +127,16 @@ func oneOf(texts []string) (*grammar.Grammar, error) {
 
 // format is what the answer has to follow.
 func (f *responseFormat) format() (*chat.Format, error) {
+	valued := !wire.IsNull(f.Value)
 	switch {
+	case valued && f.Schema != nil:
+		return nil, engine.Errorf(engine.Invalid, "response_format with value and json_schema, want one of them")
+	case valued:
+		return chat.ValueFormat(f.Type, f.Value)
 	case f.Type == "json_object":
 		return chat.JSON(), nil
 	case f.Type != "json_schema":
-		return nil, engine.Errorf(engine.Invalid, "response_format %.50q, want text, json_object or json_schema", f.Type)
+		return nil, engine.Errorf(engine.Invalid, "response_format %.50q, want text, json_object or json_schema, or json or regex with a value", f.Type)
 	case f.Schema == nil || wire.IsNull(f.Schema.Schema):
 		return nil, engine.Errorf(engine.Invalid, "response_format without json_schema.schema")
 	}

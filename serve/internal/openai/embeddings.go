@@ -38,8 +38,8 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 	}
 }
 
-// tokensRefused is the error for token ids. Some clients of OpenAI's models send ids of those models' vocabulary by default.
-const tokensRefused = "input is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
+// tokensRefused is the error for a field of token ids. Some clients of OpenAI's models send ids of those models' vocabulary by default.
+const tokensRefused = "%s is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
 	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. To accept the model's own token ids, start the server with -token-ids."
 
 // embeddingsRequest asks for the vectors of texts.
@@ -48,8 +48,10 @@ type embeddingsRequest struct {
 	Input      wire.Inputs `json:"input"`
 	Format     string      `json:"encoding_format"`
 	Dimensions *int        `json:"dimensions"`
+	Output     string      `json:"output_dtype"` // Mistral's and Voyage's name of what the elements are
 
 	engine.Asked             // Cohere's, Jina's and sentence-transformers' words
+	Embedding    string      `json:"embedding_type"` // Jina's name of encoding_format and output_dtype
 	Normalize    *bool       `json:"normalize"`
 	Normalized   *bool       `json:"normalized"` // Jina's name of the one above
 	Truncate     *truncation `json:"truncate"`
@@ -59,7 +61,7 @@ type embeddingsRequest struct {
 func (*embeddingsRequest) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"user": nil, "request_id": nil, "priority": nil, "add_special_tokens": {"true"}, "truncate_prompt_tokens": {"-1"},
-		"embedding_type": {`"float"`}, "embedding_types": {`["float"]`}, "late_chunking": {"false"}, "return_multivector": {"false"},
+		"embedding_types": {`["float"]`}, "late_chunking": {"false"}, "return_multivector": {"false"},
 		"keep_alive": nil, "options": {"{}"},
 	}
 }
@@ -82,15 +84,29 @@ func (t *truncation) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// elements returns how vectors are written.
+func (in *embeddingsRequest) elements() (e wire.Elements, asBase64 bool, err error) {
+	asBase64 = in.Format == "base64"
+	switch {
+	case in.Embedding == "":
+		e, err = wire.ElementsOf("output_dtype", in.Output)
+	case in.Output != "" || in.Format != "":
+		err = engine.Errorf(engine.Invalid, "embedding_type with encoding_format or output_dtype, want one of them").At("embedding_type")
+	case in.Embedding == "base64":
+		e, asBase64 = wire.Float, true
+	default:
+		e, err = wire.ElementsOf("embedding_type", in.Embedding)
+	}
+	return e, asBase64, err
+}
+
 // options are how vectors are made.
 func (in *embeddingsRequest) options(ids bool) (o text.EmbedOptions, err error) {
 	switch {
-	case in.Model == "":
-		return o, engine.Errorf(engine.Invalid, "model is missing").At("model")
 	case in.Format != "" && in.Format != "float" && in.Format != "base64":
 		return o, engine.Errorf(engine.Invalid, "encoding_format %.50q, want float or base64", in.Format).At("encoding_format")
 	case in.Input.IDs && !ids:
-		return o, engine.Errorf(engine.Invalid, "%s", tokensRefused).At("input")
+		return o, engine.Errorf(engine.Invalid, tokensRefused, "input").At("input")
 	case in.Dimensions != nil && *in.Dimensions < 1:
 		return o, engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
 	case in.Normalize != nil && in.Normalized != nil && *in.Normalize != *in.Normalized:
@@ -118,7 +134,15 @@ func (p protocol) embeddings(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	vectors, usage, err := p.engine.Embed(c.Context(), in.Model, in.Input.List, in.Asked, o)
+	elements, asBase64, err := in.elements()
+	if err != nil {
+		return err
+	}
+	model, err := p.engine.Sole(in.Model, text.KindEmbedder)
+	if err != nil {
+		return err
+	}
+	vectors, usage, err := p.engine.Embed(c.Context(), model, in.Input.List, in.Asked, o)
 	if err != nil {
 		e := engine.AsError(err)
 		if e.Param == "" && (e.Kind == engine.Empty || e.Kind == engine.TooLong || e.Kind == engine.Invalid) {
@@ -126,7 +150,7 @@ func (p protocol) embeddings(c *wire.Call) error {
 		}
 		return e
 	}
-	out, err := appendEmbeddings(nil, c.Record.Model, vectors, in.Format == "base64", usage)
+	out, err := appendEmbeddings(nil, c.Record.Model, vectors, elements, asBase64, usage)
 	if err != nil {
 		return err
 	}
@@ -134,7 +158,7 @@ func (p protocol) embeddings(c *wire.Call) error {
 }
 
 // appendEmbeddings appends the answer: written by hand, since it is numbers except for a few bytes.
-func appendEmbeddings(dst []byte, model string, vectors [][]float32, asBase64 bool, usage engine.Usage) ([]byte, error) {
+func appendEmbeddings(dst []byte, model string, vectors [][]float32, elements wire.Elements, asBase64 bool, usage engine.Usage) ([]byte, error) {
 	if len(vectors) > 0 {
 		dst = make([]byte, 0, 200+len(vectors)*(60+13*len(vectors[0])))
 	}
@@ -147,9 +171,7 @@ func appendEmbeddings(dst []byte, model string, vectors [][]float32, asBase64 bo
 		dst = append(dst, `{"object":"embedding","index":`...)
 		dst = strconv.AppendInt(dst, int64(i), 10)
 		dst = append(dst, `,"embedding":`...)
-		if asBase64 {
-			dst = wire.AppendBase64(dst, v)
-		} else if dst, err = wire.AppendFloats(dst, v); err != nil {
+		if dst, err = wire.AppendVector(dst, v, elements, asBase64); err != nil {
 			return nil, err
 		}
 		dst = append(dst, '}')

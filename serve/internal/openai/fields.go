@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -26,6 +27,7 @@ type common struct {
 	MaxTokens *int               `json:"max_tokens"`
 	LogitBias map[string]float64 `json:"logit_bias"`
 	chat.Choice
+	chat.Ends
 
 	Repetition *float64 `json:"repetition_penalty"`
 	Repeat     *float64 `json:"repeat_penalty"` // llama.cpp's name of the one above
@@ -41,9 +43,9 @@ func neutral(further wire.Neutral) wire.Neutral {
 		"store": {"false"}, "service_tier": {`"auto"`, `"default"`, `"flex"`, `"priority"`}, "stream_options.include_obfuscation": {"false"},
 
 		"request_id": nil, "priority": nil, "cache_salt": nil, "guided_decoding_backend": nil, "stream_options.continuous_usage_stats": {"false"},
-		"min_tokens": {"0"}, "ignore_eos": {"false"}, "stop_token_ids": {"[]"}, "bad_words": {"[]"}, "allowed_token_ids": {"[]"}, "length_penalty": {"1"},
+		"allowed_token_ids": {"[]"}, "length_penalty": {"1"}, "truncate_prompt_tokens": {"-1"}, "prompt_logprobs": {"0"},
 		"use_beam_search": {"false"}, "skip_special_tokens": {"true"}, "spaces_between_special_tokens": {"true", "false"},
-		"include_stop_str_in_output": {"false"}, "return_tokens_as_token_ids": {"false"}, "return_token_ids": {"false"}, "logits_processors": {"[]"},
+		"return_tokens_as_token_ids": {"false"}, "return_token_ids": {"false"}, "logits_processors": {"[]"},
 
 		"cache_prompt": nil, "keep_alive": nil, "id_slot": nil, "n_keep": nil, "timings_per_token": nil, "return_progress": nil, "t_max_predict_ms": {"0", "-1"},
 		"n_probs": {"0"}, "min_keep": {"0"}, "n_indent": {"0"}, "top_n_sigma": {"-1", "0"}, "tfs_z": {"1"}, "penalize_nl": {"false"}, "lora": {"[]"},
@@ -85,7 +87,7 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	case in.StreamOptions != nil && !in.Stream:
 		return s, engine.Errorf(engine.Invalid, "stream_options without stream").At("stream_options")
 	}
-	s = chat.Sampling{Choice: in.Choice, MaxTokens: in.MaxTokens, Repetition: in.Repetition, Stop: in.Stop}
+	s = chat.Sampling{Choice: in.Choice, Usual: overrides.OpenAI, MaxTokens: in.MaxTokens, Repetition: in.Repetition, Stop: in.Stop, Ends: in.Ends}
 	if in.Repeat != nil {
 		s.Repetition = in.Repeat
 	}
@@ -97,6 +99,22 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	}
 	s.Bias, err = in.bias()
 	return s, err
+}
+
+// following returns the format that the answer must follow, nil for any text, and the field that asks for it.
+func (in *common) following() (f *chat.Format, field string, err error) {
+	if f, field, err = in.constraint.format(); err == nil && f != nil {
+		err = in.free(field)
+	}
+	return f, field, err
+}
+
+// free refuses fields for the end of a text that another field determines.
+func (in *common) free(field string) error {
+	if name := in.Ends.Given(); name != "" {
+		return engine.Errorf(engine.Invalid, "%s and %s together are not supported here: the format says where the text ends", name, field).At(name)
+	}
+	return nil
 }
 
 // bias has the numbers that are added to the logits of tokens.

@@ -3,7 +3,10 @@
 package openai
 
 import (
+	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -53,7 +56,8 @@ func newTokenLogProb(t *tokenizer.Tokenizer, id int, x float32) tokenLogProb {
 	return tokenLogProb{Token: string(spelled), LogProb: finite(x), Bytes: bytes}
 }
 
-// textLogProbs is those of a completion, or of a piece of it.
+// textLogProbs is those of a completion, or of a piece of it. The likeliest tokens include the one that was drawn, as OpenAI documents it, and
+// each has a name of its own.
 type textLogProbs struct {
 	Tokens   []string             `json:"tokens"`
 	LogProbs []float64            `json:"token_logprobs"`
@@ -64,15 +68,56 @@ type textLogProbs struct {
 
 func (l *textLogProbs) add(t *tokenizer.Tokenizer, tokens []generation.Choice) {
 	for _, c := range tokens {
-		token := string(t.SpellToken(c.Token))
-		l.Tokens, l.LogProbs, l.Offsets = append(l.Tokens, token), append(l.LogProbs, finite(c.LogProb)), append(l.Offsets, l.length)
-		l.length += len(token)
-		top := map[string]float64{}
-		for _, other := range c.Top {
-			top[string(t.SpellToken(other.Token))] = finite(other.LogProb)
+		top := make(map[string]float64, len(c.Top)+1)
+		write := func(id int, logProb float32) (name string) {
+			spelled := t.SpellToken(id)
+			for _, name = range []string{written(spelled), escaped(spelled), fmt.Sprintf("token_id:%d", id)} {
+				if _, other := top[name]; !other {
+					break
+				}
+			}
+			top[name] = finite(logProb)
+			return name
 		}
+		var drawn string
+		in := false
+		for _, other := range c.Top {
+			if name := write(other.Token, other.LogProb); other.Token == c.Token {
+				drawn, in = name, true
+			}
+		}
+		if !in {
+			drawn = write(c.Token, c.LogProb)
+		}
+		l.Tokens, l.LogProbs, l.Offsets = append(l.Tokens, drawn), append(l.LogProbs, finite(c.LogProb)), append(l.Offsets, l.length)
+		l.length += len(t.SpellToken(c.Token))
 		l.Top = append(l.Top, top)
 	}
+}
+
+// written returns the text of a token or, if it has parts of characters, its bytes as OpenAI writes them.
+func written(spelled []byte) string {
+	if utf8.Valid(spelled) {
+		return string(spelled)
+	}
+	var name strings.Builder
+	for _, b := range spelled {
+		if b < ' ' || b > '~' || b == '\\' {
+			fmt.Fprintf(&name, `\x%02x`, b)
+		} else {
+			name.WriteByte(b)
+		}
+	}
+	return "bytes:" + name.String()
+}
+
+// escaped returns all bytes of a token, for one that is written as another token is.
+func escaped(spelled []byte) string {
+	name := "bytes:"
+	for _, b := range spelled {
+		name += fmt.Sprintf(`\x%02x`, b)
+	}
+	return name
 }
 
 // take returns the entries that have come since its last call.

@@ -1,9 +1,9 @@
-// Package page is the page at / on which people try embeddings, ranking and chat.
+// Package page is the page at / on which people try embeddings, ranking, chat and search.
 package page
 
 import (
 	"crypto/sha256"
-	_ "embed" // of the page's parts
+	"embed"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -18,11 +18,28 @@ var html string
 //go:embed page.css
 var style string
 
-//go:embed page.js
-var script string
+// scripts are the page's, in their order.
+//
+//go:embed page.js markdown.js chat.js search.js start.js
+var scripts embed.FS
+
+// script returns all of them as one.
+func script() string {
+	var all strings.Builder
+	for _, name := range []string{"page.js", "markdown.js", "chat.js", "search.js", "start.js"} {
+		data, err := scripts.ReadFile(name)
+		if err != nil {
+			panic(err) // they are part of the program
+		}
+		all.Write(data)
+		all.WriteByte('\n')
+	}
+	return all.String()
+}
 
 // Routes returns the page's. It needs no key itself, and asks people for one. Errors are written by fail.
 func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
+	script := script()
 	whole := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(html))
 	policy := "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
 		"; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -34,7 +51,7 @@ func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 		h.Set("Cache-Control", "no-cache")
 		return c.Write(http.StatusOK, "text/html; charset=utf-8", whole)
 	}
-	return []wire.Route{{Method: "GET", Pattern: "/{$}", Protocol: "page", Summary: "A page to try embeddings, ranking and chat", Open: true, Handle: show, Error: fail}}
+	return []wire.Route{{Method: "GET", Pattern: "/{$}", Protocol: "page", Summary: "A page to try embeddings, ranking, chat and search", Open: true, Handle: show, Error: fail}}
 }
 
 // source is what a policy calls the text of an element in the page: its hash.

@@ -5,6 +5,8 @@ const $ = (selector, from = document) => from.querySelector(selector);
 const panels = [...document.querySelectorAll(".panel")];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
+let transcriber; // the model that writes down speech, if one is served
+
 function element(tag, text, className) {
   const e = document.createElement(tag);
   e.textContent = text;
@@ -14,10 +16,10 @@ function element(tag, text, className) {
 
 // Addresses are relative, so that the page works wherever the server is mounted.
 async function ask(path, body, signal) {
-  const headers = {};
+  const headers = {}, form = body instanceof FormData;
   if ($("#key").value) headers.Authorization = "Bearer " + $("#key").value;
-  if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
+  if (body && !form) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && (form ? body : JSON.stringify(body)), signal });
   if (answer.ok) return answer;
   const text = await answer.text();
   let message = text;
@@ -35,7 +37,10 @@ function say(where, text, wrong) {
 
 function choose(id) {
   for (const p of panels) p.classList.toggle("chosen", p.id === id);
-  for (const t of tabs) t.setAttribute("aria-selected", t.dataset.for === id);
+  for (const t of tabs) {
+    t.setAttribute("aria-selected", t.dataset.for === id);
+    t.tabIndex = t.dataset.for === id ? 0 : -1;
+  }
 }
 
 // The models decide which panels have something to ask.
@@ -48,12 +53,22 @@ async function models() {
   } catch (e) {
     say(status, e.message, true);
   }
+  transcriber = list.find((m) => m.kind === "transcriber")?.id;
   for (const p of panels) {
     const fitting = list.filter((m) => m.kind === p.dataset.kind);
     $(".model", p).replaceChildren(...fitting.map((m) => new Option(m.id)));
     p.classList.toggle("empty", fitting.length === 0);
   }
   choose((panels.find((p) => !p.classList.contains("empty")) ?? panels[0]).id);
+}
+
+// Arrows go through the tabs, as people who use no mouse expect.
+function turn(event) {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  next.focus();
+  choose(next.dataset.for);
 }
 
 const lines = (p) => $(".texts", p).value.split("\n").filter((line) => line.trim());
@@ -113,93 +128,3 @@ submitted(rank, async () => {
   }));
   return `${texts.length} texts ranked`;
 });
-
-const chat = $("#chat");
-let messages = [], running = null;
-
-// The data of server-sent events, as they come.
-async function* events(answer) {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for (const reader = answer.body.getReader(); ;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    rest += decoder.decode(value, { stream: true });
-    const whole = rest.split("\n\n");
-    rest = whole.pop();
-    for (const event of whole) {
-      const data = event.split("\n").filter((l) => l.startsWith("data:")).map((l) => l.slice(5).trimStart()).join("\n");
-      if (data && data !== "[DONE]") yield JSON.parse(data);
-    }
-  }
-}
-
-submitted(chat, async () => {
-  const text = $(".message", chat).value.trim(), list = $(".messages", chat);
-  if (!text) throw new Error("the message is empty");
-  const asked = [...messages, { role: "user", content: text }];
-  const body = { model: $(".model", chat).value, messages: asked, stream: true, stream_options: { include_usage: true } };
-  if ($(".most", chat).value) body.max_completion_tokens = Number($(".most", chat).value);
-  if ($(".temperature", chat).value) body.temperature = Number($(".temperature", chat).value);
-  running = new AbortController();
-  $(".stop", chat).hidden = false;
-  const shown = [element("p", text, "user")];
-  list.append(shown[0]);
-  const answer = { role: "assistant", content: "" };
-  let reasoning = null, said = null, usage = null, began = 0, why = "";
-  const show = (where, className) => {
-    const p = where ?? element("p", "", className);
-    if (!where) {
-      list.append(p);
-      shown.push(p);
-    }
-    return p;
-  };
-  try {
-    for await (const event of events(await ask("v1/chat/completions", body, running.signal))) {
-      if (event.error) throw new Error(event.error.message);
-      usage = event.usage ?? usage;
-      const choice = event.choices?.[0], delta = choice?.delta ?? {};
-      if (delta.reasoning_content) (reasoning = show(reasoning, "reasoning")).textContent += delta.reasoning_content;
-      if (delta.content) {
-        answer.content += delta.content;
-        (said = show(said, "assistant")).textContent = answer.content;
-      }
-      if (delta.reasoning_content || delta.content) began ||= performance.now();
-      why = choice?.finish_reason ?? why;
-    }
-  } catch (e) {
-    if (!answer.content) { // nothing was said, so nothing was asked
-      shown.forEach((p) => p.remove());
-      throw e;
-    }
-    messages = [...asked, answer];
-    $(".message", chat).value = "";
-    throw e;
-  } finally {
-    running = null;
-    $(".stop", chat).hidden = true;
-  }
-  messages = [...asked, answer];
-  $(".message", chat).value = "";
-  const seconds = (performance.now() - began) / 1000, tokens = usage?.completion_tokens ?? 0;
-  const speed = tokens > 1 && seconds > 0.05 ? `, ${((tokens - 1) / seconds).toFixed(1)} tokens/s` : "";
-  return `${usage?.prompt_tokens ?? "?"} tokens read, ${tokens} written${why === "length" ? " (as many as allowed)" : ""}${speed}`;
-});
-
-$(".stop", chat).addEventListener("click", () => running?.abort());
-$(".clear", chat).addEventListener("click", () => {
-  running?.abort();
-  messages = [];
-  $(".messages", chat).replaceChildren();
-  say($(".result", chat), "");
-});
-$(".message", chat).addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    chat.requestSubmit();
-  }
-});
-tabs.forEach((t) => t.addEventListener("click", () => choose(t.dataset.for)));
-$("#key").addEventListener("change", models);
-models();

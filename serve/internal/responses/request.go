@@ -87,7 +87,7 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	if in.MaxTokens != nil && *in.MaxTokens < 1 {
 		return s, engine.Errorf(engine.Invalid, "max_output_tokens %d, want at least 1", *in.MaxTokens).At("max_output_tokens")
 	}
-	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP}}, MaxTokens: in.MaxTokens}, nil
+	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP}}, Usual: overrides.OpenAI, MaxTokens: in.MaxTokens}, nil
 }
 
 // included are the parts of answers that clients ask for. They change nothing in the answers of this server.

@@ -96,7 +96,7 @@ func (in *rankRequest) other() string {
 	given := []struct {
 		name  string
 		given bool
-	}{{"top_n", in.TopN != nil}, {"return_documents", in.Return}, {"rank_fields", len(in.Fields) > 0}, {"instruction", in.Instruction != ""}}
+	}{{"return_documents", in.Return}, {"rank_fields", len(in.Fields) > 0}, {"instruction", in.Instruction != ""}}
 	if in.Documents != nil {
 		given = []struct {
 			name  string
@@ -127,6 +127,8 @@ func (p protocol) rerank(c *wire.Call) error {
 		return cohere.Rank(p.engine, c, &in.Request)
 	case in.Query == nil:
 		return engine.Errorf(engine.Invalid, "query is missing").At("query")
+	case in.TopN != nil && *in.TopN < 1: // which LiteLLM sends with texts
+		return engine.Errorf(engine.Invalid, "top_n %d, want at least 1", *in.TopN).At("top_n")
 	}
 	taken, err := in.options()
 	if err != nil {
@@ -140,6 +142,9 @@ func (p protocol) rerank(c *wire.Call) error {
 		Index int     `json:"index"`
 		Text  *string `json:"text,omitempty"`
 		Score float32 `json:"score"`
+	}
+	if in.TopN != nil {
+		ranked = ranked[:min(*in.TopN, len(ranked))]
 	}
 	out := make([]rank, len(ranked))
 	for i, r := range ranked {

@@ -41,9 +41,12 @@ func (c *Call) Decode(data []byte, into any) error {
 		return engine.Errorf(engine.Invalid, "the request has no body")
 	}
 	data = repaired(data)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	var d *json.Decoder
+	err := withWholes(data, into, func() (err error) {
+		d = json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		return d.Decode(into)
+	})
 	if err == nil {
 		if _, more := d.Token(); more == io.EOF {
 			return nil
@@ -56,10 +59,48 @@ func (c *Call) Decode(data []byte, into any) error {
 	if err := c.others(data, into); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := withWholes(data, into, func() error { return json.Unmarshal(data, into) }); err != nil {
 		return jsonError(err, data, into)
 	}
 	return nil
+}
+
+// mostWholes is how many whole numbers of a body may be written with a fraction of zeros.
+const mostWholes = 32
+
+// withWholes reads data into a struct, again after each whole number that it rewrites.
+func withWholes(data []byte, into any, read func() error) error {
+	v := reflect.ValueOf(into).Elem()
+	before := reflect.New(v.Type()).Elem()
+	before.Set(v)
+	err := read()
+	for tries := 0; tries < mostWholes && whole(data, err); tries++ {
+		v.Set(before)
+		err = read()
+	}
+	return err
+}
+
+// whole rewrites the number that an error is about, such as 64.0, if it is whole, and reports whether it did. Languages without integers, such as
+// JavaScript and Lua, have libraries that write them in this way.
+func whole(data []byte, err error) bool {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || !strings.HasPrefix(e.Value, "number ") {
+		return false
+	}
+	digits, zeros, _ := strings.Cut(e.Value[len("number "):], ".")
+	if zeros == "" || strings.Trim(zeros, "0") != "" {
+		return false
+	}
+	end := int(e.Offset)
+	start := end - len(e.Value) + len("number ")
+	if start < 0 || end > len(data) || string(data[start:end]) != e.Value[len("number "):] {
+		return false
+	}
+	for i := start + len(digits); i < end; i++ {
+		data[i] = ' '
+	}
+	return true
 }
 
 // Peek reads those fields of a JSON object that a struct has, of a body that is still to be read whole. Errors have a

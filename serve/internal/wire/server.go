@@ -152,7 +152,7 @@ func (s *Server) log(ctx context.Context, r *engine.Record) {
 	}
 	level, attrs := slog.LevelInfo, make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("id", r.ID), slog.String("method", r.Method), slog.String("route", r.Route), slog.Int("status", r.Status),
-		slog.Duration("total", r.Total), slog.Int64("bytes", r.Bytes))
+		slog.Float64("seconds", r.Total.Seconds()), slog.Int64("bytes", r.Bytes))
 	if r.Model != "" {
 		attrs = append(attrs, slog.String("model", r.Model), slog.Int("texts", r.Texts), slog.Int("tokens", r.Tokens), slog.Int("generated", r.Generated))
 	}

@@ -1,15 +1,11 @@
-// Inputs as clients write them, and vectors as they read them.
+// Inputs as clients write them.
 
 package wire
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"math"
-	"strconv"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
@@ -67,41 +63,6 @@ func (in *Inputs) UnmarshalJSON(data []byte) error {
 		in.List = []text.Input{{IDs: ids}}
 	}
 	return nil
-}
-
-// AppendFloats appends a vector as a JSON list, each number with as few digits as tell it from all other float32.
-// Numbers that JSON has not are an error.
-func AppendFloats(dst []byte, v []float32) ([]byte, error) {
-	dst = append(dst, '[')
-	for i, x := range v {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var err error
-		if dst, err = AppendFloat(dst, x); err != nil {
-			return dst, err
-		}
-	}
-	return append(dst, ']'), nil
-}
-
-// AppendFloat appends an element of a vector.
-func AppendFloat(dst []byte, x float32) ([]byte, error) {
-	if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is not a number")
-	}
-	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32), nil
-}
-
-// AppendBase64 appends a vector as a JSON string: base64 of its float32 in little endian.
-func AppendBase64(dst []byte, v []float32) []byte {
-	raw := make([]byte, 4*len(v))
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
-	}
-	dst = append(dst, '"')
-	dst = base64.StdEncoding.AppendEncode(dst, raw)
-	return append(dst, '"')
 }
 
 // AppendString appends a JSON string.
