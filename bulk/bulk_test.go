@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/text"
@@ -63,8 +62,8 @@ func embedding(t testing.TB, v bulk.Vectors, o text.Options) bulk.Task {
 
 // record is a row of an input.
 type record struct {
-	ID   int64  `parquet:"id" json:"id"`
-	Text string `parquet:"text" json:"text"`
+	ID   int64  `json:"id"`
+	Text string `json:"text"`
 }
 
 // encoded returns the records as a file of a name, by its ends.
@@ -75,18 +74,7 @@ func encoded(t testing.TB, name string, records []record) []byte {
 	stem, isZstd := strings.CutSuffix(stem, ".zst")
 	switch filepath.Ext(stem) {
 	case ".parquet":
-		w := parquet.NewGenericWriter[record](&b)
-		for part := range slices.Chunk(records, 50) { // a row group each
-			if _, err := w.Write(part); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		b.Write(parquetOf(t, slices.Collect(slices.Chunk(records, 50))...))
 	case ".csv":
 		b.WriteString("id,text\r\n")
 		for _, r := range records {
@@ -131,22 +119,18 @@ func write(t testing.TB, path string, data []byte) {
 
 // vector is a row of results.
 type vector struct {
-	ID        *int64    `parquet:"id,optional" json:"id"`
-	Row       int64     `parquet:"row,optional" json:"row"`
-	Embedding []float32 `parquet:"embedding,list" json:"embedding"`
-	Cut       bool      `parquet:"cut,optional" json:"cut"`
-	Windows   int32     `parquet:"windows,optional" json:"windows"`
+	ID        *int64    `json:"id"`
+	Row       int64     `json:"row"`
+	Embedding []float32 `json:"embedding"`
+	Cut       bool      `json:"cut"`
+	Windows   int32     `json:"windows"`
 }
 
 // vectors reads results in Parquet or JSONL.
 func vectors(t testing.TB, path string) []vector {
 	t.Helper()
 	if strings.HasSuffix(path, ".parquet") {
-		rows, err := parquet.ReadFile[vector](path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rows
+		return parquetVectors(t, path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -25,4 +25,6 @@
 //
 // A pipeline gives each text the same bits whatever else is in its batch, so results depend neither on the order of shards
 // nor on threads, chunks or interruptions. The exception is a pipeline opened with PromptFormat of models.Options.
+//
+// This package is settling: see doc/stability.md.
 package bulk

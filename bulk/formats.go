@@ -24,6 +24,8 @@ func newWriter(format string, files []io.Writer, columns []Column) (writer, erro
 		return newArrowWriter(files, columns)
 	case "npy":
 		return newNumpyWriter(files, columns)
+	case "csv":
+		return newCSVWriter(files, columns)
 	default:
 		return newJSONWriter(files, columns)
 	}
@@ -79,7 +81,9 @@ func (s *source) begin(format, compression string, o *Options) error {
 	}
 	switch format {
 	case "csv":
-		s.reader, err = newCSVReader(in, o)
+		s.reader, err = newCSVReader(in, ',', o)
+	case "tsv":
+		s.reader, err = newCSVReader(in, '\t', o)
 	case "jsonl":
 		s.reader, err = newJSONReader(in, o)
 	default:
@@ -99,7 +103,7 @@ func inputKind(name, given string) (format, compression string, err error) {
 	format = given
 	if format == "" {
 		format = "lines"
-		for end, f := range map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".txt": "lines"} {
+		for end, f := range map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".txt": "lines"} {
 			if strings.HasSuffix(stem, end) {
 				format = f
 			}
@@ -107,10 +111,13 @@ func inputKind(name, given string) (format, compression string, err error) {
 		if strings.HasSuffix(stem, ".npy") || strings.HasSuffix(stem, ".arrow") || strings.HasSuffix(stem, ".f32") {
 			return "", "", check.Errorf(fault.ErrInput, "%s holds no texts by its name", name)
 		}
+		if strings.HasSuffix(stem, ".json") {
+			return "", "", check.Errorf(fault.ErrInput, "%s is one JSON value by its name, want an object in each line, as .jsonl; the input format jsonl or lines reads it as such", name)
+		}
 	}
 	switch {
-	case format != "lines" && format != "jsonl" && format != "csv" && format != "parquet":
-		return "", "", check.Errorf(fault.ErrOption, "input format %q, want lines, jsonl, csv or parquet", format)
+	case format != "lines" && format != "jsonl" && format != "csv" && format != "tsv" && format != "parquet":
+		return "", "", check.Errorf(fault.ErrOption, "input format %q, want lines, jsonl, csv, tsv or parquet", format)
 	case format == "parquet" && compression != "":
 		return "", "", check.Errorf(fault.ErrInput, "%s: a Parquet file is compressed within", name)
 	}

@@ -15,12 +15,12 @@ type Options struct {
 	// Inputs are files and folders. A folder stands for all files in it and in its folders. Results have the names
 	// of the files, or their paths within the folder.
 	Inputs []string
-	Input  string   // format: "lines", "jsonl", "csv" or "parquet"; "" goes by the files' names
+	Input  string   // format: "lines", "jsonl", "csv", "tsv" or "parquet"; "" goes by the files' names
 	Text   string   // the field or column of texts; "" is "text"
 	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
 
 	Out    string // the folder of results
-	Format string // "parquet", "arrow", "npy" or "jsonl"
+	Format string // "parquet", "arrow", "npy", "jsonl" or "csv"
 
 	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
 	Shard, Shards int
@@ -56,12 +56,13 @@ var ends = map[string][]string{
 	"arrow":   {".arrow"},
 	"npy":     {".npy", ".rows.jsonl"},
 	"jsonl":   {".out.jsonl"},
+	"csv":     {".out.csv"},
 }
 
 // check sets options that are left out to their defaults, and makes the folder of results.
 func (o *Options) check() error {
 	if ends[o.Format] == nil {
-		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)
+		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy, jsonl or csv", o.Format)
 	}
 	if o.Text == "" {
 		o.Text = "text"

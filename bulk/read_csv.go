@@ -1,9 +1,10 @@
-// CSV with a line of names.
+// CSV and TSV with a line of names.
 
 package bulk
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -17,9 +18,12 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// csvReader reads a record a row. One with an error in its quotes ends the file: where the next begins is not known.
+// csvReader reads a record a row. A quote in a field that does not begin with one is a character of it. Another error in the quotes ends the
+// file: where the next record begins is not known.
 type csvReader struct {
 	records *csv.Reader
+	bytes   *window
+	comma   rune
 	names   []string
 	text    int // the number of the text's field
 	pass    []Column
@@ -27,14 +31,37 @@ type csvReader struct {
 	n       int64
 }
 
-func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
+// window keeps the bytes that were read of a stream, from an offset on.
+type window struct {
+	from  io.Reader
+	begin int64 // offset of the first byte
+	bytes []byte
+}
+
+func (w *window) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
+	w.bytes = append(w.bytes, p[:n]...)
+	return n, err
+}
+
+// until returns the bytes before an offset, and forgets them at the next call of Read.
+func (w *window) until(offset int64) []byte {
+	n := int(offset - w.begin)
+	part := w.bytes[:n]
+	w.begin, w.bytes = offset, w.bytes[n:]
+	return part
+}
+
+// newCSVReader reads records whose fields are separated by comma, which may be a tab.
+func newCSVReader(in io.Reader, comma rune, o *Options) (*csvReader, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	if begin, _ := buffered.Peek(len(mark)); string(begin) == string(mark) {
 		_, _ = buffered.Discard(len(mark)) // they are in the buffer
 	}
-	r := &csvReader{records: csv.NewReader(buffered)}
-	r.records.FieldsPerRecord = -1
-	names, err := r.records.Read()
+	r := &csvReader{bytes: &window{from: buffered}, comma: comma}
+	r.records = csv.NewReader(r.bytes)
+	r.records.Comma, r.records.FieldsPerRecord = comma, -1
+	names, err := r.record()
 	if errors.Is(err, io.EOF) {
 		return nil, check.Errorf(fault.ErrInput, "an empty file has no line of names")
 	} else if err != nil {
@@ -74,10 +101,22 @@ func (r *csvReader) field(name string) (int, error) {
 	return at, nil
 }
 
+// record returns the next record.
+func (r *csvReader) record() ([]string, error) {
+	fields, err := r.records.Read()
+	raw := r.bytes.until(r.records.InputOffset())
+	if errors.Is(err, csv.ErrBareQuote) {
+		again := csv.NewReader(bytes.NewReader(raw))
+		again.Comma, again.FieldsPerRecord, again.LazyQuotes = r.comma, -1, true
+		return again.Read()
+	}
+	return fields, err
+}
+
 func (r *csvReader) columns() []Column { return r.pass }
 
 func (r *csvReader) next() (row, error) {
-	record, err := r.records.Read()
+	record, err := r.record()
 	if err != nil {
 		return row{}, csvError(err)
 	}

@@ -3,36 +3,39 @@
 package bulk
 
 import (
+	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+	flatbuffers "github.com/google/flatbuffers/go"
+
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+	"github.com/avoformer/avoformer/internal/half"
 )
 
-// parquetReader reads the columns that are wanted, row group by row group.
+// parquetReader reads the columns that are wanted, row group by row group and page by page.
 type parquetReader struct {
-	groups  []parquet.RowGroup
+	file    *file.Reader
+	source  io.ReaderAt
+	size    int64
 	pass    []Column
+	leaves  []int // the columns' numbers in the file, the texts' first
 	cursors []cursor
-	left    int64 // rows of the group
+	group   int   // the next
+	left    int64 // rows of the current group
 	n       int64
-}
-
-// cursor reads one column of a row group.
-type cursor struct {
-	column int
-	spell  func(parquet.Value) any // of values that are passed on as another kind; may be nil
-	pages  parquet.Pages
-	values parquet.ValueReader
-	buffer []parquet.Value
-	ready  []parquet.Value
 }
 
 // ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and
@@ -61,121 +64,422 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 	if err := checkFooter(f, size); err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(f, size, parquet.SkipBloomFilters(true))
+	properties := parquet.NewReaderProperties(nil)
+	properties.BufferedStreamEnabled, properties.BufferSize = true, 1<<16
+	properties.MaxCompressedPageSize, properties.MaxUncompressedPageSize = maxPage, maxPage
+	opened, err := file.NewParquetReader(io.NewSectionReader(f, 0, size), file.WithReadProps(properties))
 	if err != nil {
 		return nil, check.Errorf(fault.ErrInput, "%w", err)
 	}
-	r = &parquetReader{groups: file.RowGroups()}
+	r = &parquetReader{file: opened, source: f, size: size}
+	fields := opened.MetaData().Schema.Root()
 	pass := o.pass.columns
 	if o.pass.all {
-		for _, field := range file.Schema().Fields() {
-			if field.Name() != o.Text {
-				pass = append(pass, Column{Name: field.Name(), Kind: -1})
+		for i := range fields.NumFields() {
+			if name := fields.Field(i).Name(); name != o.Text {
+				pass = append(pass, Column{Name: name, Kind: -1})
 			}
 		}
 	}
-	for _, c := range append([]Column{{Name: o.Text, Kind: -1}}, pass...) {
-		at, kind, spell, err := columnOf(file.Schema(), c.Name)
+	zones := zonesOf(opened.MetaData().KeyValueMetadata())
+	for i, c := range append([]Column{{Name: o.Text, Kind: -1}}, pass...) {
+		leaf, err := leafOf(opened.MetaData().Schema, c.Name)
 		if err != nil {
 			return nil, err
 		}
-		if c.Kind >= 0 && c.Kind != kind {
-			return nil, check.Errorf(fault.ErrOption, "Pass: the column %q holds %s, not %s", c.Name, kind, c.Kind)
+		column := opened.MetaData().Schema.Column(leaf)
+		made, values, ok := columnOf(column, zones)
+		switch {
+		case !ok:
+			return nil, check.Errorf(fault.ErrInput, "the column %q holds %s, which is not supported", c.Name, typeName(column))
+		case i == 0 && made.Kind != String && made.Kind != JSON && made.Kind != Bytes:
+			return nil, check.Errorf(fault.ErrInput, "the column %q holds %s, not strings", c.Name, typeName(column))
+		case c.Kind == String && made.spelt():
+			values = &spelling{values, made}
+			made = Column{Name: c.Name, Kind: String}
+		case c.Kind >= 0 && c.Kind != made.Kind:
+			return nil, check.Errorf(fault.ErrOption, "Pass: the column %q holds %s, not %s", c.Name, made.Kind, c.Kind)
 		}
-		c.Kind = kind
-		r.pass, r.cursors = append(r.pass, c), append(r.cursors, cursor{column: at, spell: spell})
-	}
-	if k := r.pass[0].Kind; k != String || r.cursors[0].spell != nil {
-		return nil, check.Errorf(fault.ErrInput, "the column %q holds no strings", o.Text)
+		r.pass, r.leaves, r.cursors = append(r.pass, made), append(r.leaves, leaf), append(r.cursors, values)
 	}
 	r.pass = r.pass[1:]
 	return r, nil
 }
 
-// checkFooter returns an error if a file claims a footer longer than itself: the library allocates what is claimed.
-func checkFooter(f io.ReaderAt, size int64) error {
-	const fixed = 12 // the mark at both ends, and the footer's length before the last
-	var end [8]byte
-	if size < fixed {
-		return check.Errorf(fault.ErrInput, "%d bytes are not a Parquet file", size)
+// leafOf returns the number of the column of a name.
+func leafOf(s *schema.Schema, name string) (int, error) {
+	var names []string
+	var found schema.Node
+	for i := range s.Root().NumFields() {
+		field := s.Root().Field(i)
+		names = append(names, field.Name())
+		if field.Name() != name {
+			continue
+		}
+		if found != nil {
+			return 0, check.Errorf(fault.ErrInput, "there are two columns %q", name)
+		}
+		found = field
 	}
-	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil {
-		return err
+	switch {
+	case found == nil:
+		return 0, check.Errorf(fault.ErrInput, "no column %q, there are %q", name, names)
+	case found.Type() != schema.Primitive || found.RepetitionType() == parquet.Repetitions.Repeated:
+		return 0, check.Errorf(fault.ErrInput, "the column %q is nested or repeated", name)
 	}
-	if n := int64(binary.LittleEndian.Uint32(end[:])); n > size-fixed {
-		return check.Errorf(fault.ErrInput, "a footer of %d bytes in a file of %d", n, size)
+	return s.ColumnIndexByNode(found), nil
+}
+
+// typeName names the type of a column for people.
+func typeName(c *schema.Column) string {
+	name := c.PhysicalType().String()
+	if l := c.LogicalType(); l != nil && !l.IsNone() {
+		name = l.String() + " as " + name
+	}
+	return name
+}
+
+// zonesOf returns the zones of timestamps, by the names of their columns. Parquet has only a flag for UTC, and Arrow's schema, which
+// programs that use Arrow add, has the zone. The schema is a flatbuffer, read here since Arrow's reader allocates what it claims.
+func zonesOf(kv metadata.KeyValueMetadata) (zones map[string]string) {
+	defer func() { _ = recover() }() // a damaged schema has no further zones
+	zones = map[string]string{}
+	encoded := kv.FindValue("ARROW:schema")
+	if encoded == nil {
+		return zones
+	}
+	data, err := base64.StdEncoding.DecodeString(*encoded)
+	const head = 8 // -1 and the length
+	if err != nil || len(data) < head+4 {
+		return zones
+	}
+	const timestamp = 10
+	const header, fields, name, kind, ofKind, zone = 8, 6, 4, 8, 10, 6 // offsets in the tables of Message, Schema, Field and Timestamp
+	message := flatbuffers.Table{Bytes: data[head:], Pos: flatbuffers.GetUOffsetT(data[head:])}
+	var schema flatbuffers.Table
+	message.Union(&schema, flatbuffers.UOffsetT(message.Offset(header)))
+	list := flatbuffers.UOffsetT(schema.Offset(fields))
+	for i := range min(schema.VectorLen(list), len(data)) {
+		field := flatbuffers.Table{Bytes: schema.Bytes, Pos: schema.Indirect(schema.Vector(list) + flatbuffers.UOffsetT(4*i))}
+		if at := flatbuffers.UOffsetT(field.Offset(kind)); at == 0 || field.GetByte(at+field.Pos) != timestamp {
+			continue
+		}
+		var moment flatbuffers.Table
+		field.Union(&moment, flatbuffers.UOffsetT(field.Offset(ofKind)))
+		if at := flatbuffers.UOffsetT(moment.Offset(zone)); at != 0 {
+			zones[field.String(flatbuffers.UOffsetT(field.Offset(name))+field.Pos)] = moment.String(at + moment.Pos)
+		}
+	}
+	return zones
+}
+
+// columnOf is what a column holds, and how its values are read. Smaller integers are passed on as int32, uint32 as int64, and float16
+// as float32.
+func columnOf(c *schema.Column, zones map[string]string) (Column, cursor, bool) {
+	own := Column{Name: c.Name()}
+	as := func(k Kind, values cursor) (Column, cursor, bool) {
+		own.Kind = k
+		return own, values, values != nil
+	}
+	physical := c.PhysicalType()
+	switch l := c.LogicalType().(type) {
+	case schema.StringLogicalType, schema.EnumLogicalType:
+		return as(String, bytesOf(c, textOf))
+	case schema.JSONLogicalType:
+		return as(JSON, bytesOf(c, jsonOf))
+	case schema.NullLogicalType:
+		return as(String, nulls{})
+	case schema.DateLogicalType:
+		return as(Date, int32Of(c, same))
+	case schema.TimeLogicalType:
+		own.Unit = unitOf(l.TimeUnit())
+		if physical == parquet.Types.Int32 {
+			return as(Time, int32Of(c, func(v int32) (any, error) { return int64(v), ofDay(int64(v), own.Unit) }))
+		}
+		return as(Time, int64Of(c, func(v int64) (any, error) { return v, ofDay(v, own.Unit) }))
+	case schema.TimestampLogicalType:
+		own.Unit = unitOf(l.TimeUnit())
+		if l.IsAdjustedToUTC() && !l.IsFromConvertedType() {
+			own.Zone = zones[own.Name]
+			if own.Zone == "" {
+				own.Zone = "UTC"
+			}
+		}
+		return as(Timestamp, int64Of(c, same))
+	case schema.DecimalLogicalType:
+		own.Precision, own.Scale = int(l.Precision()), int(l.Scale())
+		return as(Decimal, decimalsOf(c, own))
+	case schema.UUIDLogicalType:
+		return as(UUID, fixedOf(c, 16, func(v []byte) (any, error) { return [16]byte(v), nil }))
+	case schema.Float16LogicalType:
+		return as(Float32, fixedOf(c, 2, func(v []byte) (any, error) {
+			return half.Float16(binary.LittleEndian.Uint16(v)), nil
+		}))
+	case schema.IntLogicalType:
+		switch {
+		case l.BitWidth() == 64 && !l.IsSigned():
+			return as(Uint64, int64Of(c, func(v int64) (any, error) { return uint64(v), nil }))
+		case l.BitWidth() == 64:
+			return as(Int64, int64Of(c, same))
+		case l.BitWidth() == 32 && !l.IsSigned():
+			return as(Int64, int32Of(c, func(v int32) (any, error) { return int64(uint32(v)), nil }))
+		}
+		return as(Int32, int32Of(c, same))
+	case schema.NoLogicalType, nil:
+	default:
+		return own, nil, false
+	}
+	switch physical {
+	case parquet.Types.Boolean:
+		return as(Bool, &typed[bool]{required: required(c), convert: same[bool]})
+	case parquet.Types.Int32:
+		return as(Int32, int32Of(c, same))
+	case parquet.Types.Int64:
+		return as(Int64, int64Of(c, same))
+	case parquet.Types.Int96:
+		own.Unit = time.Nanosecond
+		return as(Timestamp, &typed[parquet.Int96]{required: required(c), convert: func(v parquet.Int96) (any, error) {
+			moment, err := v.ToTimestamp()
+			return int64(moment), err
+		}})
+	case parquet.Types.Float:
+		return as(Float32, &typed[float32]{required: required(c), convert: same[float32]})
+	case parquet.Types.Double:
+		return as(Float64, &typed[float64]{required: required(c), convert: same[float64]})
+	case parquet.Types.ByteArray:
+		return as(Bytes, bytesOf(c, cloned))
+	case parquet.Types.FixedLenByteArray:
+		return as(Bytes, fixedOf(c, c.TypeLength(), cloned))
+	}
+	return own, nil, false
+}
+
+func unitOf(u schema.TimeUnitType) time.Duration {
+	switch u {
+	case schema.TimeUnitMillis:
+		return time.Millisecond
+	case schema.TimeUnitMicros:
+		return time.Microsecond
+	}
+	return time.Nanosecond
+}
+
+// ofDay returns an error if a time is not one of a day.
+func ofDay(v int64, unit time.Duration) error {
+	if v < 0 || v >= int64(24*time.Hour/unit) {
+		return fmt.Errorf("a time of %d times %v, which is not within a day", v, unit)
 	}
 	return nil
 }
 
-// columnOf returns the number of the leaf with a name, the kind of its values, and a function that converts them.
-func columnOf(schema *parquet.Schema, name string) (int, Kind, func(parquet.Value) any, error) {
-	fields := schema.Fields()
-	i := slices.IndexFunc(fields, func(f parquet.Field) bool { return f.Name() == name })
-	if i < 0 {
-		var names []string
-		for _, f := range fields {
-			names = append(names, f.Name())
+// decimalsOf reads decimals from all types that may hold them.
+func decimalsOf(c *schema.Column, own Column) cursor {
+	const most = 76 // digits that Arrow has types for
+	if own.Precision < 1 || own.Precision > most || own.Scale < 0 || own.Scale > own.Precision {
+		return nil
+	}
+	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(own.Precision)), nil)
+	within := func(v *big.Int) (any, error) {
+		if v.CmpAbs(limit) >= 0 {
+			return nil, fmt.Errorf("a decimal has more than %d digits", own.Precision)
 		}
-		return 0, 0, nil, check.Errorf(fault.ErrInput, "no column %q, there are %q", name, names)
+		return v, nil
 	}
-	leaf, ok := schema.Lookup(name)
-	if !ok || !fields[i].Leaf() || leaf.MaxRepetitionLevel > 0 {
-		return 0, 0, nil, check.Errorf(fault.ErrInput, "the column %q is nested or repeated", name)
-	}
-	kind, spell, ok := kindOf(fields[i].Type())
-	if !ok {
-		return 0, 0, nil, check.Errorf(fault.ErrInput, "the column %q holds %v, which is not supported", name, fields[i].Type())
-	}
-	return leaf.ColumnIndex, kind, spell, nil
-}
-
-// kindOf is what a column of a type holds, and how its values become that where they do not as they are: moments and dates
-// are passed on as text after ISO 8601, smaller integers as int32, uint32 as int64.
-func kindOf(t parquet.Type) (Kind, func(parquet.Value) any, bool) {
-	var logical format.LogicalTypeValue
-	if l := t.LogicalType(); l != nil {
-		logical = l.Value
-	}
-	switch l := logical.(type) {
-	case *format.StringType, *format.EnumType:
-		return String, nil, t.Kind() == parquet.ByteArray
-	case *format.JsonType:
-		return JSON, nil, t.Kind() == parquet.ByteArray
-	case *format.DateType:
-		return String, spellDate, t.Kind() == parquet.Int32
-	case *format.TimestampType:
-		return String, spellMoment(l), t.Kind() == parquet.Int64 && l.Unit.Value != nil
-	case *format.IntType:
-		switch {
-		case l.BitWidth == 32 && !l.IsSigned:
-			return Int64, func(v parquet.Value) any { return int64(v.Uint32()) }, t.Kind() == parquet.Int32
-		case l.BitWidth < 64:
-			return Int32, nil, t.Kind() == parquet.Int32
+	fromBytes := func(v []byte) (any, error) {
+		n := new(big.Int).SetBytes(v)
+		if len(v) > 0 && v[0] >= 0x80 { // two's complement
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v))))
 		}
-		return Int64, nil, l.IsSigned && t.Kind() == parquet.Int64
-	case nil:
-		kind, ok := map[parquet.Kind]Kind{parquet.Boolean: Bool, parquet.Int32: Int32, parquet.Int64: Int64, parquet.Float: Float32, parquet.Double: Float64, parquet.ByteArray: Bytes}[t.Kind()]
-		return kind, nil, ok
+		return within(n)
 	}
-	return 0, nil, false
+	switch c.PhysicalType() {
+	case parquet.Types.Int32:
+		return int32Of(c, func(v int32) (any, error) { return within(big.NewInt(int64(v))) })
+	case parquet.Types.Int64:
+		return int64Of(c, func(v int64) (any, error) { return within(big.NewInt(v)) })
+	case parquet.Types.ByteArray:
+		return bytesOf(c, fromBytes)
+	case parquet.Types.FixedLenByteArray:
+		return fixedOf(c, c.TypeLength(), fromBytes)
+	}
+	return nil
 }
 
-func spellDate(v parquet.Value) any {
-	return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
+func same[T any](v T) (any, error) { return v, nil }
+
+func cloned(v []byte) (any, error) { return slices.Clone(v), nil }
+
+func textOf(v []byte) (any, error) {
+	if !utf8.Valid(v) {
+		return nil, errUTF8
+	}
+	return string(v), nil
 }
 
-// spellMoment spells a moment with as many digits as it has, and Z if it is one of UTC rather than of some clock.
-func spellMoment(t *format.TimestampType) func(parquet.Value) any {
-	layout := "2006-01-02T15:04:05.999999999"
-	if t.IsAdjustedToUTC {
-		layout += "Z07:00"
+func jsonOf(v []byte) (any, error) {
+	if !json.Valid(v) {
+		return nil, errors.New("not JSON")
 	}
-	return func(v parquet.Value) any {
-		tick := t.Unit.Value.Duration()
-		second := int64(time.Second / tick)
-		return time.Unix(v.Int64()/second, v.Int64()%second*int64(tick)).UTC().Format(layout)
+	return string(v), nil
+}
+
+// A cursor reads the values of one column of a row group after another.
+type cursor interface {
+	// open begins with a row group.
+	open(file.ColumnChunkReader) error
+	// next returns the next value, nil for null, or why its row is dead. The last error is that of the file.
+	next() (v any, dead, err error)
+	// raw returns the bytes of the value that next returned, nil if it was null. It may be called only of strings and bytes.
+	raw() []byte
+	// close returns an error unless all values were read.
+	close() error
+}
+
+// batch is how many values are decoded at once: few, since a page may say long strings in few bytes.
+const batch = 128
+
+// typed is a cursor of values that Parquet stores as T.
+type typed[T any] struct {
+	required bool
+	convert  func(T) (any, error)
+	reader   interface {
+		file.ColumnChunkReader
+		ReadBatchInPage(rows int64, values []T, levels, repeats []int16) (int64, int, error)
 	}
+	values   [batch]T
+	levels   [batch]int16
+	at, rows int // of the batch
+	value    int // the next of values
+}
+
+func required(c *schema.Column) bool { return c.MaxDefinitionLevel() == 0 }
+
+func int32Of(c *schema.Column, convert func(int32) (any, error)) cursor {
+	return onlyOf(c, parquet.Types.Int32, &typed[int32]{required: required(c), convert: convert})
+}
+
+func int64Of(c *schema.Column, convert func(int64) (any, error)) cursor {
+	return onlyOf(c, parquet.Types.Int64, &typed[int64]{required: required(c), convert: convert})
+}
+
+func bytesOf(c *schema.Column, convert func([]byte) (any, error)) cursor {
+	return onlyOf(c, parquet.Types.ByteArray, &typed[parquet.ByteArray]{required: required(c), convert: func(v parquet.ByteArray) (any, error) { return convert(v) }})
+}
+
+func fixedOf(c *schema.Column, length int, convert func([]byte) (any, error)) cursor {
+	if c.TypeLength() != length || length < 1 {
+		return nil
+	}
+	return onlyOf(c, parquet.Types.FixedLenByteArray, &typed[parquet.FixedLenByteArray]{required: required(c), convert: func(v parquet.FixedLenByteArray) (any, error) { return convert(v) }})
+}
+
+// onlyOf returns values if the column stores them as t.
+func onlyOf(c *schema.Column, t parquet.Type, values cursor) cursor {
+	if c.PhysicalType() != t {
+		return nil
+	}
+	return values
+}
+
+func (c *typed[T]) open(r file.ColumnChunkReader) error {
+	var ok bool
+	if c.reader, ok = r.(interface {
+		file.ColumnChunkReader
+		ReadBatchInPage(rows int64, values []T, levels, repeats []int16) (int64, int, error)
+	}); !ok {
+		return fmt.Errorf("a column of %v, unlike the schema", r.Type())
+	}
+	c.at, c.rows, c.value = 0, 0, 0
+	return nil
+}
+
+func (c *typed[T]) next() (any, error, error) {
+	if c.at == c.rows {
+		if err := c.fill(); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.at++
+	if !c.required && c.levels[c.at-1] == 0 {
+		return nil, nil, nil
+	}
+	c.value++
+	v, dead := c.convert(c.values[c.value-1])
+	return v, dead, nil
+}
+
+// fill reads the next batch. The library returns fewer values than levels where a page has fewer than it says.
+func (c *typed[T]) fill() error {
+	if !c.reader.HasNext() {
+		if err := c.reader.Err(); err != nil {
+			return err
+		}
+		return io.ErrUnexpectedEOF // the group has more rows
+	}
+	levels := c.levels[:]
+	if c.required {
+		levels = nil
+	}
+	rows, values, err := c.reader.ReadBatchInPage(batch, c.values[:], levels, nil)
+	if err != nil {
+		return err
+	}
+	want := int(rows)
+	for _, level := range levels[:min(len(levels), int(rows))] {
+		if level == 0 {
+			want--
+		}
+	}
+	if rows == 0 || values != want {
+		return fmt.Errorf("a page has %d values of %d", values, want)
+	}
+	c.at, c.rows, c.value = 0, int(rows), 0
+	return nil
+}
+
+func (c *typed[T]) raw() []byte {
+	if !c.required && c.levels[c.at-1] == 0 {
+		return nil
+	}
+	switch v := any(c.values[c.value-1]).(type) {
+	case parquet.ByteArray:
+		return v
+	case parquet.FixedLenByteArray:
+		return v
+	}
+	return nil
+}
+
+func (c *typed[T]) close() error {
+	if c.reader == nil {
+		return nil
+	}
+	if c.at < c.rows || c.reader.HasNext() {
+		return errors.New("a column has more values than its row group has rows")
+	}
+	return errors.Join(c.reader.Err(), c.reader.Close())
+}
+
+// nulls is a cursor of a column without values.
+type nulls struct{}
+
+func (nulls) open(file.ColumnChunkReader) error { return nil }
+func (nulls) next() (any, error, error)         { return nil, nil, nil }
+func (nulls) raw() []byte                       { return nil }
+func (nulls) close() error                      { return nil }
+
+// spelling is a cursor of values as text.
+type spelling struct {
+	cursor
+	of Column
+}
+
+func (s *spelling) next() (any, error, error) {
+	v, dead, err := s.cursor.next()
+	if v == nil || dead != nil || err != nil {
+		return nil, dead, err
+	}
+	return s.of.spell(v), nil, nil
 }
 
 func (r *parquetReader) columns() []Column { return r.pass }
@@ -183,9 +487,6 @@ func (r *parquetReader) columns() []Column { return r.pass }
 func (r *parquetReader) next() (x row, err error) {
 	defer caught(&err)
 	for r.left == 0 {
-		if len(r.groups) == 0 {
-			return row{}, io.EOF
-		}
 		if err := r.nextGroup(); err != nil {
 			return row{}, err
 		}
@@ -193,16 +494,19 @@ func (r *parquetReader) next() (x row, err error) {
 	r.left--
 	x = row{number: r.n, passed: make([]any, len(r.pass))}
 	r.n++
-	for i := range r.cursors {
-		v, err := r.cursors[i].next()
+	for i, c := range r.cursors {
+		v, dead, err := c.next()
 		if err != nil {
-			return row{}, check.Errorf(fault.ErrInput, "%w", err)
+			return row{}, check.Errorf(fault.ErrInput, "the column %q: %w", r.file.MetaData().Schema.Column(r.leaves[i]).Name(), err)
 		}
 		if i > 0 {
-			x.passed[i-1], x.err = r.cursors[i].passed(r.pass[i-1], v, x.err)
-		} else if v.IsNull() {
+			x.passed[i-1] = v
+			if dead != nil && x.err == nil {
+				x.err = fmt.Errorf("%q: %w", r.pass[i-1].Name, dead)
+			}
+		} else if x.raw = slices.Clone(c.raw()); x.raw == nil {
 			x.err = errNull
-		} else if x.raw = v.Clone().ByteArray(); !utf8.Valid(x.raw) {
+		} else if !utf8.Valid(x.raw) {
 			x.err = errUTF8
 		} else {
 			x.text = string(x.raw)
@@ -213,77 +517,52 @@ func (r *parquetReader) next() (x row, err error) {
 
 // nextGroup moves to the next row group.
 func (r *parquetReader) nextGroup() error {
-	group := r.groups[0]
-	r.groups, r.left = r.groups[1:], group.NumRows()
-	chunks := group.ColumnChunks()
-	for i := range r.cursors {
-		c := &r.cursors[i]
-		if c.pages != nil {
-			if err := c.pages.Close(); err != nil {
-				return err
-			}
+	for _, c := range r.cursors {
+		if err := c.close(); err != nil {
+			return check.Errorf(fault.ErrInput, "%w", err)
 		}
-		c.pages, c.values, c.ready = chunks[c.column].Pages(), nil, nil
+	}
+	if r.group == r.file.NumRowGroups() {
+		r.cursors = nil
+		return io.EOF
+	}
+	group := r.file.RowGroup(r.group)
+	r.group++
+	r.left = group.NumRows()
+	if r.left < 0 {
+		return check.Errorf(fault.ErrInput, "a row group of %d rows", r.left)
+	}
+	for i, c := range r.cursors {
+		if err := r.openColumn(group, r.leaves[i], c); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// next returns the next value of the column.
-func (c *cursor) next() (parquet.Value, error) {
-	for len(c.ready) == 0 {
-		if c.values == nil {
-			page, err := c.pages.ReadPage()
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF // the group has more rows
-			}
-			if err != nil {
-				return parquet.Value{}, err
-			}
-			c.values = page.Values()
-		}
-		if c.buffer == nil {
-			c.buffer = make([]parquet.Value, 256)
-		}
-		n, err := c.values.ReadValues(c.buffer)
-		c.ready = c.buffer[:n]
-		if err == io.EOF {
-			c.values = nil
-		} else if err != nil {
-			return parquet.Value{}, err
-		}
+func (r *parquetReader) openColumn(group *file.RowGroupReader, leaf int, c cursor) error {
+	column := r.file.MetaData().Schema.Column(leaf)
+	chunk, err := group.MetaData().ColumnChunk(leaf)
+	if err == nil && chunk.FilePath() != "" {
+		err = fmt.Errorf("its values are in another file, %q", chunk.FilePath())
 	}
-	v := c.ready[0]
-	c.ready = c.ready[1:]
-	return v, nil
-}
-
-// passed returns a value as row has it; before is why the row is dead already.
-func (at *cursor) passed(c Column, v parquet.Value, before error) (any, error) {
-	switch {
-	case v.IsNull():
-		return nil, before
-	case at.spell != nil:
-		return at.spell(v), before
+	if err == nil && chunk.NumValues() != group.NumRows() {
+		err = fmt.Errorf("%d values in a row group of %d rows", chunk.NumValues(), group.NumRows())
 	}
-	switch c.Kind {
-	case Bool:
-		return v.Boolean(), before
-	case Int32:
-		return v.Int32(), before
-	case Int64:
-		return v.Int64(), before
-	case Float32:
-		return v.Float(), before
-	case Float64:
-		return v.Double(), before
-	case Bytes:
-		return slices.Clone(v.ByteArray()), before
+	if err == nil {
+		err = checkPages(r.source, r.size, column, chunk)
 	}
-	s := string(v.ByteArray())
-	if before == nil && !utf8.ValidString(s) {
-		before = fmt.Errorf("%q: %w", c.Name, errUTF8)
+	var reader file.ColumnChunkReader
+	if err == nil {
+		reader, err = group.Column(leaf)
 	}
-	return s, before
+	if err == nil {
+		err = c.open(reader)
+	}
+	if err != nil {
+		return check.Errorf(fault.ErrInput, "the column %q: %w", column.Name(), err)
+	}
+	return nil
 }
 
 // caught makes an error of a panic: the library panics on some files that are damaged.

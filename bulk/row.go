@@ -4,7 +4,10 @@ package bulk
 
 import (
 	"errors"
+	"fmt"
+	"math/big"
 	"strings"
+	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -15,27 +18,76 @@ type Kind int
 
 // The kinds, with the Go types of their values. A value may also be nil.
 const (
-	String  Kind = iota // string
-	JSON                // string, the text of a JSON value
-	Int32               // int32
-	Int64               // int64
-	Float32             // float32
-	Float64             // float64
-	Bool                // bool
-	Bytes               // []byte
-	Floats              // []float32, each row as many
-	Int8s               // []int8, each row as many
+	String    Kind = iota // string
+	JSON                  // string, the text of a JSON value
+	Int32                 // int32
+	Int64                 // int64
+	Float32               // float32
+	Float64               // float64
+	Bool                  // bool
+	Bytes                 // []byte
+	Floats                // []float32, each row as many
+	Int8s                 // []int8, each row as many
+	Float16s              // []uint16, the bits of IEEE 754's binary16, each row as many
+	Uint64                // uint64
+	Date                  // int32, days since 1970-01-01
+	Time                  // int64, in units since midnight
+	Timestamp             // int64, in units since 1970-01-01 00:00, in UTC if the column has a zone and else by some clock
+	Decimal               // *big.Int, the value times 10 to the power of the column's scale
+	UUID                  // [16]byte
 )
 
-var kindNames = []string{"string", "json", "int32", "int64", "float32", "float64", "bool", "bytes", "float32s", "int8s"}
+var kindNames = []string{"string", "json", "int32", "int64", "float32", "float64", "bool", "bytes", "float32s", "int8s", "float16s", "uint64", "date", "time", "timestamp", "decimal", "uuid"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// A Column is one of a file. Length is the number of elements of Floats, Int8s and fixed Bytes, else 0.
+// A Column is one of a file. Fields that its Kind does not need are zero.
 type Column struct {
 	Name   string
 	Kind   Kind
-	Length int
+	Length int // elements of Floats, Float16s and Int8s, and bytes of Bytes of a fixed length
+
+	Unit             time.Duration // of Time and Timestamp: a millisecond, a microsecond or a nanosecond
+	Zone             string        // of Timestamp, as Arrow names it; "" is some clock
+	Precision, Scale int           // of Decimal: its digits, and how many of them follow the point
+}
+
+// spelt reports whether values are written as text where a format has no type for them.
+func (c Column) spelt() bool { return c.Kind >= Date }
+
+// spell returns the text of a value of a kind that is spelt: moments and dates after ISO 8601, with Z if they are of UTC.
+func (c Column) spell(v any) string {
+	switch v := v.(type) {
+	case int32:
+		return time.Unix(int64(v)*24*60*60, 0).UTC().Format(time.DateOnly)
+	case int64:
+		second := int64(time.Second / c.Unit)
+		layout := "2006-01-02T15:04:05.999999999"
+		if c.Kind == Time {
+			layout = "15:04:05.999999999"
+		} else if c.Zone != "" {
+			layout += "Z07:00"
+		}
+		return time.Unix(v/second, v%second*int64(c.Unit)).UTC().Format(layout)
+	case *big.Int:
+		return spellDecimal(v, c.Scale)
+	case [16]byte:
+		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:])
+	}
+	panic(fmt.Sprintf("bulk: a %T is not spelt", v))
+}
+
+// spellDecimal returns the digits of v with a point before the last scale of them.
+func spellDecimal(v *big.Int, scale int) string {
+	digits := new(big.Int).Abs(v).String()
+	if scale > 0 {
+		digits = strings.Repeat("0", max(scale+1-len(digits), 0)) + digits
+		digits = digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+	}
+	if v.Sign() < 0 {
+		return "-" + digits
+	}
+	return digits
 }
 
 // A row of an input.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -92,7 +93,7 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 		workers.Go(func() { r.work(ctx) })
 	}
 	workers.Wait()
-	if err := cmp.Or(r.err, ctx.Err()); err != nil {
+	if err := cmp.Or(r.err, context.Cause(ctx)); err != nil {
 		return r.report, err
 	}
 	return r.report, nil
@@ -176,8 +177,29 @@ func (r *run) there(s *shard) (bool, error) {
 	if err := m.Input.same(s.input); err != nil {
 		return false, err
 	}
+	for _, output := range m.Outputs {
+		there, err := output.there(filepath.Dir(s.path("")))
+		if err != nil || !there {
+			return false, err
+		}
+	}
 	r.report.Found++
 	r.count(s, m.Counts)
+	return true, nil
+}
+
+// there reports whether the output is still in the folder. One of another length is an error, since it may hold somebody's changes.
+func (o Output) there(folder string) (bool, error) {
+	path := filepath.Join(folder, o.Name)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if info.Size() != o.Bytes {
+		return false, check.Errorf(fault.ErrOtherResults, "%s has %d bytes, its manifest says %d; remove the manifest to make the file again", path, info.Size(), o.Bytes)
+	}
 	return true, nil
 }
 

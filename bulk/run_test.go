@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
@@ -86,43 +84,49 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestPassedTypes: moments and dates are passed on as text, smaller integers as larger ones.
-func TestPassedTypes(t *testing.T) {
-	type typed struct {
-		Text   string    `parquet:"text"`
-		UTC    time.Time `parquet:"utc,timestamp(nanosecond)"`
-		Milli  int64     `parquet:"milli,timestamp(millisecond:local)"`
-		Day    int32     `parquet:"day,date"`
-		Small  int8      `parquet:"small"`
-		Byte   uint8     `parquet:"byte"`
-		Unsig  uint32    `parquet:"unsigned"`
-		Absent *int16    `parquet:"absent,optional"`
-	}
+// TestGone: a run makes again a shard of which a file is gone although its manifest is there. A file of another length is an error.
+func TestGone(t *testing.T) {
 	dir := t.TempDir()
-	in := filepath.Join(dir, "a.parquet")
-	rows := []typed{
-		{Text: "cat", UTC: time.Date(1969, 12, 31, 23, 59, 59, 5, time.UTC), Milli: -1, Day: -1, Small: -128, Byte: 255, Unsig: 1<<32 - 1},
-		{Text: "cat", UTC: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC), Milli: 1700000000120, Day: 19782},
+	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n\xff\n"))
+	write(t, filepath.Join(dir, "in/b.txt"), []byte("reads\n"))
+	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl"}
+	made := func(want int) {
+		t.Helper()
+		report, err := bulk.Run(t.Context(), echo, o)
+		if err != nil || report.Made != want || report.Found != 2-want || report.Written != 2 || report.Dead != 1 {
+			t.Fatalf("%+v, %v, want %d made", report, err, want)
+		}
 	}
-	if err := parquet.WriteFile(in, rows); err != nil {
-		t.Fatal(err)
-	}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.Options{}), bulk.Options{Inputs: []string{in}, Out: dir + "/out", Format: "jsonl", Pass: []string{"*"}})
-	if err != nil || report.Made != 1 {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "out/a.parquet.out.jsonl"))
+	made(2)
+	whole, err := os.ReadFile(filepath.Join(o.Out, "a.txt.out.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		`{"utc":"1969-12-31T23:59:59.000000005Z","milli":"1969-12-31T23:59:59.999","day":"1969-12-31","small":-128,"byte":255,"unsigned":4294967295,"absent":null,"row":0,`,
-		`{"utc":"2024-02-29T01:02:03Z","milli":"2023-11-14T22:13:20.12","day":"2024-02-29","small":0,"byte":0,"unsigned":0,"absent":null,"row":1,`,
-	}
-	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		if !strings.HasPrefix(line, want[i]) {
-			t.Errorf("%.200s, want %s", line, want[i])
+	for _, name := range []string{"a.txt.out.jsonl", "a.txt.dead.jsonl", "b.txt.out.jsonl"} {
+		if err := os.Remove(filepath.Join(o.Out, name)); err != nil {
+			t.Fatal(err)
 		}
+		made(1)
+		made(0)
+	}
+	if again, err := os.ReadFile(filepath.Join(o.Out, "a.txt.out.jsonl")); err != nil || !bytes.Equal(again, whole) {
+		t.Errorf("%q, %v, want %q", again, err, whole)
+	}
+	write(t, filepath.Join(o.Out, "a.txt.out.jsonl"), whole[:len(whole)-3])
+	if _, err := bulk.Run(t.Context(), echo, o); !errors.Is(err, fault.ErrOtherResults) || !strings.Contains(err.Error(), "a.txt.out.jsonl") {
+		t.Errorf("a file that was cut: %v", err)
+	}
+}
+
+// TestCause: the error of a run is why its context ended.
+func TestCause(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), []byte("the cat\n"))
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	if _, err := bulk.Run(ctx, echo, bulk.Options{Inputs: []string{filepath.Join(dir, "a.txt")}, Out: filepath.Join(dir, "out"), Format: "jsonl"}); !errors.Is(err, enough) {
+		t.Errorf("%v, want %v", err, enough)
 	}
 }
 

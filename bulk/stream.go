@@ -5,6 +5,7 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -21,11 +22,12 @@ const maxBatch = 256 << 20
 
 // Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and "tokens", "cut",
 // "windows" and "error": why a row has no result, its other values then being null, or null. The batch is written before
-// the next is read, and flushed if out has a method Flush. Texts are in the column of strings called field; "" is "text".
+// the next is read, and flushed if out has a method Flush. Texts are in the column called field, which "" sets to "text": strings or bytes,
+// large or as views, in a dictionary or run-end encoded.
 func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.Writer) (err error) {
 	defer caught(&err)
 	orElse(&field, "text")
-	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, ipc.WithBodySizeLimit(maxBatch)))
+	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, ipc.WithBodySizeLimit(maxBatch)), ipc.WithAllocator(bounded{memory.DefaultAllocator}))
 	if err != nil {
 		return check.Errorf(fault.ErrInput, "%w", err)
 	}
@@ -55,6 +57,23 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 	return w.Close()
 }
 
+// bounded allocates at most maxBatch bytes at once: compressed buffers say how long they are without compression.
+type bounded struct{ memory.Allocator }
+
+func (b bounded) Allocate(n int) []byte {
+	if n < 0 || n > maxBatch {
+		panic(fmt.Sprintf("a buffer of %d bytes, the limit is %d", n, maxBatch))
+	}
+	return b.Allocator.Allocate(n)
+}
+
+func (b bounded) Reallocate(n int, old []byte) []byte {
+	if n < 0 || n > maxBatch {
+		panic(fmt.Sprintf("a buffer of %d bytes, the limit is %d", n, maxBatch))
+	}
+	return b.Allocator.Reallocate(n, old)
+}
+
 // stream is what all batches have in common.
 type stream struct {
 	task   Task
@@ -68,7 +87,7 @@ func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	if len(at) != 1 {
 		return nil, check.Errorf(fault.ErrInput, "the stream has not exactly one column %q: %v", field, given)
 	}
-	if t := given.Field(at[0]).Type.ID(); t != arrow.STRING && t != arrow.LARGE_STRING {
+	if !holdsText(given.Field(at[0]).Type) {
 		return nil, check.Errorf(fault.ErrInput, "the column %q holds %v, not strings", field, given.Field(at[0]).Type)
 	}
 	columns := append(slices.Concat(task.Columns, counted), Column{Name: "error", Kind: String})
@@ -83,16 +102,63 @@ func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	return &stream{task, at[0], arrow.NewSchema(made, nil), arrow.NewSchema(append(given.Fields(), made...), &meta)}, nil
 }
 
+// holdsText reports whether a type is one of textsOf.
+func holdsText(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.NullType:
+		return true
+	case *arrow.DictionaryType:
+		return holdsText(t.ValueType)
+	case *arrow.RunEndEncodedType:
+		return holdsText(t.Encoded())
+	case arrow.ExtensionType:
+		return holdsText(t.StorageType())
+	}
+	return false
+}
+
+// textsOf returns a function of the number of a row that returns its text, and false if it is null.
+func textsOf(column arrow.Array) func(i int) (string, bool) {
+	at := func(value func(i int) string) func(i int) (string, bool) {
+		return func(i int) (string, bool) {
+			if column.IsNull(i) {
+				return "", false
+			}
+			return value(i), true
+		}
+	}
+	switch c := column.(type) {
+	case array.StringLike:
+		return at(c.Value)
+	case interface{ Value(i int) []byte }:
+		return at(func(i int) string { return string(c.Value(i)) })
+	case *array.Dictionary:
+		values := textsOf(c.Dictionary())
+		return func(i int) (string, bool) {
+			if c.IsNull(i) {
+				return "", false
+			}
+			return values(c.GetValueIndex(i))
+		}
+	case *array.RunEndEncoded:
+		values := textsOf(c.Values())
+		return func(i int) (string, bool) { return values(c.GetPhysicalIndex(i)) }
+	case array.ExtensionArray:
+		return textsOf(c.Storage())
+	}
+	return func(int) (string, bool) { return "", false } // of the type null
+}
+
 // answer returns a batch with the columns that are added.
 func (s *stream) answer(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
-	column := batch.Column(s.text).(array.StringLike)
+	column := textsOf(batch.Column(s.text))
 	wrong := make([]error, batch.NumRows())
 	var texts []string
 	for i := range wrong {
-		if column.IsNull(i) {
-			wrong[i] = errNull
+		if text, ok := column(i); ok {
+			texts = append(texts, text)
 		} else {
-			texts = append(texts, column.Value(i))
+			wrong[i] = errNull
 		}
 	}
 	results, err := s.task.Each(ctx, texts)

@@ -25,13 +25,34 @@ func batchOf(schema *arrow.Schema, first int64, texts []string) arrow.RecordBatc
 	defer b.Release()
 	for i, s := range texts {
 		b.Field(0).(*array.Int64Builder).Append(first + int64(i))
-		if s == "null" {
-			b.Field(1).AppendNull()
-		} else {
-			b.Field(1).(array.StringLikeBuilder).Append(s)
-		}
+		appendText(b.Field(1), s)
 	}
 	return b.NewRecordBatch()
+}
+
+func appendText(to array.Builder, s string) {
+	if runs, ok := to.(*array.RunEndEncodedBuilder); ok {
+		runs.Append(1)
+		to = runs.ValueBuilder()
+	}
+	switch to := to.(type) {
+	case array.StringLikeBuilder:
+		if s != "null" {
+			to.Append(s)
+			return
+		}
+	case array.BinaryLikeBuilder:
+		if s != "null" {
+			to.Append([]byte(s))
+			return
+		}
+	case *array.BinaryDictionaryBuilder:
+		if s != "null" {
+			_ = to.AppendString(s) // its index has room
+			return
+		}
+	}
+	to.AppendNull()
 }
 
 // TestStream: each batch is answered before the next is sent, with its own columns and Embed's vectors; rows without a
@@ -44,7 +65,11 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString} {
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.BinaryTypes.String}
+	for _, kind := range []arrow.DataType{
+		arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, arrow.BinaryTypes.Binary, arrow.BinaryTypes.BinaryView,
+		dictionary, arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String),
+	} {
 		schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "words", Type: kind, Nullable: true}}, nil)
 		inRead, inWrite := io.Pipe()
 		outRead, outWrite := io.Pipe()

@@ -74,7 +74,7 @@ func Rank(r *text.Reranker, query string) Task {
 		Columns:     []Column{{Name: "score", Kind: Float32}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
 			r, err := r.Score(ctx, query, texts, text.RerankOptions{Apart: true}) // so that results do not depend on where a page ends
-			return results(r, err, func(score float32) []any { return []any{score} })
+			return results(r, err, func(score float32) ([]any, error) { return []any{score}, nil })
 		},
 	}
 }
@@ -87,8 +87,8 @@ func Classify(c *text.Classifier) Task {
 		Columns:     []Column{{Name: "label", Kind: String}, {Name: "score", Kind: Float32}, {Name: "labels", Kind: JSON}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
 			r, err := c.Classify(ctx, text.Texts(texts...), text.ClassifyOptions{})
-			return results(r, err, func(labels []text.Label) []any {
-				return []any{labels[0].Label, labels[0].Score, string(appendLabels(nil, labels))}
+			return results(r, err, func(labels []text.Label) ([]any, error) {
+				return []any{labels[0].Label, labels[0].Score, string(appendLabels(nil, labels))}, nil
 			})
 		},
 	}
@@ -103,13 +103,14 @@ func appendLabels(dst []byte, labels []text.Label) []byte {
 }
 
 // results returns the results of the texts that n counts, whose columns have the values of its outputs.
-func results[T any](n text.Results[T], err error, values func(output T) []any) ([]Result, error) {
+func results[T any](n text.Results[T], err error, values func(output T) ([]any, error)) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Result, len(n.Outputs))
 	for i := range out {
-		out[i] = Result{Values: values(n.Outputs[i]), Tokens: n.Tokens[i], Cut: n.Cut[i], Windows: n.Windows[i]}
+		out[i] = Result{Tokens: n.Tokens[i], Cut: n.Cut[i], Windows: n.Windows[i]}
+		out[i].Values, out[i].Err = values(n.Outputs[i])
 	}
 	return out, nil
 }

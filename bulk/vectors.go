@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/quantize"
 )
 
 // Vectors is how vectors are written.
@@ -16,6 +17,8 @@ type Vectors string
 const (
 	// Float32Vectors: as they are.
 	Float32Vectors Vectors = "float32"
+	// Float16Vectors: elements rounded to IEEE 754's binary16, to nearest, ties to even. A row with an element from 65520 on is a dead letter.
+	Float16Vectors Vectors = "float16"
 	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest integer, ties to even; a column
 	// "scale" holds the factor by which a reader multiplies them.
 	Int8Vectors Vectors = "int8"
@@ -27,62 +30,53 @@ const (
 // check returns an error if v is not one of the ways.
 func (v Vectors) check() error {
 	switch v {
-	case Float32Vectors, Int8Vectors, BinaryVectors:
+	case Float32Vectors, Float16Vectors, Int8Vectors, BinaryVectors:
 		return nil
 	}
-	return check.Errorf(fault.ErrOption, "Vectors %q, want float32, int8 or binary", v)
+	return check.Errorf(fault.ErrOption, "Vectors %q, want float32, float16, int8 or binary", v)
 }
 
 // columns are those of vectors of dim elements.
 func (v Vectors) columns(dim int) []Column {
 	scale := Column{Name: "scale", Kind: Float32}
 	switch v {
+	case Float16Vectors:
+		return []Column{{Name: "embedding", Kind: Float16s, Length: dim}}
 	case Int8Vectors:
-		return []Column{{"embedding", Int8s, dim}, scale}
+		return []Column{{Name: "embedding", Kind: Int8s, Length: dim}, scale}
 	case BinaryVectors:
-		return []Column{{"embedding", Bytes, (dim + 7) / 8}, scale}
+		return []Column{{Name: "embedding", Kind: Bytes, Length: (dim + 7) / 8}, scale}
 	}
-	return []Column{{"embedding", Floats, dim}}
+	return []Column{{Name: "embedding", Kind: Floats, Length: dim}}
 }
 
 // values are those of a vector's columns.
-func (v Vectors) values(x []float32) []any {
+func (v Vectors) values(x []float32) ([]any, error) {
+	rows := [][]float32{x}
 	switch v {
-	case Int8Vectors:
-		q, scale := quantize(x)
-		return []any{q, scale}
-	case BinaryVectors:
-		bits, scale := signs(x)
-		return []any{bits, scale}
-	}
-	return []any{x}
-}
-
-// quantize returns a vector in 8 bits.
-func quantize(x []float32) ([]int8, float32) {
-	most := float32(0)
-	for _, v := range x {
-		most = max(most, float32(math.Abs(float64(v))))
-	}
-	out := make([]int8, len(x))
-	if most == 0 || math.IsNaN(float64(most)) {
-		return out, 0
-	}
-	for i, v := range x {
-		out[i] = int8(math.RoundToEven(float64(v) * 127 / float64(most)))
-	}
-	return out, float32(float64(most) / 127)
-}
-
-// signs returns a vector in a bit an element.
-func signs(x []float32) ([]byte, float32) {
-	out := make([]byte, (len(x)+7)/8)
-	sum := 0.0
-	for i, v := range x {
-		sum += math.Abs(float64(v))
-		if v > 0 {
-			out[i/8] |= 0x80 >> (i % 8)
+	case Float16Vectors:
+		halves, err := quantize.Float16(rows)
+		if err != nil { // its text would number the vector
+			return nil, check.Errorf(fault.ErrNotFinite, "an element of the vector is beyond 65504, the largest float16")
 		}
+		return []any{halves[0]}, nil
+	case Int8Vectors:
+		codes, scales, err := quantize.Scaled(rows)
+		if err != nil {
+			return nil, err
+		}
+		return []any{codes[0], scales[0]}, nil
+	case BinaryVectors:
+		return []any{quantize.UBinary(rows)[0], meanMagnitude(x)}, nil
 	}
-	return out, float32(sum / float64(max(len(x), 1)))
+	return []any{x}, nil
+}
+
+// meanMagnitude returns the mean of the magnitudes of x's elements.
+func meanMagnitude(x []float32) float32 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Abs(float64(v))
+	}
+	return float32(sum / float64(max(len(x), 1)))
 }

@@ -3,14 +3,18 @@
 package bulk
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/internal/npy"
 	"github.com/avoformer/avoformer/internal/textline"
 )
@@ -42,7 +46,7 @@ func (w *jsonWriter) row(row []any) error {
 			w.line = append(w.line, ',')
 		}
 		w.line = append(append(w.line, textline.Quote(c.Name)...), ':')
-		w.line = appendJSON(w.line, c.Kind, row[i])
+		w.line = appendJSON(w.line, c, row[i])
 	}
 	w.line = append(w.line, "}\n"...)
 	_, err := w.w.Write(w.line)
@@ -51,14 +55,19 @@ func (w *jsonWriter) row(row []any) error {
 
 func (w *jsonWriter) close() error { return nil }
 
-// appendJSON appends a value; numbers that JSON has not are null, bytes are in base64.
-func appendJSON(dst []byte, k Kind, v any) []byte {
+// appendJSON appends a value of a column; numbers that JSON has not are null, bytes are in base64.
+func appendJSON(dst []byte, c Column, v any) []byte {
+	if v != nil && c.spelt() {
+		return append(dst, textline.Quote(c.spell(v))...)
+	}
 	switch v := v.(type) {
 	case string:
-		if k == JSON {
-			return append(dst, v...)
+		if c.Kind == JSON {
+			return appendValue(dst, v)
 		}
 		return append(dst, textline.Quote(v)...)
+	case uint64:
+		return strconv.AppendUint(dst, v, 10)
 	case int32:
 		return strconv.AppendInt(dst, int64(v), 10)
 	case int64:
@@ -73,10 +82,23 @@ func appendJSON(dst []byte, k Kind, v any) []byte {
 		return append(append(append(dst, '"'), base64.StdEncoding.EncodeToString(v)...), '"')
 	case []float32:
 		return appendList(dst, len(v), func(dst []byte, i int) []byte { return appendFloat(dst, float64(v[i]), 32) })
+	case []uint16:
+		return appendList(dst, len(v), func(dst []byte, i int) []byte { return appendFloat(dst, float64(half.Float16(v[i])), 32) })
 	case []int8:
 		return appendList(dst, len(v), func(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(v[i]), 10) })
 	}
 	return append(dst, "null"...)
+}
+
+// appendValue appends the text of a JSON value, in one line.
+func appendValue(dst []byte, v string) []byte {
+	if strings.ContainsAny(v, "\r\n") {
+		var b bytes.Buffer
+		if json.Compact(&b, []byte(v)) == nil {
+			return append(dst, b.Bytes()...)
+		}
+	}
+	return append(dst, v...)
 }
 
 func appendList(dst []byte, n int, element func(dst []byte, i int) []byte) []byte {
@@ -118,7 +140,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 	for i, c := range columns {
 		if c.Length > 0 && w.vector < 0 {
 			w.vector, w.length = i, c.Length
-			w.descr = map[Kind]string{Floats: "<f4", Int8s: "|i1", Bytes: "|u1"}[c.Kind]
+			w.descr = map[Kind]string{Floats: "<f4", Float16s: "<f2", Int8s: "|i1", Bytes: "|u1"}[c.Kind]
 			continue
 		}
 		w.others.columns = append(w.others.columns, c)
@@ -137,6 +159,10 @@ func (w *numpyWriter) write(rows [][]any) error {
 		case []float32:
 			for _, x := range v {
 				w.buffer = binary.LittleEndian.AppendUint32(w.buffer, math.Float32bits(x))
+			}
+		case []uint16:
+			for _, x := range v {
+				w.buffer = binary.LittleEndian.AppendUint16(w.buffer, x)
 			}
 		case []int8:
 			for _, x := range v {

@@ -4,15 +4,20 @@ package bulk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"iter"
-	"slices"
+	"math/big"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
 // The limits of a row group: large enough for efficient reads, and small enough for a worker to hold several,
@@ -22,17 +27,12 @@ const (
 	groupRows  = 1 << 15
 )
 
-// fast compresses all columns but vectors. It is one, because each has an encoder's 8 MiB.
-var fast = &zstd.Codec{Level: zstd.SpeedFastest}
-
-// parquetWriter writes row groups; columns are in the order of their names.
+// parquetWriter writes row groups.
 type parquetWriter struct {
-	file    *parquet.GenericWriter[any]
-	columns []Column
-	order   []int // the columns' numbers in rows
-	most    int   // rows of a group
-	rows    int   // of the current group
-	values  []parquet.Value
+	file    *file.Writer
+	columns []stored
+	most    int // rows of a group
+	rows    int // of the current group
 }
 
 // WriteParquet writes rows as Run writes them. Each row has the values of all columns.
@@ -52,47 +52,47 @@ func WriteParquet(out io.Writer, columns []Column, rows iter.Seq[[]any]) error {
 func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 	w := &parquetWriter{}
 	bytes := 0
-	group := parquet.Group{}
-	for i, c := range columns {
-		w.order = append(w.order, i)
+	var fields schema.FieldList
+	// Vectors are neither compressed nor have statistics: both cost time and save little.
+	const fastest = 1
+	properties := []parquet.WriterProperty{parquet.WithCreatedBy("avoformer"), parquet.WithDictionaryDefault(false), parquet.WithRootName("rows"),
+		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCompressionLevel(fastest)}
+	for _, c := range columns {
 		bytes += 8 + 4*c.Length
-		group[c.Name] = parquetNode(c)
+		field, values, err := storedAs(c)
+		if err != nil {
+			return nil, err
+		}
+		fields, w.columns = append(fields, field), append(w.columns, values)
+		if c.Length > 0 {
+			path := c.Name
+			if c.Kind != Bytes {
+				path += ".list.element"
+			}
+			properties = append(properties, parquet.WithStatsFor(path, false), parquet.WithCompressionFor(path, compress.Codecs.Uncompressed))
+			if c.Kind == Int8s { // a dictionary's index has a byte an element, Parquet's integers have four
+				properties = append(properties, parquet.WithDictionaryFor(path, true), parquet.WithDictionaryCostFallbackFor(path, false))
+			}
+		}
 	}
 	w.most = min(max(groupBytes/bytes, 1024), groupRows)
-	slices.SortFunc(w.order, func(a, b int) int { return cmp.Compare(columns[a].Name, columns[b].Name) })
-	for _, i := range w.order {
-		w.columns = append(w.columns, columns[i])
-	}
-	schema, err := arrowMetadata(w.columns)
+	root, err := schema.NewGroupNode("rows", parquet.Repetitions.Required, fields, -1)
 	if err != nil {
 		return nil, err
 	}
-	w.file = parquet.NewGenericWriter[any](files[0], parquet.NewSchema("rows", group), parquet.CreatedBy("avoformer", "", ""),
-		parquet.KeyValueMetadata("ARROW:schema", schema), parquet.SkipPageBounds("embedding", "list", "element"))
-	return w, nil
-}
-
-// parquetNode returns a column. Vectors are lists of elements that are there; in fewer bits dictionaries hold them,
-// which take a byte an element.
-func parquetNode(c Column) parquet.Node {
-	switch c.Kind {
-	case Floats:
-		return parquet.List(parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain))
-	case Int8s:
-		return parquet.List(parquet.Encoded(parquet.Int(8), &parquet.RLEDictionary))
-	case Bytes:
-		if c.Length > 0 {
-			return parquet.Leaf(parquet.FixedLenByteArrayType(c.Length))
-		}
+	arrow, err := arrowMetadata(columns)
+	if err != nil {
+		return nil, err
 	}
-	t := map[Kind]parquet.Node{
-		String: parquet.String(), JSON: parquet.JSON(), Bytes: parquet.Leaf(parquet.ByteArrayType), Bool: parquet.Leaf(parquet.BooleanType),
-		Int32: parquet.Leaf(parquet.Int32Type), Int64: parquet.Leaf(parquet.Int64Type), Float32: parquet.Leaf(parquet.FloatType), Float64: parquet.Leaf(parquet.DoubleType),
-	}[c.Kind]
-	return parquet.Optional(parquet.Compressed(t, fast))
+	extra := metadata.NewKeyValueMetadata()
+	if err := extra.Append("ARROW:schema", arrow); err != nil {
+		return nil, err
+	}
+	w.file, err = file.NewParquetWriterWithError(files[0], root, file.WithWriterProps(parquet.NewWriterProperties(properties...)), file.WithWriteMetadata(extra))
+	return w, err
 }
 
-// arrowMetadata tells readers that use Arrow that vectors have a fixed length, for which Parquet has no type.
+// arrowMetadata tells readers that use Arrow that vectors have a fixed length, and the zones of timestamps, for which Parquet has no type.
 func arrowMetadata(columns []Column) (string, error) {
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(arrowSchema(columns)))
@@ -105,16 +105,11 @@ func arrowMetadata(columns []Column) (string, error) {
 
 func (w *parquetWriter) write(rows [][]any) error {
 	for _, row := range rows {
-		w.values = w.values[:0]
-		for leaf, i := range w.order {
-			w.values = appendParquet(w.values, leaf, w.columns[leaf], row[i])
-		}
-		if _, err := w.file.WriteRows([]parquet.Row{w.values}); err != nil {
-			return err
+		for i, c := range w.columns {
+			c.add(row[i])
 		}
 		if w.rows++; w.rows == w.most {
-			w.rows = 0
-			if err := w.file.Flush(); err != nil {
+			if err := w.flush(); err != nil {
 				return err
 			}
 		}
@@ -122,30 +117,170 @@ func (w *parquetWriter) write(rows [][]any) error {
 	return nil
 }
 
-func (w *parquetWriter) close() error { return w.file.Close() }
-
-// appendParquet appends the values of the leaf of a column.
-func appendParquet(dst []parquet.Value, leaf int, c Column, v any) []parquet.Value {
-	switch v := v.(type) {
-	case []float32:
-		for i, x := range v {
-			dst = append(dst, parquet.FloatValue(x).Level(min(i, 1), 1, leaf))
-		}
-		return dst
-	case []int8:
-		for i, x := range v {
-			dst = append(dst, parquet.Int32Value(int32(x)).Level(min(i, 1), 1, leaf))
-		}
-		return dst
-	case []byte:
-		if c.Length > 0 {
-			return append(dst, parquet.FixedLenByteArrayValue(v).Level(0, 0, leaf))
-		}
-		return append(dst, parquet.ByteArrayValue(v).Level(0, 1, leaf))
-	case string:
-		return append(dst, parquet.ByteArrayValue([]byte(v)).Level(0, 1, leaf))
-	case nil:
-		return append(dst, parquet.NullValue().Level(0, 0, leaf))
+// flush writes the row group.
+func (w *parquetWriter) flush() error {
+	if w.rows == 0 {
+		return nil
 	}
-	return append(dst, parquet.ValueOf(v).Level(0, 1, leaf))
+	w.rows = 0
+	group, err := w.file.AppendRowGroupChecked()
+	if err != nil {
+		return err
+	}
+	for _, c := range w.columns {
+		to, err := group.NextColumn()
+		if err != nil {
+			return err
+		}
+		if err := c.write(to); err != nil {
+			return err
+		}
+		if err := to.Close(); err != nil {
+			return err
+		}
+	}
+	return group.Close()
+}
+
+func (w *parquetWriter) close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.file.FlushWithFooter()
+}
+
+// stored holds the values of a column in the current row group.
+type stored interface {
+	add(v any)
+	write(to file.ColumnChunkWriter) error
+}
+
+// storedAs returns how Parquet stores a column. Vectors are lists of elements that are not null, and all other values may be null.
+func storedAs(c Column) (schema.Node, stored, error) {
+	optional := parquet.Repetitions.Optional
+	logical := func(l schema.LogicalType, t parquet.Type, length int, values stored) (schema.Node, stored, error) {
+		node, err := schema.NewPrimitiveNodeLogical(c.Name, optional, l, t, length, -1)
+		return node, values, err
+	}
+	plain := func(t parquet.Type, values stored) (schema.Node, stored, error) {
+		return logical(schema.NoLogicalType{}, t, -1, values)
+	}
+	list := func(l schema.LogicalType, t parquet.Type, length int, values stored) (schema.Node, stored, error) {
+		element, err := schema.NewPrimitiveNodeLogical("element", parquet.Repetitions.Required, l, t, length, -1)
+		if err != nil {
+			return nil, nil, err
+		}
+		node, err := schema.ListOfWithName(c.Name, element, parquet.Repetitions.Required, -1)
+		return node, values, err
+	}
+	units := map[time.Duration]schema.TimeUnitType{time.Millisecond: schema.TimeUnitMillis, time.Microsecond: schema.TimeUnitMicros, time.Nanosecond: schema.TimeUnitNanos}
+	types := parquet.Types
+	switch c.Kind {
+	case String:
+		return logical(schema.StringLogicalType{}, types.ByteArray, -1, &values[string, parquet.ByteArray]{as: func(v string) parquet.ByteArray { return parquet.ByteArray(v) }})
+	case JSON:
+		return logical(schema.JSONLogicalType{}, types.ByteArray, -1, &values[string, parquet.ByteArray]{as: func(v string) parquet.ByteArray { return parquet.ByteArray(v) }})
+	case Bool:
+		return plain(types.Boolean, &values[bool, bool]{as: itself[bool]})
+	case Int32:
+		return plain(types.Int32, &values[int32, int32]{as: itself[int32]})
+	case Int64:
+		return plain(types.Int64, &values[int64, int64]{as: itself[int64]})
+	case Uint64:
+		return logical(schema.NewIntLogicalType(64, false), types.Int64, -1, &values[uint64, int64]{as: func(v uint64) int64 { return int64(v) }})
+	case Float32:
+		return plain(types.Float, &values[float32, float32]{as: itself[float32]})
+	case Float64:
+		return plain(types.Double, &values[float64, float64]{as: itself[float64]})
+	case Floats:
+		return list(schema.NoLogicalType{}, types.Float, -1, &vectors[float32, float32]{as: itself[float32]})
+	case Float16s:
+		return list(schema.Float16LogicalType{}, types.FixedLenByteArray, 2, &vectors[uint16, parquet.FixedLenByteArray]{as: func(v uint16) parquet.FixedLenByteArray {
+			return binary.LittleEndian.AppendUint16(nil, v)
+		}})
+	case Int8s:
+		return list(schema.NewIntLogicalType(8, true), types.Int32, -1, &vectors[int8, int32]{as: func(v int8) int32 { return int32(v) }})
+	case Date:
+		return logical(schema.DateLogicalType{}, types.Int32, -1, &values[int32, int32]{as: itself[int32]})
+	case Time:
+		l := schema.NewTimeLogicalType(true, units[c.Unit])
+		if c.Unit == time.Millisecond {
+			return logical(l, types.Int32, -1, &values[int64, int32]{as: func(v int64) int32 { return int32(v) }})
+		}
+		return logical(l, types.Int64, -1, &values[int64, int64]{as: itself[int64]})
+	case Timestamp:
+		return logical(schema.NewTimestampLogicalType(c.Zone != "", units[c.Unit]), types.Int64, -1, &values[int64, int64]{as: itself[int64]})
+	case Decimal:
+		bits := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.Precision)), nil).BitLen() + 1 // and the sign
+		length := (bits + 7) / 8
+		return logical(schema.NewDecimalLogicalType(int32(c.Precision), int32(c.Scale)), types.FixedLenByteArray, length, &values[*big.Int, parquet.FixedLenByteArray]{as: func(v *big.Int) parquet.FixedLenByteArray {
+			if v.Sign() < 0 { // two's complement
+				v = new(big.Int).Add(v, new(big.Int).Lsh(big.NewInt(1), uint(8*length)))
+			}
+			return v.FillBytes(make([]byte, length))
+		}})
+	case UUID:
+		return logical(schema.UUIDLogicalType{}, types.FixedLenByteArray, 16, &values[[16]byte, parquet.FixedLenByteArray]{as: func(v [16]byte) parquet.FixedLenByteArray { return v[:] }})
+	case Bytes:
+		if c.Length == 0 {
+			return plain(types.ByteArray, &values[[]byte, parquet.ByteArray]{as: func(v []byte) parquet.ByteArray { return v }})
+		}
+		optional = parquet.Repetitions.Required
+		return logical(schema.NoLogicalType{}, types.FixedLenByteArray, c.Length, &values[[]byte, parquet.FixedLenByteArray]{required: true, as: func(v []byte) parquet.FixedLenByteArray { return v }})
+	}
+	return nil, nil, fmt.Errorf("bulk: the column %q has the kind %d, which does not exist", c.Name, c.Kind)
+}
+
+func itself[T any](v T) T { return v }
+
+// to writes values of type P.
+type to[P any] interface {
+	WriteBatch(values []P, levels, repeats []int16) (int64, error)
+}
+
+// values are those of V that Parquet stores as P.
+type values[V, P any] struct {
+	as       func(V) P
+	required bool
+	held     []P
+	levels   []int16
+}
+
+func (c *values[V, P]) add(v any) {
+	if v == nil {
+		c.levels = append(c.levels, 0)
+		return
+	}
+	c.levels = append(c.levels, 1)
+	c.held = append(c.held, c.as(v.(V)))
+}
+
+func (c *values[V, P]) write(w file.ColumnChunkWriter) error {
+	levels := c.levels
+	if c.required {
+		levels = nil
+	}
+	_, err := w.(to[P]).WriteBatch(c.held, levels, nil)
+	clear(c.held)
+	c.held, c.levels = c.held[:0], c.levels[:0]
+	return err
+}
+
+// vectors are lists of V whose elements Parquet stores as P.
+type vectors[V, P any] struct {
+	as              func(V) P
+	held            []P
+	levels, repeats []int16
+}
+
+func (c *vectors[V, P]) add(v any) {
+	for i, x := range v.([]V) {
+		c.held, c.levels, c.repeats = append(c.held, c.as(x)), append(c.levels, 1), append(c.repeats, int16(min(i, 1)))
+	}
+}
+
+func (c *vectors[V, P]) write(w file.ColumnChunkWriter) error {
+	_, err := w.(to[P]).WriteBatch(c.held, c.levels, c.repeats)
+	c.held, c.levels, c.repeats = c.held[:0], c.levels[:0], c.repeats[:0]
+	return err
 }

@@ -1,5 +1,7 @@
 // Package bundle has the code that the transforms of packages embed, rank and classify share: it opens the model once per
 // process, and the model's own threads compute batches of a bundle's texts while the bundle continues.
+//
+// This package is experimental: see doc/stability.md.
 package bundle
 
 import (

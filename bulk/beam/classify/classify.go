@@ -1,5 +1,7 @@
 // Package classify labels the texts of an Apache Beam pipeline. Package embed says how models are opened, and which
 // counters there are.
+//
+// This package is experimental: see doc/stability.md.
 package classify
 
 import (

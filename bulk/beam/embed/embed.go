@@ -5,6 +5,8 @@
 // The model is opened once in each process of workers, from a folder that they all have. Texts are computed in batches
 // of a budget of tokens, by threads of their own, since runners may hand out one bundle at a time. The counters texts,
 // results, dead, tokens, cut and batches are in the namespace avoformer.
+//
+// This package is experimental: see doc/stability.md.
 package embed
 
 import (

@@ -1,5 +1,7 @@
 // Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
 // opened, and which counters there are.
+//
+// This package is experimental: see doc/stability.md.
 package rank
 
 import (

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
@@ -54,16 +55,16 @@ func texts(n int) []string {
 
 // record is a row of the inputs.
 type record struct {
-	ID   int64   `parquet:"id"`
-	Text *string `parquet:"text,optional"`
+	ID   int64
+	Text *string
 }
 
 // vector is a row of the results.
 type vector struct {
-	Row       int64     `parquet:"row,optional"`
-	Embedding []float32 `parquet:"embedding,list"`
-	Tokens    int32     `parquet:"tokens,optional"`
-	Cut       bool      `parquet:"cut,optional"`
+	Row       int64
+	Embedding []float32
+	Tokens    int32
+	Cut       bool
 }
 
 // shards writes texts to files of different lengths, some of them in a second folder, and returns their names in the
@@ -88,22 +89,93 @@ func shards(t *testing.T, dir string, all []string) (names []string, sizes []int
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := parquet.WriteFile(filepath.Join(dir, name), records); err != nil {
-			t.Fatal(err)
-		}
+		writeRecords(t, filepath.Join(dir, name), "text", records)
 		names, sizes, all = append(names, name), append(sizes, n), all[n:]
 	}
 	return names, sizes
 }
 
-// read reads the results of a file.
-func read(t *testing.T, name string) []vector {
+// writeRecords writes records to a file, the texts to a column of a name.
+func writeRecords(t *testing.T, path, name string, records []record) {
 	t.Helper()
-	found, err := parquet.ReadFile[vector](name)
+	var b bytes.Buffer
+	err := bulk.WriteParquet(&b, []bulk.Column{{Name: "id", Kind: bulk.Int64}, {Name: name, Kind: bulk.String}}, func(yield func([]any) bool) {
+		for _, r := range records {
+			row := []any{r.ID, nil}
+			if r.Text != nil {
+				row[1] = *r.Text
+			}
+			if !yield(row) {
+				return
+			}
+		}
+	})
+	if err == nil {
+		err = os.WriteFile(path, b.Bytes(), 0o666)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// read reads the results of a file.
+func read(t *testing.T, name string) []vector {
+	t.Helper()
+	r, err := file.OpenParquetFile(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var found []vector
+	for g := range r.NumRowGroups() {
+		group := r.RowGroup(g)
+		part := make([]vector, group.NumRows())
+		for i := range group.NumColumns() {
+			c, err := group.Column(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch c.Descriptor().Path() {
+			case "row":
+				for i, v := range values[int64](t, c, len(part)) {
+					part[i].Row = v
+				}
+			case "tokens":
+				for i, v := range values[int32](t, c, len(part)) {
+					part[i].Tokens = v
+				}
+			case "cut":
+				for i, v := range values[bool](t, c, len(part)) {
+					part[i].Cut = v
+				}
+			case "embedding.list.element":
+				chunk, err := group.MetaData().ColumnChunk(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all := values[float32](t, c, int(chunk.NumValues()))
+				for i := range part {
+					each := len(all) / len(part)
+					part[i].Embedding = all[i*each : (i+1)*each]
+				}
+			}
+		}
+		found = append(found, part...)
+	}
 	return found
+}
+
+// values reads n values of a column, none of which is null.
+func values[T any](t *testing.T, c file.ColumnChunkReader, n int) []T {
+	t.Helper()
+	out, levels := make([]T, n), make([]int16, n)
+	_, got, err := c.(interface {
+		ReadBatch(n int64, values []T, levels, repeats []int16) (int64, int, error)
+	}).ReadBatch(int64(n), out, levels, make([]int16, n))
+	if err != nil || got != n {
+		t.Fatalf("%d values of %d, %v", got, n, err)
+	}
+	return out
 }
 
 // TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same to the bit,
@@ -124,10 +196,10 @@ func TestSameBytes(t *testing.T) {
 		t.Helper()
 		at := 0
 		for i, name := range names {
-			file := filepath.Join(out, name+".parquet")
+			path := filepath.Join(out, name+".parquet")
 			var found []vector
-			if _, err := os.Stat(file); sizes[i] > 0 || err == nil { // Beam has no files of no rows
-				found = read(t, file)
+			if _, err := os.Stat(path); sizes[i] > 0 || err == nil { // Beam has no files of no rows
+				found = read(t, path)
 			}
 			if len(found) != sizes[i] {
 				t.Fatalf("%s: %s has %d rows, want %d", what, name, len(found), sizes[i])
@@ -178,9 +250,7 @@ func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	one := "one"
 	good := filepath.Join(dir, "good.parquet")
-	if err := parquet.WriteFile(good, []record{{1, &one}}); err != nil {
-		t.Fatal(err)
-	}
+	writeRecords(t, good, "text", []record{{1, &one}})
 	data, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
@@ -188,9 +258,7 @@ func TestUnreadable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cut.parquet"), data[:len(data)-5], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := parquet.WriteFile(filepath.Join(dir, "other.parquet"), []struct{ Line string }{{"x"}}); err != nil {
-		t.Fatal(err)
-	}
+	writeRecords(t, filepath.Join(dir, "other.parquet"), "Line", []record{{1, &one}})
 	bad := []string{"cut", "other"}
 	if os.Getuid() != 0 { // who may read everything
 		bad = append(bad, "locked")

@@ -1,0 +1,122 @@
+package bulk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/avoformer/avoformer/fault"
+)
+
+// footerOf returns a file of only a footer.
+func footerOf(footer ...byte) []byte {
+	file := append([]byte("PAR1"), footer...)
+	return append(binary.LittleEndian.AppendUint32(file, uint32(len(footer))), "PAR1"...)
+}
+
+// TestClaims: what a file claims is held against the bytes that are there.
+func TestClaims(t *testing.T) {
+	const schema, list = 0x29, 0x1c // the field 2 after 0, of the type 9; a list of structures, with its length in the high bits
+	var deep []byte                 // a group in a group, 200 times
+	for range 200 {
+		deep = append(deep, 0x55, 2, 0) // the field 5, 1 child
+	}
+	for name, footer := range map[string][]byte{
+		"elements":  {schema, 0xfc, 0xff, 0xff, 0xff, 0xff, 7},
+		"children":  {schema, 1<<4 | list&15, 0x55, 0xfe, 0xff, 0xff, 0xff, 0xf, 0, 0},
+		"no parent": {schema, 2<<4 | list&15, 0, 0, 0},
+		"depth":     append(append([]byte{schema, 0xfc, 200, 1}, deep...), 0),
+		"a string":  {0x68, 0xff, 0xff, 0xff, 0xff, 7, 0},
+		"no end":    {schema, 1<<4 | list&15, 0x55, 2},
+		"a type":    {0x1e, 0},
+	} {
+		file := footerOf(footer...)
+		if err := checkFooter(bytes.NewReader(file), int64(len(file))); !errors.Is(err, fault.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good := footerOf(0x15, 2, 0x19, 2<<4|list&15, 0x55, 2, 0, 0, 0)
+	if err := checkFooter(bytes.NewReader(good), int64(len(good))); err != nil {
+		t.Error(err)
+	}
+
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := w.EncodeAll(bytes.Repeat([]byte("the cat "), 1000), nil)
+	two := append(bytes.Clone(frame), frame...)
+	if !zstdWithin(two, 8000) || zstdWithin(two, 7999) || zstdWithin(two[:len(two)-1], 8000) {
+		t.Error("frames of 8000 bytes")
+	}
+
+	deltas := func(numbers ...uint64) (out []byte) {
+		for _, n := range numbers {
+			out = binary.AppendUvarint(out, n)
+		}
+		return out
+	}
+	whole := append(deltas(128, 4, 33, 0, 0, 1, 0, 0, 0), 0, 0, 0, 0) // 32 differences of a bit
+	rest, ok := skipDeltas(append(bytes.Clone(whole), "rest"...))
+	if !ok || string(rest) != "rest" {
+		t.Errorf("%q, %v", rest, ok)
+	}
+	for name, data := range map[string][]byte{
+		"a block": deltas(1<<32-128, 1, 2, 0, 0, 0), "parts": deltas(128, 1<<40, 2, 0), "no parts": deltas(128, 0, 2, 0), "no block": deltas(0, 4, 2, 0),
+		"values": deltas(128, 4, 1<<31, 0, 0), "cut": whole[:len(whole)-1], "nothing": nil,
+	} {
+		if _, ok := skipDeltas(data); ok {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// TestPageClaims: pages that say to be longer than their compressed form is are errors, before as much is allocated.
+func TestPageClaims(t *testing.T) {
+	text := bytes.Repeat([]byte("the cat "), 100)
+	for name, codec := range map[string]compress.Compression{
+		"none": compress.Codecs.Uncompressed, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip, "brotli": compress.Codecs.Brotli, "zstd": compress.Codecs.Zstd, "lz4": compress.Codecs.Lz4Raw,
+	} {
+		c, err := compress.GetCodec(codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := c.Encode(nil, text)
+		for _, plain := range []int64{int64(len(text)), maxPage, maxPage - 1} {
+			page := pageClaims{pageHeader: pageHeader{kind: dataPage, plain: plain, packed: int64(len(body)), values: 1}, codec: codec, file: bytes.NewReader(body)}
+			if err := page.check(); (err == nil) != (plain == int64(len(text))) {
+				t.Errorf("%s: %d bytes: %v", name, plain, err)
+			}
+		}
+	}
+}
+
+// TestFramedLZ4: pages of the codec LZ4 are frames of Hadoop's, or a block.
+func TestFramedLZ4(t *testing.T) {
+	c, err := compress.GetCodec(compress.Codecs.Lz4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := bytes.Repeat([]byte("the cat reads a long letter. "), 50)
+	var frames []byte
+	for _, part := range [][]byte{text[:1000], text[1000:]} {
+		block := c.Encode(nil, part)
+		frames = binary.BigEndian.AppendUint32(frames, uint32(len(part)))
+		frames = append(binary.BigEndian.AppendUint32(frames, uint32(len(block))), block...)
+	}
+	for name, body := range map[string][]byte{"frames": frames, "a block": c.Encode(nil, text)} {
+		got, err := compress.Decode(c, make([]byte, len(text)), body)
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: %.30q, %v", name, got, err)
+		}
+		for n := range len(body) {
+			if got, err := compress.Decode(c, make([]byte, len(text)), body[:n]); err == nil && len(got) == len(text) {
+				t.Errorf("%s cut to %d bytes: no error", name, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,516 @@
+// What Parquet files claim of themselves, verified before the library allocates as much.
+
+package bulk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+const (
+	maxPage       = 1 << 30 // bytes of a page without compression
+	maxPageHeader = 4 << 20
+	maxDepth      = 100 // of nested columns
+	// Where a page of more than largePage bytes claims to be more than largeRatio times as long as its compressed form, its length is
+	// counted.
+	largePage  = 16 << 20
+	largeRatio = 256
+)
+
+// checkFooter returns an error if lists or nested columns of a footer claim more elements than the footer has bytes.
+func checkFooter(f io.ReaderAt, size int64) error {
+	const fixed = 12 // the mark at both ends, and the footer's length before the last
+	var end [8]byte
+	if size < fixed {
+		return check.Errorf(fault.ErrInput, "%d bytes are not a Parquet file", size)
+	}
+	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:]))
+	switch {
+	case string(end[4:]) == "PARE":
+		return check.Errorf(fault.ErrInput, "the file is encrypted, which is not supported")
+	case string(end[4:]) != "PAR1":
+		return check.Errorf(fault.ErrInput, "the file does not end with PAR1: it is damaged, or not a Parquet file")
+	case n > size-fixed:
+		return check.Errorf(fault.ErrInput, "a footer of %d bytes in a file of %d", n, size)
+	}
+	footer := make([]byte, n)
+	if _, err := f.ReadAt(footer, size-int64(len(end))-n); err != nil {
+		return err
+	}
+	c := compact{data: footer}
+	tree := nesting{left: []int64{1}}
+	c.fields(func(id int, kind byte) bool {
+		const elements, children = 2, 5
+		if id != elements || kind != thriftList {
+			return false
+		}
+		listed, _ := c.list()
+		for range listed {
+			n := int64(0)
+			c.fields(func(id int, kind byte) bool {
+				if id == children && kind == thriftInt32 {
+					n = c.integer()
+					return true
+				}
+				return false
+			})
+			c.wrong = c.wrong || !tree.add(n, int64(len(footer)))
+		}
+		return true
+	})
+	if c.wrong || c.short {
+		return check.Errorf(fault.ErrInput, "the footer is damaged")
+	}
+	return nil
+}
+
+// nesting follows the groups of a schema, whose elements are listed depth first.
+type nesting struct{ left []int64 } // elements that the open groups still have
+
+func (t *nesting) add(children, most int64) bool {
+	if len(t.left) == 0 || len(t.left) > maxDepth || children < 0 || children > most {
+		return false
+	}
+	t.left[len(t.left)-1]--
+	if children > 0 {
+		t.left = append(t.left, children)
+	}
+	for len(t.left) > 0 && t.left[len(t.left)-1] == 0 {
+		t.left = t.left[:len(t.left)-1]
+	}
+	return true
+}
+
+// Types of Thrift's compact protocol.
+const (
+	thriftTrue, thriftFalse, thriftInt8, thriftInt16, thriftInt32, thriftInt64, thriftDouble = 1, 2, 3, 4, 5, 6, 7
+	thriftBinary, thriftList, thriftSet, thriftMap, thriftStruct, thriftUUID                 = 8, 9, 10, 11, 12, 13
+)
+
+// compact reads Thrift's compact protocol without allocating anything.
+type compact struct {
+	data  []byte
+	at    int
+	depth int
+	short bool // the data ended before the structure
+	wrong bool // the data are not of the protocol
+}
+
+// fields calls each with the fields of a structure. It skips those for which each returns false.
+func (c *compact) fields(each func(id int, kind byte) bool) {
+	if c.depth++; c.depth > maxDepth {
+		c.wrong = true
+	}
+	for id := 0; !c.short && !c.wrong; {
+		b := c.byte()
+		if b == 0 {
+			break
+		}
+		if step := int(b >> 4); step > 0 {
+			id += step
+		} else {
+			id = int(c.integer())
+		}
+		if kind := b & 15; !c.short && !each(id, kind) {
+			c.skip(kind)
+		}
+	}
+	c.depth--
+}
+
+func (c *compact) byte() byte {
+	if c.at >= len(c.data) {
+		c.short = true
+		return 0
+	}
+	c.at++
+	return c.data[c.at-1]
+}
+
+func (c *compact) unsigned() uint64 {
+	v, n := binary.Uvarint(c.data[c.at:])
+	c.short = c.short || n == 0
+	c.wrong = c.wrong || n < 0
+	c.at += max(n, 0)
+	return v
+}
+
+// integer reads an integer of any length.
+func (c *compact) integer() int64 {
+	v := c.unsigned()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// list reads the head of a list, and returns its number of elements, each of which has at least a byte, and their type.
+func (c *compact) list() (int, byte) {
+	head := c.byte()
+	n := uint64(head >> 4)
+	if n == 15 {
+		n = c.unsigned()
+	}
+	return c.count(n), head & 15
+}
+
+// count returns n unless the data end before n further bytes.
+func (c *compact) count(n uint64) int {
+	if n > uint64(len(c.data)-c.at) {
+		c.short = true
+		return 0
+	}
+	return int(n)
+}
+
+func (c *compact) skip(kind byte) {
+	switch kind {
+	case thriftTrue, thriftFalse:
+	case thriftInt8:
+		c.byte()
+	case thriftInt16, thriftInt32, thriftInt64:
+		c.unsigned()
+	case thriftDouble:
+		c.at += c.count(8)
+	case thriftBinary:
+		c.at += c.count(c.unsigned())
+	case thriftUUID:
+		c.at += c.count(16)
+	case thriftList, thriftSet:
+		c.elements(c.list())
+	case thriftMap:
+		n := c.count(c.unsigned())
+		if n == 0 {
+			return
+		}
+		kinds := c.byte()
+		for range n {
+			c.elements(1, kinds>>4)
+			c.elements(1, kinds&15)
+		}
+	case thriftStruct:
+		c.fields(func(int, byte) bool { return false })
+	default:
+		c.wrong = true
+	}
+}
+
+// elements skips elements of a list.
+func (c *compact) elements(n int, kind byte) {
+	if kind == thriftTrue || kind == thriftFalse {
+		kind = thriftInt8 // a byte each
+	}
+	for i := 0; i < n && !c.short && !c.wrong; i++ {
+		c.skip(kind)
+	}
+}
+
+// pageHeader is what is said before a page.
+type pageHeader struct {
+	kind, plain, packed    int64 // plain and packed are the bytes of the page without and with compression
+	values, rows, encoding int64
+	levelEncoding          int64
+	defined, repeated      int64 // bytes of levels that are never compressed
+	asIs                   bool  // the values are not compressed
+}
+
+// levels returns the bytes before the compressed ones.
+func (h *pageHeader) levels() int64 { return h.defined + h.repeated }
+
+// Kinds of pages, and encodings.
+const (
+	dataPage, dictionaryPage, dataPage2          = 0, 2, 3
+	bitPacked, deltaBinaryPacked, deltaByteArray = 4, 5, 7
+)
+
+func (c *compact) pageHeader() (h pageHeader) {
+	numbers := func(to map[int]*int64, flags map[int]*bool) func(id int, kind byte) bool {
+		return func(id int, kind byte) bool {
+			if flag := flags[id]; flag != nil && (kind == thriftTrue || kind == thriftFalse) {
+				*flag = kind == thriftFalse
+				return true
+			}
+			if n := to[id]; n != nil && kind == thriftInt32 {
+				*n = c.integer()
+				return true
+			}
+			return false
+		}
+	}
+	own := numbers(map[int]*int64{1: &h.kind, 2: &h.plain, 3: &h.packed}, nil)
+	c.fields(func(id int, kind byte) bool {
+		switch {
+		case kind != thriftStruct:
+			return own(id, kind)
+		case id == 5 && h.kind == dataPage, id == 7 && h.kind == dictionaryPage:
+			c.fields(numbers(map[int]*int64{1: &h.values, 2: &h.encoding, 3: &h.levelEncoding}, nil))
+			h.rows = h.values
+		case id == 8 && h.kind == dataPage2:
+			c.fields(numbers(map[int]*int64{1: &h.values, 3: &h.rows, 4: &h.encoding, 5: &h.defined, 6: &h.repeated}, map[int]*bool{7: &h.asIs}))
+		default:
+			return false
+		}
+		return true
+	})
+	return h
+}
+
+// checkPages returns an error if pages of a column chunk are not within the file of size bytes, or are shorter than they claim.
+func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadata.ColumnChunkMetaData) error {
+	start := chunk.DataPageOffset()
+	if d := chunk.DictionaryPageOffset(); chunk.HasDictionaryPage() && d > 0 && d < start {
+		start = d
+	}
+	length := chunk.TotalCompressedSize()
+	if start < 0 || length < 0 || start > size || length > size-start {
+		return check.Errorf(fault.ErrInput, "pages at bytes %d to %d of a file of %d", start, start+length, size)
+	}
+	const slack = 100 // by which old writers say too little
+	end := min(start+length+slack, size)
+	codec := chunk.Compression()
+	var buffer []byte
+	for rows := int64(0); rows < chunk.NumValues() && start < end; {
+		h, n, err := readPageHeader(f, start, end, &buffer)
+		if err != nil {
+			return err
+		}
+		start += n
+		if h.packed < 0 || h.packed > end-start || h.plain < 0 || h.plain > maxPage || h.values < 0 || h.rows < 0 || h.defined < 0 || h.repeated < 0 || h.levels() > min(h.packed, h.plain) {
+			return check.Errorf(fault.ErrInput, "a page of %d bytes, %d without compression, and %d values, of which the file has %d bytes", h.packed, h.plain, h.values, end-start)
+		}
+		page := pageClaims{pageHeader: h, column: column, codec: codec, file: f, at: start}
+		if h.asIs {
+			page.codec = compress.Codecs.Uncompressed
+		}
+		switch h.kind {
+		case dataPage, dataPage2:
+			rows += h.rows
+		case dictionaryPage:
+		default:
+			return check.Errorf(fault.ErrInput, "a page of the type %d, which is not supported", h.kind)
+		}
+		if err := page.check(); err != nil {
+			return err
+		}
+		start += h.packed
+	}
+	return nil
+}
+
+// readPageHeader reads the header at start, and returns its length too.
+func readPageHeader(f io.ReaderAt, start, end int64, buffer *[]byte) (pageHeader, int64, error) {
+	for n := int64(1 << 10); ; n *= 4 {
+		n = min(n, end-start)
+		if int64(len(*buffer)) < n {
+			*buffer = make([]byte, n)
+		}
+		if _, err := f.ReadAt((*buffer)[:n], start); err != nil {
+			return pageHeader{}, 0, err
+		}
+		c := compact{data: (*buffer)[:n]}
+		h := c.pageHeader()
+		switch {
+		case c.wrong || c.short && (n == end-start || n >= maxPageHeader):
+			return pageHeader{}, 0, check.Errorf(fault.ErrInput, "byte %d: the header of a page is damaged", start)
+		case !c.short:
+			return h, int64(c.at), nil
+		}
+	}
+}
+
+// pageClaims is a page whose claims are verified.
+type pageClaims struct {
+	pageHeader
+	column *schema.Column
+	codec  compress.Compression
+	file   io.ReaderAt
+	at     int64 // where the page begins
+}
+
+func (p *pageClaims) check() error {
+	if p.kind == dictionaryPage {
+		least := int64(p.column.PhysicalType().ByteSize())
+		switch p.column.PhysicalType() {
+		case parquet.Types.ByteArray:
+			least = 4
+		case parquet.Types.FixedLenByteArray:
+			least = int64(p.column.TypeLength())
+		}
+		if p.values > p.plain/max(least, 1) {
+			return check.Errorf(fault.ErrInput, "a dictionary of %d values in %d bytes", p.values, p.plain)
+		}
+	}
+	delta := p.kind != dictionaryPage && p.encoding >= deltaBinaryPacked && p.encoding <= deltaByteArray
+	packed, plain := p.packed-p.levels(), p.plain-p.levels()
+	large := plain > largePage && plain/largeRatio > packed
+	if packed == 0 {
+		if plain > 0 {
+			return p.damaged()
+		}
+		return nil
+	}
+	var need int64 // bytes of the page
+	switch p.codec {
+	case compress.Codecs.Uncompressed:
+		if plain != packed {
+			return p.damaged()
+		}
+	case compress.Codecs.Snappy:
+		need = min(packed, binary.MaxVarintLen32)
+	case compress.Codecs.Zstd:
+		need = packed
+	}
+	if large || delta {
+		need = packed
+	}
+	body := make([]byte, need)
+	if _, err := p.file.ReadAt(body, p.at+p.levels()); err != nil {
+		return err
+	}
+	switch p.codec {
+	case compress.Codecs.Snappy:
+		if n, _ := binary.Uvarint(body); int64(n) != plain {
+			return p.damaged()
+		}
+	case compress.Codecs.Zstd:
+		if !zstdWithin(body, plain) {
+			return p.damaged()
+		}
+	}
+	if large {
+		if n, err := p.unpacked(body, plain); err != nil || n != plain {
+			return p.damaged()
+		}
+	}
+	if delta {
+		return p.checkDeltas(body, plain)
+	}
+	return nil
+}
+
+func (p *pageClaims) damaged() error {
+	return check.Errorf(fault.ErrInput, "byte %d: a page of %d bytes is not %d without compression: it is damaged", p.at, p.packed, p.plain)
+}
+
+// unpacked counts the bytes of a page without compression up to most and one more, in little memory.
+func (p *pageClaims) unpacked(body []byte, most int64) (int64, error) {
+	var in io.Reader
+	switch p.codec {
+	case compress.Codecs.Gzip, compress.Codecs.Brotli:
+		codec, err := compress.GetCodec(p.codec)
+		if err != nil {
+			return 0, err
+		}
+		r := codec.(compress.StreamingCodec).NewReader(bytes.NewReader(body))
+		defer r.Close()
+		in = r
+	case compress.Codecs.Zstd:
+		z, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return 0, err
+		}
+		defer z.Close()
+		in = z
+	default:
+		return 0, nil // the others do not shrink data as much
+	}
+	return io.Copy(io.Discard, io.LimitReader(in, most+1))
+}
+
+// zstdWithin reports whether the frames of data claim at most n bytes.
+func zstdWithin(data []byte, n int64) bool {
+	for len(data) > 0 {
+		var h zstd.Header
+		if h.Decode(data) != nil || h.HasFCS && h.FrameContentSize > uint64(n) {
+			return false
+		}
+		skip := h.HeaderSize + int(h.SkippableSize)
+		for last := h.Skippable; !last; { // blocks
+			if skip < 0 || len(data)-skip < 3 {
+				return false
+			}
+			head := int(data[skip]) | int(data[skip+1])<<8 | int(data[skip+2])<<16
+			skip += 3
+			last = head&1 == 1
+			if head>>1&3 == 1 { // a byte again and again
+				skip++
+			} else {
+				skip += head >> 3
+			}
+		}
+		if h.HasCheckSum {
+			skip += 4
+		}
+		if skip <= 0 || skip > len(data) {
+			return false
+		}
+		data = data[skip:]
+	}
+	return true
+}
+
+// checkDeltas returns an error if values that are stored as differences claim to be far more than the bytes of their page: the library
+// allocates as many.
+func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
+	codec, err := compress.GetCodec(p.codec)
+	if err != nil {
+		return err
+	}
+	data, err := compress.Decode(codec, make([]byte, plain), body)
+	if err != nil || int64(len(data)) != plain {
+		return p.damaged()
+	}
+	if p.kind == dataPage && p.column.MaxDefinitionLevel() > 0 {
+		n := (p.values + 7) / 8 // a bit each
+		if p.levelEncoding != bitPacked && len(data) >= 4 {
+			n = 4 + int64(binary.LittleEndian.Uint32(data))
+		}
+		if n > int64(len(data)) {
+			return p.damaged()
+		}
+		data = data[n:]
+	}
+	rest, ok := skipDeltas(data)
+	if ok && p.encoding == deltaByteArray { // those of the prefixes are followed by those of the rest
+		_, ok = skipDeltas(rest)
+	}
+	if !ok {
+		return check.Errorf(fault.ErrInput, "byte %d: the differences of a page are damaged", p.at)
+	}
+	return nil
+}
+
+// skipDeltas returns what follows the differences that data begin with, and whether their numbers are plausible.
+func skipDeltas(data []byte) ([]byte, bool) {
+	const maxBlock = 1 << 16
+	c := compact{data: data}
+	block, parts, left := c.unsigned(), c.unsigned(), c.unsigned()
+	c.integer() // the first value
+	if c.short || c.wrong || block == 0 || block > maxBlock || parts == 0 || parts > block || left > largeRatio*uint64(len(data)) {
+		return nil, false
+	}
+	each := block / parts
+	for left = max(left, 1) - 1; left > 0; { // the first is not in a block
+		c.integer() // the least difference
+		widths := c.at
+		c.at += c.count(parts)
+		for i := uint64(0); i < parts && left > 0; i++ {
+			if c.short || c.wrong {
+				return nil, false
+			}
+			c.at += c.count((uint64(data[widths+int(i)])*each + 7) / 8)
+			left -= min(left, each)
+		}
+	}
+	return data[c.at:], !c.short && !c.wrong
+}
