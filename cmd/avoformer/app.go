@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
@@ -25,19 +27,25 @@ func usagef(format string, args ...any) error {
 
 // app is the environment of a command: the streams, and a context that an interrupt ends.
 type app struct {
-	ctx    context.Context
-	in     io.Reader
-	out    *bufio.Writer
-	err    io.Writer
-	shown  bool   // out is a terminal
-	silent bool   // no progress
-	left   string // after an error: the part of the work that is done
+	ctx     context.Context
+	in      io.Reader
+	out     *bufio.Writer
+	err     io.Writer
+	shown   bool   // out is a terminal
+	talks   bool   // in is a terminal
+	silent  bool   // no progress
+	offline bool   // no network: what the cache of the hub has
+	left    string // after an error: the part of the work that is done
 	// describe, if not nil, gets a command's flags instead of running the command.
 	describe func(f *flags)
 	warned   map[string]bool
 	opened   []text.Pipeline // by openModel
-	// memoryLimit is the value of -memory-limit in bytes; 0: no limit.
+	// memoryLimit is the value of -memory-limit in bytes; 0: what the process may use.
 	memoryLimit int64
+	// given are the flags of the command, once they are parsed.
+	given *flags
+	// log, if not nil, gets what would be printed on the standard error.
+	log *slog.Logger
 	// asWritten is the value of -tokenizer-as-written.
 	asWritten bool
 }
@@ -59,6 +67,37 @@ func oneLine(err error) string {
 	}
 	return s
 }
+
+// flagNames are the flags of options whose names differ from those in Go by more than hyphens.
+var flagNames = map[string]string{"WeightFormat": "weights", "WeightFormats": "weights", "Format": "weights", "Pattern": "weights", "CacheFormat": "cache", "PromptFormat": "prompts",
+	"Adapters": "adapter", "Adapter.Name": "named-adapter", "CacheMemory": "cache-memory", "Language": "to"}
+
+// withFlag returns the text of an error in one line, with the flag as it was typed in place of the option's name in Go.
+func (a *app) withFlag(err error) string {
+	s := oneLine(err)
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.File != "" || e.Field == "" || a.given == nil {
+		return s
+	}
+	name := flagNames[e.Field]
+	if name == "" {
+		name = strings.ToLower(upperInside.ReplaceAllString(e.Field, "$1-$2"))
+	}
+	if a.given.Lookup(name) == nil {
+		return s
+	}
+	if e.Value != "" {
+		value := e.Value
+		if name == "memory-limit" {
+			value = fmt.Sprint(a.memoryLimit >> 20) // it is typed in MiB
+		}
+		return strings.Replace(s, e.Field+" = "+e.Value, "-"+name+" "+value, 1)
+	}
+	return strings.Replace(s, e.Field+": ", "-"+name+": ", 1)
+}
+
+// upperInside matches a border between the words of a name in Go.
+var upperInside = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // printJSON writes a value as a line of JSON.
 func (a *app) printJSON(v any) error {
@@ -84,12 +123,36 @@ func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 		return r.value, r.err
 	case <-a.ctx.Done():
 		var none T
-		return none, a.ctx.Err()
+		return none, context.Cause(a.ctx)
 	}
 }
 
 // warn prints a warning.
-func (a *app) warn(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) }
+func (a *app) warn(w string) {
+	if w = oneLine(errors.New(w)); a.log != nil {
+		a.log.Warn(w)
+		return
+	}
+	fmt.Fprintln(a.err, "avoformer: warning:", w)
+}
+
+// tell prints a line on the standard error.
+func (a *app) tell(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); a.log != nil {
+		a.log.Info(line)
+	} else {
+		fmt.Fprintln(a.err, "avoformer:", line)
+	}
+}
+
+// fail prints the error with which the command ends.
+func (a *app) fail(line string) {
+	if a.log != nil {
+		a.log.Error(line)
+		return
+	}
+	fmt.Fprintln(a.err, "avoformer:", line)
+}
 
 // isTerminal reports whether stream is a character device other than the null device.
 func isTerminal(stream any) bool {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -132,7 +133,7 @@ func bench(a *app, args []string) error {
 		e.ask("memory", &e.memory)
 		e.ask("vectors", &e.vectors)
 	}
-	if err := a.ctx.Err(); err != nil {
+	if err := context.Cause(a.ctx); err != nil {
 		return err
 	}
 	if *asJSON {

@@ -137,6 +137,7 @@ func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
 	input := f.input()
 	top := f.Uint("top", 0, "print only so many lines, the best")
+	prompt := f.String("prompt", "", "`name` of a prompt in the folder, which goes before the query")
 	common := f.scoring("a line for each: score, index from 0, text; of -check")
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {
@@ -152,7 +153,7 @@ func rerank(a *app, args []string) error {
 	}
 	defer in.Close()
 	if *common.check {
-		return a.checkReranker(rest[0], rest[1], in, common, o, without)
+		return a.checkReranker(rest[0], rest[1], *prompt, in, common, o, without)
 	}
 	r, err := openModel(a, text.OpenReranker, rest[0], o)
 	if err != nil {
@@ -162,7 +163,7 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	ranked, err := r.Rank(a.ctx, rest[1], texts, text.RerankOptions{})
+	ranked, err := r.Rank(a.ctx, rest[1], texts, text.RerankOptions{Prompt: *prompt})
 	if err != nil {
 		return ofLine(0, err)
 	}
@@ -183,11 +184,11 @@ func rerank(a *app, args []string) error {
 }
 
 // checkReranker compares scores with those from weights in float32, which the options without ask for.
-func (a *app) checkReranker(dir, query string, in *lines, common scoringFlags, o, without text.Options) error {
+func (a *app) checkReranker(dir, query, prompt string, in *lines, common scoringFlags, o, without text.Options) error {
 	open := func(o text.Options) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, o)
 		return func(texts []string) ([][]text.Label, error) {
-			scores, err := r.Score(a.ctx, query, texts, text.RerankOptions{})
+			scores, err := r.Score(a.ctx, query, texts, text.RerankOptions{Prompt: prompt})
 			labels := make([][]text.Label, len(scores.Outputs))
 			for i, s := range scores.Outputs {
 				labels[i] = []text.Label{{Score: s}}

@@ -201,11 +201,11 @@ features of the CPU that kernels must not use, such as \-avx512vnni
 .B AVOFORMER_API_KEYS
 keys of \fBserve\fR, separated by commas
 .TP
-.B HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE
+.B HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT
 as in the Python library of the hub
 .SH LIMITS
 A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV,
-MP3 (MPEG-1), FLAC, or Opus in Ogg or WebM, at 1 kHz or more, of at most four hours. The flags of \fBserve\fR have its limits.
+MP3, FLAC, Vorbis in Ogg, or Opus in Ogg or WebM, at 1 kHz or more, of at most four hours. The flags of \fBserve\fR have its limits.
 `
 
 var shells = []string{"bash", "zsh", "fish"}

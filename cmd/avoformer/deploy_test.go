@@ -76,8 +76,8 @@ func TestDeployed(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%s: nothing like %s", c.file, c.patience)
 		}
-		if patience, err := time.ParseDuration(string(m[1]) + "s"); err != nil || patience <= s.grace {
-			t.Errorf("%s: ended after %s, the grace time is %s", c.file, patience, s.grace)
+		if patience, err := time.ParseDuration(string(m[1]) + "s"); err != nil || patience <= s.pause+s.grace {
+			t.Errorf("%s: ended after %s, -pause and -grace are %s", c.file, patience, s.pause+s.grace)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (e *embedding) modelFlags(f *flags) {
 	f.IntVar(&e.threads, "threads", 0, "most threads; default: one for each core")
 	f.Var(&e.replicas, "replicas", replicasUsage)
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
-	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
+	f.StringVar(&e.weights, "weights", stored, weightsUsage)
 	e.adapters = f.adapters()
 	f.memoryLimit()
 	f.asWritten()
@@ -74,9 +74,9 @@ func (e *embedding) options() (text.Options, error) {
 	return o, setWeights(&o.Model, e.weights)
 }
 
-// without returns the options of the pipeline without -weights.
+// without returns the options of the pipeline with weights in float32.
 func (e *embedding) without() text.Options {
-	o := text.Options{Threads: e.threads, BatchTokens: e.batch, MaxLength: e.length, Dim: e.dim, Pooling: e.pooling, Model: models.Options{Adapters: e.adapted}}
+	o := text.Options{Threads: e.threads, BatchTokens: e.batch, MaxLength: e.length, Dim: e.dim, Pooling: e.pooling, Model: models.Options{Adapters: e.adapted, Float32: true}}
 	e.replicas.to(&o)
 	if e.split >= 0 {
 		o.Long, o.Stride = text.LongSplit, e.split

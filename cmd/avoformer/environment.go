@@ -13,9 +13,9 @@ import (
 const serveVariables = "AVOFORMER_SERVE_"
 
 // environment sets flags that the command line does not give from variables with this prefix. A flag that may be given
-// several times takes several values, separated by semicolons. A variable without a flag is only a warning: platforms
+// several times takes several values, separated by semicolons. It returns a warning for each variable without a flag: platforms
 // add variables of their own, such as Kubernetes for a service named avoformer-serve.
-func (f *flags) environment(prefix string) error {
+func (f *flags) environment(prefix string) (warnings []string, err error) {
 	variables := os.Environ()
 	slices.Sort(variables)
 	for _, v := range variables {
@@ -27,7 +27,7 @@ func (f *flags) environment(prefix string) error {
 		x := f.Lookup(strings.ToLower(strings.ReplaceAll(name, "_", "-")))
 		switch {
 		case x == nil || name != strings.ToUpper(name):
-			f.app.warn(prefix + name + " stands for no flag of avoformer " + f.Name())
+			warnings = append(warnings, prefix+name+" stands for no flag of avoformer "+f.Name())
 			continue
 		case f.given(x.Name):
 			continue
@@ -38,11 +38,11 @@ func (f *flags) environment(prefix string) error {
 		}
 		for _, value := range values {
 			if err := x.Value.Set(value); err != nil {
-				return usagef("%s%s: -%s %q: %v", prefix, name, x.Name, value, err)
+				return nil, usagef("%s%s: -%s %q: %v", prefix, name, x.Name, value, err)
 			}
 		}
 	}
-	return nil
+	return warnings, nil
 }
 
 // repeats reports whether a flag may be given several times.

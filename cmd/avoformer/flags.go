@@ -33,6 +33,7 @@ func (a *app) flags(name string) *flags {
 		}
 	}
 	f.BoolVar(&a.silent, "quiet", false, "do not print progress")
+	f.BoolVar(&a.offline, "offline", false, "take models of the hub from the cache, and ask no server")
 	return f
 }
 
@@ -42,6 +43,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 		f.app.describe(f)
 		return nil, flag.ErrHelp
 	}
+	f.app.given = f
 	var rest []string
 	for {
 		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {

@@ -9,12 +9,14 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/internal/overrides"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
@@ -112,7 +114,7 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for no search; default: the folder's, or no search")
 	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens that occurred before less likely; default: the folder's")
-	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens occurs twice, -1 for no such limit; default: the folder's")
+	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens occurs twice, 0 for no such limit; default: the folder's")
 	return f.decoder()
 }
 
@@ -121,14 +123,15 @@ var filterFlags = []string{"top-k", "top-p", "min-p"}
 
 func generate(a *app, args []string) error {
 	f := a.flags("generate")
-	chat := f.Bool("chat", false, "chat: PROMPT is the user's message; without PROMPT, each line of the standard input is a message, and the answers follow one by one")
+	chat := f.Bool("chat", false, "chat: PROMPT is the user's message; without PROMPT, each line of the standard input is a message, and the answers follow one by one; on a terminal an interrupt (Ctrl-C) ends the answer, and at the prompt the chat")
 	system := f.String("system", "", "the system's message of a chat; implies -chat")
 	var o text.GenerateOptions
 	common := f.generation(&o)
-	f.Float64Var(&o.Temperature, "temperature", 0, "0 is greedy; default: the folder's")
-	f.IntVar(&o.TopK, "top-k", 0, "choose among the so many most likely tokens, 0 for all; default: the folder's")
-	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens that together have this probability; default: the folder's")
-	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens at least this many times as likely as the likeliest, from 0 to 1; default: the folder's")
+	var stated overrides.Sampling
+	f.Func("temperature", "`number` that the logits are divided by, 0 is greedy; default: the folder's", stating(&stated.Temperature, parseFloat))
+	f.Func("top-k", "choose among this `number` of most likely tokens, 0 for all; default: the folder's", stating(&stated.TopK, strconv.Atoi))
+	f.Func("top-p", "choose among the most likely tokens that together have this `probability`, at least one, 1 for all; default: the folder's", stating(&stated.TopP, parseFloat))
+	f.Func("min-p", "choose among tokens at least this `number` of times as likely as the likeliest, from 0 for all to 1; default: the folder's", stating(&stated.MinP, parseFloat))
 	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: a random seed")
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
@@ -162,7 +165,16 @@ func generate(a *app, args []string) error {
 	if err != nil && !f.given("temperature", "beams") {
 		return err
 	}
-	f.fill(&o, defaults)
+	usual := g.SamplingFrom() == ""
+	if usual {
+		defaults.Sampling = overrides.LlamaCpp
+	}
+	if err := f.fill(&o, &stated, defaults); err != nil {
+		return err
+	}
+	if usual && o.Temperature > 0 && !stated.Any() {
+		fmt.Fprintf(a.err, "avoformer: -temperature %g -top-k %d -top-p %g -min-p %g, llama.cpp's defaults, since the file states none\n", o.Temperature, o.TopK, o.TopP, o.MinP)
+	}
 	if o.Temperature == 0 && f.given(filterFlags...) {
 		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
@@ -189,6 +201,7 @@ func generate(a *app, args []string) error {
 	}
 	said := a.turns()
 	if len(rest) == 2 {
+		a.talks = false // there is one answer, and an interrupt ends the command
 		said = func(yield func(string, error) bool) { yield(prompt, nil) }
 	}
 	return a.chat(g, *system, said, as, o)
@@ -215,27 +228,49 @@ func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Gr
 	}
 }
 
-// fill sets options that were not given to the folder's defaults. A search or a greedy choice that was asked for turns
-// sampling off.
-func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
+// stating returns the function of a flag that sets to: a number that is 0 is not one that was not given.
+func stating[T any](to **T, parse func(s string) (T, error)) func(s string) error {
+	return func(s string) error {
+		x, err := parse(s)
+		if err != nil {
+			return errors.New("want a number")
+		}
+		*to = &x
+		return nil
+	}
+}
+
+func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+
+// fill sets options that were not given to the folder's defaults, and those of sampling that were stated. A search or a greedy choice that
+// was asked for turns sampling off.
+func (f *flags) fill(o *text.GenerateOptions, stated *overrides.Sampling, defaults text.GenerateOptions) error {
+	// Without a value these options have the folder's: 0 is not that value.
+	switch {
+	case f.given("max-tokens") && o.MaxTokens == 0:
+		return usagef("-max-tokens 0: want at least 1")
+	case f.given("repetition-penalty") && o.RepetitionPenalty == 0:
+		return usagef("-repetition-penalty 0: want more than 0")
+	case f.given("no-repeat-ngram") && o.NoRepeatNgram == 0:
+		o.NoRepeatNgram = -1
+	}
 	o.Stop = append(o.Stop, defaults.Stop...)
 	if !f.given("max-tokens") {
 		o.MaxTokens = defaults.MaxTokens
 	}
+	stated.Apply(&o.Sampling)
+	greedy := stated.Temperature != nil && o.Temperature == 0
 	if !f.given("beams") && o.Temperature == 0 && o.Grammar == nil {
 		o.Beams = defaults.Beams
 	}
-	if o.Beams > 1 || f.given("temperature") && o.Temperature == 0 {
-		return
+	if o.Beams > 1 || greedy {
+		return nil
 	}
-	given := o.Sampling
-	if !f.given(filterFlags...) {
-		o.Sampling = defaults.Sampling
-		o.Seed = given.Seed
-	}
-	if o.Temperature = given.Temperature; !f.given("temperature") {
-		o.Temperature = defaults.Temperature
-	}
+	seed := o.Seed
+	o.Sampling = defaults.Sampling
+	stated.Apply(&o.Sampling)
+	o.Seed = seed
+	return nil
 }
 
 // turns returns the lines of the standard input that are not blank. On a terminal it prints a mark before each.
@@ -243,7 +278,7 @@ func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := textline.NewReader(a.reading(a.in))
 		for {
-			if isTerminal(a.in) {
+			if a.talks {
 				if err := a.out.Flush(); err != nil { // the answer must end before the mark
 					yield("", err)
 					return
@@ -279,7 +314,16 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 			m.Fields = map[string]any{"content": withImages(line, len(o.Images))}
 		}
 		messages = append(messages, m)
-		answer, err := a.printAnswer(as(), g.Chat(a.ctx, messages, o))
+		ctx, done := a.ctx, func() {}
+		if a.talks {
+			ctx, done = a.untilInterrupt()
+		}
+		answer, err := a.printAnswer(as(), g.Chat(ctx, messages, o))
+		done()
+		if errors.Is(err, errAnswerEnded) { // the next turn follows what was said
+			fmt.Fprintln(a.err)
+			err = nil
+		}
 		if errors.Is(err, fault.ErrTemplate) && !asked {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
 		} else if err != nil {
@@ -327,7 +371,9 @@ func translate(a *app, args []string) error {
 	if err != nil && !f.given("beams") {
 		return err
 	}
-	f.fill(&o.GenerateOptions, defaults.GenerateOptions)
+	if err := f.fill(&o.GenerateOptions, &overrides.Sampling{}, defaults.GenerateOptions); err != nil {
+		return err
+	}
 	if a.shown {
 		in.progress.hide()
 	}

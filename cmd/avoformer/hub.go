@@ -22,11 +22,12 @@ func (a *app) pulled(name string) (string, error) {
 
 // hub returns the options for pulling. It shows progress if the standard error is a terminal.
 func (a *app) hub() hub.Options {
+	o := hub.Options{Offline: a.offline, Warn: a.warn}
 	if a.silent || !isTerminal(a.err) {
-		return hub.Options{}
+		return o
 	}
 	var shown time.Time
-	return hub.Options{Progress: func(p hub.Progress) {
+	o.Progress = func(p hub.Progress) {
 		if p.Done == p.Total {
 			fmt.Fprint(a.err, "\r\033[K")
 			return
@@ -36,5 +37,6 @@ func (a *app) hub() hub.Options {
 			const mega = 1 << 20
 			fmt.Fprintf(a.err, "\r\033[K%d of %d MiB, %s", p.Done/mega, p.Total/mega, path.Base(p.File))
 		}
-	}}
+	}
+	return o
 }

@@ -42,6 +42,7 @@ type folderInfo struct {
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
 	Batches     int64             `json:"batches,omitempty"` // bytes for texts that are computed at the same time
+	Here        *memoryHere       `json:"here,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"`
 
 	options models.Options
@@ -51,10 +52,17 @@ type folderInfo struct {
 	asWritten bool // use tokenizer.json as it is
 }
 
+// memoryHere is what the memory that the process may use leaves for the model, in bytes.
+type memoryHere struct {
+	Limit   int64 `json:"limit"`
+	Limited bool  `json:"limited_by_cgroup"`
+	Cache   int64 `json:"cache,omitempty"` // the default for keys and values
+}
+
 func info(a *app, args []string) error {
 	f := a.flags("info")
 	asJSON := f.json("a line")
-	weights := f.String("weights", "f32", "print the memory for this "+weightsUsage)
+	weights := f.String("weights", stored, "print the memory for this "+weightsUsage)
 	cache := f.String("cache", "f32", "print the memory for keys and values in this `format`: f32, bf16, f16 or int8")
 	threads := f.Int("threads", replica.Threads(), "print the memory of batches for so many `threads`, those of all replicas together")
 	fingerprint := f.Bool("fingerprint", false, "print the fingerprint, too; all files of the model are read for it")
@@ -159,10 +167,11 @@ func (i *folderInfo) ggufWeights() error {
 
 // model describes the model of the folder, or why models.Open fails.
 func (i *folderInfo) model() error {
-	if t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder); err != nil {
+	t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder)
+	if err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)
 	} else {
-		i.Tokenizer = fmt.Sprintf("%d tokens, %d added", t.Size(), len(t.AddedTokens()))
+		i.Tokenizer, i.Warnings = fmt.Sprintf("%d tokens, %d added", t.Size(), len(t.AddedTokens())), t.Warnings()
 	}
 	m, err := models.Open(i.Folder, i.options)
 	if err != nil {
@@ -170,15 +179,19 @@ func (i *folderInfo) model() error {
 		return err
 	}
 	c := m.Config
-	i.Warnings, i.Memory = m.Warnings, &m.Footprint
-	if m.Encoder != nil && m.LM == nil {
-		i.Batches = replica.Workspaces(m.Encoder.Dim(), i.threads, replica.BatchTokens)
+	i.Warnings, i.Memory = append(i.Warnings, m.Warnings...), &m.Footprint
+	i.Batches = replica.Workspaces(m.BatchWidth(), i.threads, replica.BatchTokens)
+	if limit, limited := replica.Memory(); limit > 0 {
+		i.Here = &memoryHere{Limit: limit, Limited: limited}
+		if m.LM != nil {
+			i.Here.Cache, _ = replica.Cache(limit, m.Footprint.Weights+replica.Steps(m.LM.Dim(), m.LM.Vocab(), 1), 1)
+		}
 	}
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
 	if n := i.limit(); n > 0 {
 		i.MaxLength = n
 	}
-	if m.Image != nil || m.Heads[models.HeadCTC] != nil {
+	if m.Serves(models.UseImages) || m.Heads[models.HeadCTC] != nil {
 		delete(i.Unsupported, "tokenizer") // models of images need none, and those of characters have another file
 	}
 	for _, kind := range text.KindsFor(m) {
@@ -272,6 +285,9 @@ func (i *folderInfo) print(a *app) error {
 	if m := i.Memory; m != nil {
 		line("memory", "%.1f MB of weights with -weights %s, %.1f MB while loading%s%s", float64(m.Weights)/1e6, i.held, float64(m.Loading)/1e6, i.cache(), i.batches())
 	}
+	if h := i.Here; h != nil {
+		line("here", "%s allows %.0f MB%s", map[bool]string{true: "the cgroup", false: "the machine"}[h.Limited], float64(h.Limit)/1e6, h.cache())
+	}
 	if i.Tokenizer != "" {
 		line("tokenizer", "%s", i.Tokenizer)
 	}
@@ -291,6 +307,14 @@ func (i *folderInfo) print(a *app) error {
 		line("warning", "%s", oneLine(errors.New(w)))
 	}
 	return nil
+}
+
+// cache describes the default for keys and values.
+func (h *memoryHere) cache() string {
+	if h.Cache == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which leave at most %.0f MB for keys and values", float64(h.Cache)/1e6)
 }
 
 // batches describes the memory for texts that are computed at the same time.

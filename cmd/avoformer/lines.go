@@ -44,8 +44,15 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ext := filepath.Ext(name); *f.format == "" && (ext == ".npy" || ext == ".f32") {
-		return nil, fmt.Errorf("%s holds vectors by its name, want lines of text; -input lines reads it as such", name)
+	if *f.format == "" {
+		switch ext := strings.ToLower(filepath.Ext(name)); ext {
+		case ".npy", ".f32":
+			return nil, fmt.Errorf("%s holds vectors by its name, want lines of text; -input lines reads it as such", name)
+		case ".csv", ".tsv", ".parquet":
+			return nil, fmt.Errorf("%s is a table by its name, want lines of text; avoformer bulk reads tables, and -input lines reads it as lines", name)
+		case ".json":
+			return nil, fmt.Errorf("%s is one JSON value by its name, want lines of text, or an object in each line with -input jsonl; -input lines reads it as lines", name)
+		}
 	}
 	file, err := f.app.open(name)
 	if err != nil {

@@ -37,11 +37,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/replica"
 )
 
 // Exit codes.
@@ -75,14 +75,24 @@ func init() {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	limitHeap()
+	os.Exit(run(interrupts(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// limitHeap has the collector keep the heap within what the machine and its cgroups allow, unless GOMEMLIMIT says otherwise. Without a limit
+// the heap may grow to twice of what is in use before garbage is collected.
+func limitHeap() {
+	if _, ok := os.LookupEnv("GOMEMLIMIT"); ok {
+		return
+	}
+	if allowed, _ := replica.Memory(); allowed > 0 {
+		debug.SetMemoryLimit(allowed - allowed/16)
+	}
 }
 
 // run is main with given streams. It returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out), warned: map[string]bool{}}
+	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out), talks: isTerminal(in), warned: map[string]bool{}}
 	err := dispatch(a, args)
 	a.tellCut()
 	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flag.ErrHelp)) {
@@ -94,15 +104,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.Is(err, errUsage), errors.Is(err, fault.ErrOption) && !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig):
-		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
+		a.fail(a.withFlag(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "avoformer: interrupted"+a.left)
+		a.fail("interrupted" + a.left)
 		return exitInterrupted
 	case readerGone(err):
 		return exitFailed // the reader of the output has gone
 	}
-	fmt.Fprintln(stderr, "avoformer:", oneLine(err)+a.left)
+	a.fail(a.withFlag(err) + a.left)
 	return exitFailed
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,7 +197,11 @@ func TestErrors(t *testing.T) {
 		{[]string{"classify", "-pixels", "100", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, "", exitFailed, "pixels"},
 		{[]string{"generate", testdata + "generate", "x", "-schema", "testdata/answer.json", "-max-tokens", "2", "-json"}, "", exitFailed, "cut before it was whole"},
 		{[]string{"generate", testdata + "generate", "x", "-top-k", "5"}, "", exitUsage, "-temperature above 0"},
-		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitUsage, "Temperature = -1: want at least 0"},
+		{[]string{"generate", testdata + "generate", "x", "-max-tokens", "0"}, "", exitUsage, "-max-tokens 0: want at least 1"},
+		{[]string{"generate", testdata + "generate", "x", "-repetition-penalty", "0"}, "", exitUsage, "-repetition-penalty 0: want more than 0"},
+		{[]string{"generate", testdata + "generate", "x", "-top-p", "much", "-temperature", "1"}, "", exitUsage, "want a number"},
+		{[]string{"generate", testdata + "generate", "x", "-top-p", "NaN", "-temperature", "1"}, "", exitUsage, "-top-p NaN"},
+		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitUsage, "-temperature -1: want at least 0"},
 		{[]string{"embed", testdata + "embed", "-dim", "999"}, "", exitUsage, "999"},
 		{[]string{"embed", testdata + "embed", "-check"}, "", exitUsage, "-weights"},
 		{[]string{"embed", testdata + "embed", "-weights", "int8,bf16"}, "", exitUsage, "PATTERN=FORMAT"},
@@ -208,7 +213,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-nearest", "x", "-k", "0"}, "", exitUsage, "-k 0"},
 		{[]string{"bench", testdata + "embed", "-engines", "avoformer,fly"}, "", exitUsage, `"fly"`},
 		{[]string{"bench", testdata + "embed", "-threads", "1,0"}, "", exitUsage, "from 1 on"},
-		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `Language = fr: the model has no token of it`},
+		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `-to fr: the model has no token of it`},
 		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
 		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
@@ -389,5 +394,33 @@ func TestHubCache(t *testing.T) {
 	}
 	if _, err := tokenizer.Open(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestZeroFlags: a flag of sampling that is 0 is not one that is not given.
+func TestZeroFlags(t *testing.T) {
+	texts := func(args ...string) (texts map[string]bool) {
+		texts = map[string]bool{}
+		for range 4 {
+			code, out, stderr := call(t, "", append([]string{"generate", testdata + "generate", "The quick brown", "-quiet", "-max-tokens", "12"}, args...)...)
+			if code != exitOK {
+				t.Fatalf("%v: exit code %d, %s", args, code, stderr)
+			}
+			texts[out] = true
+		}
+		return texts
+	}
+	greedy := texts("-temperature", "0")
+	for _, c := range []struct {
+		args   []string
+		random bool
+	}{
+		{[]string{"-top-p", "0"}, false}, {[]string{"-top-p", "1"}, true}, {[]string{"-top-k", "0"}, true}, {[]string{"-top-k", "1"}, false}, {[]string{"-min-p", "0"}, true}, {[]string{"-min-p", "1"}, false},
+		{[]string{"-no-repeat-ngram", "0"}, true}, {nil, true},
+	} {
+		got := texts(append(c.args, "-temperature", "2")...)
+		if c.random && len(got) == 1 || !c.random && !maps.Equal(got, greedy) {
+			t.Errorf("%v: %d texts, want random ones: %t", c.args, len(got), c.random)
+		}
 	}
 }

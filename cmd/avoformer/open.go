@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -31,7 +33,8 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 			a.warn(w)
 		}
 	}
-	o.Model.MemoryLimit, o.TokenizerAsWritten = a.memoryLimit, a.asWritten
+	allowed, _ := replica.Memory()
+	o.Model.MemoryLimit, o.TokenizerAsWritten = cmp.Or(a.memoryLimit, allowed), a.asWritten
 	m, err := interruptible(a, func() (P, error) { return open(dir, o) })
 	if err == nil {
 		a.opened = append(a.opened, m)
@@ -98,6 +101,6 @@ func (a *app) reading(from io.Reader) io.ReadCloser {
 		_, err := io.Copy(w, from)
 		w.CloseWithError(err)
 	}()
-	context.AfterFunc(a.ctx, func() { w.CloseWithError(a.ctx.Err()) })
+	context.AfterFunc(a.ctx, func() { w.CloseWithError(context.Cause(a.ctx)) })
 	return r
 }

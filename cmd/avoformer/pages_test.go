@@ -22,7 +22,7 @@ import (
 )
 
 // pages is the documents for users, whose commands are run.
-var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq", "migrating", "programs"}
+var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "stores", "precision", "comparison", "faq", "migrating", "programs"}
 
 // A block is one of a page's between lines of ```, with what follows the first of these.
 type block struct {
@@ -187,7 +187,7 @@ func TestPageFlags(t *testing.T) {
 // TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and `Index.Save`, in their sources.
 func TestPageNames(t *testing.T) {
 	exported := map[string]bool{}
-	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation"} {
+	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation", "transformer"} {
 		declared(t, "../../"+dir, exported)
 	}
 	for _, page := range pages {

@@ -48,6 +48,15 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
+// where is of for a flag that applies to some kinds of models: other models do not get the value for all.
+func (p *perModel) where(applies bool, m *serve.Model, without string) string {
+	if applies {
+		return p.of(m, without)
+	}
+	own := perModel{one: p.one}
+	return own.of(m, without)
+}
+
 // unused returns a name that is not the name of a model, or "".
 func (p *perModel) unused() string {
 	for _, name := range slices.Sorted(maps.Keys(p.one)) {

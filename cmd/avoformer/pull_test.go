@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -18,9 +19,14 @@ import (
 func TestPull(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	folder := "../../text/testdata/embed"
+	var down atomic.Bool // the server fails
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path, ok := strings.CutPrefix(r.URL.Path, "/org/name/resolve/"+commit+"/"); ok {
 			http.ServeFile(w, r, filepath.Join(folder, path))
+			return
+		}
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
 		if r.URL.Path != "/api/models/org/name/revision/main" {
@@ -41,7 +47,7 @@ func TestPull(t *testing.T) {
 	defer server.Close()
 	t.Setenv("HF_HOME", t.TempDir())
 	t.Setenv("HF_ENDPOINT", server.URL)
-	for _, name := range []string{"HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "HF_HUB_CACHE"} {
+	for _, name := range []string{"HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_CACHE"} {
 		t.Setenv(name, "")
 	}
 	call := func(in string, args ...string) (out, errs string, code int) {
@@ -62,6 +68,19 @@ func TestPull(t *testing.T) {
 	if got, errs, _ := call("some words\n", "embed", "hf://org/name"); got != want || want == "" {
 		t.Errorf("embed hf://org/name prints %.60q, %q, want %.60q", got, errs, want)
 	}
+	down.Store(true)
+	for model, warned := range map[string]bool{"hf://org/name": true, "hf://org/name@" + commit: false} {
+		if got, errs, code := call("some words\n", "embed", model); code != exitOK || got != want || strings.Contains(errs, "warning: org/name: taken from the cache") != warned {
+			t.Errorf("embed %s without the server: %d, %.60q, %q, want a warning: %v", model, code, got, errs, warned)
+		}
+		if got, errs, code := call("some words\n", "embed", "-offline", model); code != exitOK || got != want || errs != "" {
+			t.Errorf("embed -offline %s: %d, %.60q, %q", model, code, got, errs)
+		}
+	}
+	if _, errs, code := call("", "pull", "-offline", "org/none"); code != exitFailed || !strings.Contains(errs, "not in the cache") {
+		t.Errorf("pull -offline of what the cache lacks: %d, %q", code, errs)
+	}
+	down.Store(false)
 	for _, c := range []struct {
 		args []string
 		code int

@@ -20,6 +20,7 @@ func quantize(a *app, args []string) error {
 	f := a.flags("quantize")
 	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks such as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT for weights "+
 		"whose names match, such as q4_k,token_embd.*=q8_0,output.*=q6_k")
+	importance := f.String("imatrix", "", "importance matrix, a `file` of llama-imatrix: errors in columns that count more become smaller")
 	out := f.String("o", "", "output `file`; its name must end with .gguf")
 	overwrite := f.Bool("f", false, "replace the output file")
 	asJSON := f.json("a line: file, weights, bytes, of which bytes_before were in the file that was read")
@@ -43,7 +44,7 @@ func quantize(a *app, args []string) error {
 		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
 	}
 	err = regular.Create(*out, func(w *os.File) error {
-		o := models.Options{WeightFormat: format, WeightFormats: formats, Warn: a.warn}
+		o := models.Options{WeightFormat: format, WeightFormats: formats, Importance: *importance, Warn: a.warn}
 		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], o) })
 		if errors.Is(err, fault.ErrOption) {
 			return usagef("-weights %s: %v", *name, err)

@@ -11,7 +11,12 @@ import (
 func TestQuantize(t *testing.T) {
 	const file = "../../models/testdata/gguf/llama/f32.gguf"
 	dir := t.TempDir()
-	out := filepath.Join(dir, "small.gguf")
+	out, importance := filepath.Join(dir, "small.gguf"), filepath.Join(t.TempDir(), "imatrix.dat")
+	// One weight, "output.weight", with one call and the importance of its 32 columns.
+	older := append([]byte("\x01\x00\x00\x00\x0d\x00\x00\x00output.weight\x01\x00\x00\x00\x20\x00\x00\x00"), bytes.Repeat([]byte("\x00\x00\x80\x3f"), 32)...)
+	if err := os.WriteFile(importance, older, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -23,6 +28,9 @@ func TestQuantize(t *testing.T) {
 		{[]string{"-weights", "q4_k", "-f", "-o", out, file}, exitOK, "in q5_0 instead of q4_k, since 256 does not divide their rows: blk.0."},
 		{[]string{"-weights", "q4_0,token_embd.*=q8_0,nothing.*=q8_0", "-f", "-o", out, file}, exitUsage, "nothing.*"},
 		{[]string{"-weights", "q4_0,token_embd.*=q8_0,output.*=q5_1", "-f", "-o", out, file}, exitOK, ""},
+		{[]string{"-weights", "q4_0,output.*=q5_1", "-imatrix", importance, "-f", "-o", out, file}, exitOK, "without importance, which the file does not have for them: blk.0."},
+		{[]string{"-weights", "q4_0", "-imatrix", file, "-f", "-o", out, file}, exitFailed, "importance"},
+		{[]string{"-weights", "q4_0", "-imatrix", "none.dat", "-f", "-o", out, file}, exitFailed, "none.dat"},
 		{[]string{"-weights", "int8", "-f", "-o", out, file}, exitUsage, "int8"},
 		{[]string{"-weights", "q9", "-o", out, file}, exitUsage, "q9"},
 		{[]string{"-weights", "q8_0", file}, exitUsage, "-o"},

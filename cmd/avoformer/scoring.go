@@ -21,17 +21,18 @@ type scoringFlags struct {
 func (f *flags) scoring(what string) scoringFlags {
 	f.memoryLimit()
 	f.asWritten()
-	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: one for each core"), f.Bool("check", false, "print only how much results with -weights differ from those with f32 on these texts"),
+	return scoringFlags{f.String("weights", stored, weightsUsage), f.Int("threads", 0, "most threads; default: one for each core"), f.Bool("check", false, "print only how much results with -weights differ from those with f32 on these texts"),
 		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 
-// options returns the options of the pipeline, and the same without -weights.
+// options returns the options of the pipeline, and the same with weights in float32.
 func (s scoringFlags) options() (o, without text.Options, err error) {
 	without.Threads = *s.threads
 	if without.Model.Adapters, err = s.adapters.list(); err != nil {
 		return o, without, err
 	}
 	o = without
+	without.Model.Float32 = true
 	return o, without, setWeights(&o.Model, *s.weights)
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"github.com/avoformer/avoformer/hub"
 	"github.com/avoformer/avoformer/internal/replica"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
@@ -35,11 +34,12 @@ type serving struct {
 	weights, prompts    perModel
 	long, images        perModel
 	threads, length     perModel
+	cache, cacheMemory  perModel
 	replicas            replicas
 	copyWeights         bool
 	stride              int
 	memory              int64
-	grace               time.Duration
+	pause, grace        time.Duration
 	logRequests, asJSON bool
 	adapters            *adapters
 	named               []string // adapters
@@ -54,18 +54,25 @@ func serveModels(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.environment(serveVariables); err != nil {
+	warnings, err := f.environment(serveVariables)
+	if err != nil {
 		return err
 	}
+	if s.asJSON {
+		a.log = s.logger(a)
+	}
+	for _, w := range warnings {
+		a.warn(w)
+	}
+	log := s.logger(a)
 	if err := s.plan(a, dirs); err != nil {
 		return err
 	}
-	log := s.logger(a)
 	s.options.Log = log
 	if s.logRequests {
 		s.options.AccessLog = log
 	}
-	listening := serve.ServeOptions{Grace: s.grace, Log: log}
+	listening := serve.ServeOptions{Pause: s.pause, Grace: s.grace, Log: log}
 	if listening.TLS, err = s.tls(a.ctx, log); err != nil {
 		return err
 	}
@@ -91,7 +98,7 @@ func serveModels(a *app, args []string) error {
 			fail(err)
 			return
 		}
-		fmt.Fprintf(a.err, "avoformer: %s://%s serves %s, ready after %.2f s\n", scheme, l.Addr(), strings.Join(server.Models(), ", "), time.Since(began).Seconds())
+		a.tell("%s://%s serves %s, ready after %.2f s%s", scheme, l.Addr(), strings.Join(server.Models(), ", "), time.Since(began).Seconds(), memoryLine(server.Memory()))
 	}()
 	drained, err := server.Serve(ctx, l, listening)
 	if cause := context.Cause(ctx); cause != nil && a.ctx.Err() == nil {
@@ -100,8 +107,27 @@ func serveModels(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "avoformer: stopped, %d running requests were answered\n", drained.Requests)
+	a.tell("stopped, %d running requests were answered", drained.Requests)
 	return nil
+}
+
+// memoryLine describes how the models share the memory of the process.
+func memoryLine(m serve.Memory) string {
+	if m.Limit == 0 {
+		return ""
+	}
+	by := "the machine"
+	if m.Limited {
+		by = "the cgroup"
+	}
+	line := fmt.Sprintf("; of %d MB that %s allows, weights take %d", m.Limit/1e6, by, m.Weights/1e6)
+	if m.Working > 0 {
+		line += fmt.Sprintf(", computing about %d", m.Working/1e6)
+	}
+	if m.Cache > 0 {
+		line += fmt.Sprintf(", keys and values at most %d", m.Cache/1e6)
+	}
+	return line
 }
 
 func (s *serving) register(f *flags) {
@@ -117,6 +143,9 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.replicas, "replicas", replicasUsage)
 	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold a copy of a generator's weights on each NUMA node that has a replica, so that steps read near memory")
 	f.Var(&s.images, "images", "`yes` opens the encoder of images of generators that have one, which takes memory; default: no"+eachUsage)
+	f.Var(&s.cache, "cache", cacheUsage+eachUsage)
+	f.Var(&s.cacheMemory, "cache-memory", "most `MiB` of keys and values of a generator: of the texts in progress, and of finished ones that are kept for prompts that begin alike; "+
+		"default: an equal part of what weights and computing leave of the memory that the machine and its cgroups allow, of which finished texts fill at most 1 GiB"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what happens to texts that are too long: `cut`, refuse, or, for vectors, split, which returns the mean of the windows"+eachUsage)
@@ -139,21 +168,23 @@ func (s *serving) register(f *flags) {
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
 	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may ask for as the length of a text; default: the model's context")
 	f.BoolVar(&s.fingerprint, "fingerprint", true, "put the model's fingerprint into answers; its files are read a second time for it, in the background")
-	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
-	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory for kept answers of /v1/responses")
-	f.Int64Var(&s.options.MaxBodies, "max-bodies", 256<<20, "most bytes of all requests at a time; further ones get 429")
+	f.Int64Var(&s.options.MaxBody, "max-body", 0, "most bytes of a request; default: 32 MiB, or an eighth of the memory that the process may use")
+	f.Int64Var(&s.options.MaxResponses, "max-responses", 0, "most bytes of memory for kept answers of /v1/responses; default: 64 MiB, or a sixteenth of the memory that the process may use")
+	f.Int64Var(&s.options.MaxBodies, "max-bodies", 0, "most bytes of all requests at a time; further ones get 429; default: 256 MiB, or an eighth of the memory that the process may use")
 	f.DurationVar(&s.options.Timeout, "timeout", 0, "how long a request may take; X-Request-Timeout may ask for less; default: no limit")
 	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "how long to wait for the body of a request")
 	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "how long to wait for a client to read its answer")
-	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long running requests may continue after SIGTERM")
+	f.DurationVar(&s.pause, "pause", 0, "how long to take requests after SIGTERM, while /health answers 503; the listener closes after it")
+	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long running requests may continue after SIGTERM and -pause")
 	f.StringVar(&s.keyFile, "api-keys", "", "`file` of API keys, one per line; default: those in AVOFORMER_API_KEYS, separated by commas")
 	f.StringVar(&s.origins, "origins", "", "`origins` of web pages that may send requests, separated by commas; * for all")
 	f.StringVar(&s.cert, "tls-cert", "", "PEM `file` of the certificate, read again on SIGHUP")
 	f.StringVar(&s.key, "tls-key", "", "PEM `file` of its key")
-	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "accept token ids in /v1/embeddings; they must be those of the model's tokenizer")
+	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "accept token ids in /v1/embeddings and /v1/completions; they must be those of the model's tokenizer")
+	f.BoolVar(&s.options.LiteralContent, "literal-content", false, "take control tokens, such as <|im_end|>, in messages of users and tools as plain text")
 	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "report unknown fields of requests as warnings, in the log and in a header of the answer, instead of as errors")
 	f.BoolVar(&s.logRequests, "log", false, "log requests to standard error")
-	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
+	f.BoolVar(&s.asJSON, "log-json", false, "write everything to standard error as JSON, a line for each")
 }
 
 // namedModel reads NAME[,ALIAS...]=DIR.
@@ -202,7 +233,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err := s.nameAdapters(a); err != nil {
 		return err
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "max-length": &s.length, "long": &s.long, "images": &s.images} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "max-length": &s.length, "long": &s.long, "images": &s.images} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -240,12 +271,23 @@ func (s *serving) nameAdapters(a *app) error {
 
 // planModel completes a model's options, which begin with the options of all models.
 func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
-	if o.Model.WeightFormat, err = kernels.ParseFormat(s.weights.of(m, "f32")); err != nil {
-		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+	if err := setWeights(&o.Model, s.weights.of(m, stored)); err != nil {
+		return err
 	}
 	if o.Model.PromptFormat, err = parsePrompts(s.prompts.of(m, "")); err != nil {
 		return err
 	}
+	kind := openedAs(m)
+	generates := slices.Contains(kind.Info().Options, "CacheMemory")
+	if o.Model.CacheFormat, err = parseCache(s.cache.where(generates, m, "f32")); err != nil {
+		return err
+	}
+	memory := s.cacheMemory.where(generates, m, "0")
+	n, err := strconv.ParseUint(memory, 10, 40)
+	if err != nil {
+		return usagef("-cache-memory %q, want a whole number of MiB", memory)
+	}
+	o.CacheMemory = int64(n) << 20
 	for _, x := range []struct {
 		name, value string
 		to          *int
@@ -274,7 +316,6 @@ func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 		return usagef("-images %q, want yes or no", images)
 	}
 	s.replicas.to(&o)
-	kind := openedAs(m)
 	o.CopyWeights = s.copyWeights && slices.Contains(kind.Info().Options, "CopyWeights")
 	m.Options = o
 	return nil

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -41,7 +42,13 @@ var servesAt = regexp.MustCompile(`://([^ ]+) serves .* ready after`)
 // startServer starts it and waits until it is ready.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{Cmd: exec.Command(os.Args[0], append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...), ended: make(chan error, 1)}
+	return startServerAs(t, exec.Command(os.Args[0], append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...))
+}
+
+// startServerAs is startServer by a command.
+func startServerAs(t *testing.T, c *exec.Cmd) *server {
+	t.Helper()
+	s := &server{Cmd: c, ended: make(chan error, 1)}
 	s.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
 	stderr, err := s.StderrPipe()
 	if err != nil {
@@ -127,6 +134,60 @@ func TestServeTerminated(t *testing.T) {
 	}
 	if code := s.end(t); code != 0 || !strings.Contains(s.log(), "stopped, 1 running requests were answered") {
 		t.Errorf("exit code %d: %s", code, s.log())
+	}
+}
+
+// TestServePause: after SIGTERM requests are answered and /health answers 503 until the pause ends; then the listener closes.
+func TestServePause(t *testing.T) {
+	s := startServer(t, "-pause", "2s", testdata+"embed")
+	if status, _ := s.ask(t, "/health", ""); status != 200 {
+		t.Errorf("/health answers %d at first", status)
+	}
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		status, answer := s.ask(t, "/health", "")
+		if status == 503 && strings.Contains(answer, "shutting down") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("/health answers %d %s", status, answer)
+		}
+	}
+	if status, answer := s.ask(t, "/embed", `{"inputs": "a"}`); status != 200 {
+		t.Errorf("%d %s in the pause", status, answer)
+	}
+	if code := s.end(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.log())
+	}
+}
+
+// TestServeLogJSON: with -log-json every line is an object, those of the start, of warnings and of the end too, and so is that of an error.
+func TestServeLogJSON(t *testing.T) {
+	t.Setenv("AVOFORMER_SERVE_NOTHING", "1")
+	s := startServer(t, "-log-json", "-log", testdata+"embed", testdata+"generate")
+	s.ask(t, "/embed", `{"inputs": "a"}`)
+	s.ask(t, "/nothing", "")
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.end(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.log())
+	}
+	c := exec.Command(os.Args[0], "serve", "-log-json", "/nowhere/at/all")
+	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	failed, _ := c.CombinedOutput()
+	all := s.log() + string(failed)
+	for _, want := range []string{"stands for no flag", "ready after", `"seconds":`, "were answered", "/nowhere/at/all"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for line := range strings.Lines(all) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 )
 
 // release is the version, which the linker sets for a release.
@@ -49,7 +50,7 @@ func thisMachine() onMachine {
 
 func thisVersion() versionInfo {
 	v := versionInfo{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kernels: fmt.Sprint(kernels.Active()), CPUs: runtime.GOMAXPROCS(0), Machine: thisMachine()}
-	used, refused := kernels.Features()
+	used, refused := machine.Features()
 	v.Features, v.Refused = append([]string{}, used...), refused
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.Version = info.Main.Version

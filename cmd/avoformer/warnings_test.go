@@ -37,6 +37,28 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestWarningOfTokenizer: info and other commands say that the class of a folder builds another tokenizer than tokenizer.json has.
+func TestWarningOfTokenizer(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(testdata+"rerank-judge")); err != nil {
+		t.Fatal(err)
+	}
+	const config = `{"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": false, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}`
+	if err := os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(config), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const says = "tokenizer.json: the class GPT2Tokenizer builds another tokenizer of it"
+	if code, out, stderr := call(t, "", "info", dir); code != 0 || strings.Count(out, "warning      "+says) != 1 {
+		t.Errorf("info prints %d, %q, %q, want one warning about the class", code, out, stderr)
+	}
+	if _, out, _ := call(t, "", "info", "-tokenizer-as-written", dir); strings.Contains(out, says) {
+		t.Errorf("info prints %q for the tokenizer as it is written", out)
+	}
+	if code, _, stderr := call(t, "", "generate", "-max-tokens", "1", dir, "hello"); code != 0 || strings.Count(stderr, "warning: "+says) != 1 {
+		t.Errorf("generate prints %d, %q, want one warning about the class", code, stderr)
+	}
+}
+
 // TestSchemaWarnings: warnings name, by path, the keywords of a schema that the text may break. The text follows all other keywords.
 func TestSchemaWarnings(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "schema.json")

@@ -12,12 +12,23 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, blocks such as q8_0, or bf16_fast, whose results depend on the machine; then, after commas, PATTERN=FORMAT for weights " +
+// stored is the value of -weights for weights as the model's files have them.
+const stored = "stored"
+
+const weightsUsage = "`format` of the weights: stored, which is float32, or what a GGUF file has; f32, bf16, f16, int8, blocks such as q8_0, or bf16_fast, whose results depend on the machine. " +
+	"Products with blocks and int8 round what they multiply to integers, too: f32 does not, and takes 4 bytes a weight. Then, after commas, PATTERN=FORMAT for weights " +
 	"whose names match, such as int8,encoder.layer.5.*=bf16"
 
 // setWeights sets the formats that a -weights flag names.
 func setWeights(o *models.Options, value string) (err error) {
-	o.WeightFormat, o.WeightFormats, err = parseWeights(value)
+	first, rest, _ := strings.Cut(value, ",")
+	if o.Float32 = strings.EqualFold(first, "f32"); strings.EqualFold(first, stored) {
+		first = "f32"
+	}
+	if rest != "" {
+		first += "," + rest
+	}
+	o.WeightFormat, o.WeightFormats, err = parseWeights(first)
 	return err
 }
 
@@ -55,7 +66,7 @@ func parseCache(value string) (kernels.Format, error) {
 
 // memoryLimit adds the flag that limits the memory for opening models.
 func (f *flags) memoryLimit() {
-	f.Func("memory-limit", "most `MiB` of memory for the model, while it is loaded and while it computes; a model that needs more is an error before it takes them; avoformer info prints how many a model needs; default: no limit", func(s string) error {
+	f.Func("memory-limit", "most `MiB` of memory for the model, while it is loaded and while it computes; a model that needs more is an error before it takes them; avoformer info prints how many a model needs; default: what the machine and its cgroups allow", func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 40)
 		if err != nil || n < 1 {
 			return errors.New("want a whole number of MiB from 1 on")
@@ -135,13 +146,15 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 	f.memoryLimit()
 	f.asWritten()
 	return decoderFlags{
-		f.String("weights", "f32", weightsUsage),
-		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
+		f.String("weights", stored, weightsUsage),
+		f.String("cache", "f32", cacheUsage),
 		f.String("prompts", "", promptsUsage),
 		threads,
 		f.adapters(),
 	}
 }
+
+const cacheUsage = "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"
 
 const promptsUsage = "`format` of a second copy of the weights, for computing prompts: int8, or with weights of f32, bf16 or f16 also blocks or bf16_fast; int8 takes one byte more per weight; default: no second copy"
 

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestInit bounds what packages do before main: every command pays it, and every program that imports them. What a command does not need is
+// made at its first use (sync.OnceValue). Bytes are counted, as times differ from run to run.
+func TestInit(t *testing.T) {
+	command := exec.Command(os.Args[0], "version")
+	command.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "GODEBUG=inittrace=1")
+	var trace strings.Builder
+	command.Stderr = &trace
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	const own = "github.com/avoformer/avoformer/"
+	most := map[string]int{ // of those that take more than the others
+		own + "models":                                 80 << 10,  // the registry of architectures
+		own + "text/tokenizer/internal/onig":           240 << 10, // properties of characters, which every tokenizer reads
+		"github.com/santhosh-tekuri/jsonschema/v6":     1800 << 10,
+		"github.com/apache/arrow-go/v18/arrow/compute": 600 << 10,
+	}
+	others := map[bool]int{true: 48 << 10, false: 128 << 10} // by whether a package is of this project
+	sum := map[bool]int{}
+	line := regexp.MustCompile(`(?m)^init (\S+) @.*, ([0-9]+) bytes, [0-9]+ allocs$`)
+	found := line.FindAllStringSubmatch(trace.String(), -1)
+	for _, m := range found {
+		ours := strings.HasPrefix(m[1], own)
+		bytes, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum[ours] += bytes
+		if bound := cmp.Or(most[m[1]], others[ours]); bytes > bound {
+			t.Errorf("the init of %s takes %d bytes, want at most %d", m[1], bytes, bound)
+		}
+	}
+	if len(found) < 50 {
+		t.Fatalf("%d packages have an init: %.300s", len(found), trace.String())
+	}
+	t.Logf("%d bytes of this project's packages, %d of others", sum[true], sum[false])
+	if sum[true] > 600<<10 || sum[false] > 3200<<10 {
+		t.Errorf("packages take %d bytes, and those of others %d, want at most 600 and 3200 KiB", sum[true], sum[false])
+	}
+}

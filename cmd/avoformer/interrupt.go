@@ -1,0 +1,49 @@
+// Interrupts, which end a command, or an answer of a chat.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// onInterrupt, unless nil, is what the next interrupt calls instead of ending the command.
+var onInterrupt atomic.Pointer[func()]
+
+// interrupts returns a context that an interrupt or SIGTERM ends. A second one ends the process at once.
+func interrupts() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			if f := onInterrupt.Swap(nil); f != nil && s == os.Interrupt {
+				(*f)()
+				continue
+			}
+			signal.Stop(signals)
+			cancel()
+			return
+		}
+	}()
+	return ctx
+}
+
+// errAnswerEnded is why an answer ended that the user interrupted.
+var errAnswerEnded = errors.New("the answer was interrupted")
+
+// untilInterrupt returns a context that an interrupt ends with errAnswerEnded, while the command goes on, and a function that has interrupts end the
+// command again.
+func (a *app) untilInterrupt() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	f := func() { cancel(errAnswerEnded) }
+	onInterrupt.Store(&f)
+	return ctx, func() {
+		onInterrupt.Store(nil)
+		cancel(nil)
+	}
+}
