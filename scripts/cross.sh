@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds the root module without cgo for the platforms given as arguments, or for all
-# that Go knows: every library package, and the examples where Go links a program without a
-# C compiler. Tools are left out: they run where this module is developed.
+# Builds without cgo for the platforms given as arguments, or for all that Go knows: every library
+# package of the root module, and the examples where Go links a program without a C compiler. Tools
+# are left out: they run where this module is developed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOWORK=off
@@ -24,13 +24,13 @@ failed=()
 for platform in "${platforms[@]}"; do
 	export GOOS=${platform%/*} GOARCH=${platform#*/}
 	case $platform in
-	android/386 | android/amd64 | android/arm | ios/*) what="libraries" programs=^$ ;; # programs need a C linker there
-	*) what="libraries and examples" programs=/examples/ ;;
+	android/386 | android/amd64 | android/arm | ios/*) programs= ;; # programs need a C linker there
+	*) programs=./examples/... ;;
 	esac
-	echo "go build for $platform: $what"
+	echo "go build for $platform: libraries${programs:+ and examples}"
 	lines $go list -find -f '{{.Name}} {{.ImportPath}}' ./...
-	mapfile -t packages < <(printf '%s\n' "${lines[@]}" | awk -v programs="$programs" '$1 != "main" || $2 ~ programs { print $2 }')
-	$go build "${packages[@]}" || failed+=("$platform")
+	mapfile -t packages < <(printf '%s\n' "${lines[@]}" | awk '$1 != "main" { print $2 }')
+	$go build "${packages[@]}" && { [ -z "$programs" ] || GOWORK=auto $go build "$programs"; } || failed+=("$platform")
 done
 if [ ${#failed[@]} != 0 ]; then
 	echo "does not build for: ${failed[*]}"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 go=${GO:-go}
 base=$(git merge-base "${BASE:-main}" HEAD)
 modules=(./...)
-while read -r m; do modules+=("./$m/..."); done < <(scripts/published.sh | grep -vx bulk/beam; find asm bench scripts -name go.mod -printf '%h\n')
+while read -r m; do modules+=("./$m/..."); done < <(scripts/published.sh | grep -vx bulk/beam; find asm bench scripts -name go.mod -printf '%h\n' | grep -vxE 'scripts/(configs|folders)')
 list=$($go list -e -f '{{$p := .ImportPath}}{{.Dir}} {{$p}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}' "${modules[@]}")
 changed=$({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | sort -u)
 packages=$(awk -v root="$PWD/" 'FNR == NR { dir = substr($1, length(root) + 1); package[dir] = $2; text[$2] = $0; next }

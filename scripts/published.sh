@@ -5,10 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 module=github.com/avoformer/avoformer
 
-# folders: those with a go.mod, except for tools, test data and what the go command skips.
+# folders: those with a go.mod, except for tools, data of tests and examples, and what the go command skips.
 folders() {
 	git ls-files --cached --others --exclude-standard -- '*/go.mod' | sed 's#/go.mod$##' |
-		grep -v -E '^(asm|bench|scripts)(/|$)|(^|/)(testdata|[._][^/]*)(/|$)' | sort
+		grep -v -E '^(asm|bench)(/|$)|(^|/)(scripts|testdata|examples/models|doc/images|[._][^/]*)(/|$)' | sort
 }
 
 case ${1:-} in

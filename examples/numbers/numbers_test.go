@@ -78,7 +78,7 @@ func TestFormats(t *testing.T) {
 			if len(wrong) > most {
 				t.Errorf("%v: %d of %d rows differ, want at most %d: %.300q", f, len(wrong), len(rows), most, wrong)
 			}
-			if most > 0 && len(rows) > 500 && len(wrong) == 0 {
+			if f == kernels.FormatQ4_0 && len(rows) > 500 && len(wrong) == 0 { // errors of q4_k are smaller
 				t.Errorf("%v: no row differs: are there 4 bits?", f)
 			}
 		}

@@ -3,9 +3,10 @@
 //
 //	go run ./scripts/api          prints what was removed, changed or added since api/*.txt was written
 //	go run ./scripts/api -write   writes api/*.txt; a part of releasing
+//	go run ./scripts/api -freeze  adds the names of stable packages that are new to api/stable.txt
 //
-// A name that was removed or changed its meaning must be in the part Unreleased of CHANGELOG.md. The test
-// verifies that. The command reads only sources, those for linux/amd64.
+// A name that was removed or changed its meaning must be in doc/renamed.md, and none of a stable package may
+// be. The tests verify that. The command reads only sources, those for linux/amd64.
 package main
 
 import (
@@ -19,8 +20,15 @@ import (
 
 func main() {
 	write := flag.Bool("write", false, "write api/*.txt")
+	frozen := flag.Bool("freeze", false, "add new names of stable packages to "+stableFile)
 	flag.Parse()
-	if err := run(*write); err != nil {
+	err := error(nil)
+	if *frozen {
+		err = freeze()
+	} else {
+		err = run(*write)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
 	}
@@ -67,7 +75,7 @@ func modules() ([]string, error) {
 		if d.IsDir() {
 			switch base := d.Name(); {
 			case path == ".":
-			case strings.HasPrefix(base, "."), strings.HasPrefix(base, "_"), base == "testdata", base == "internal", slices.Contains([]string{"asm", "bench", "scripts", "cmd"}, path):
+			case strings.HasPrefix(base, "."), strings.HasPrefix(base, "_"), base == "testdata", base == "internal", slices.Contains([]string{"asm", "bench", "scripts", "cmd", "doc", "examples", "text/examples", "text/scripts"}, path):
 				return filepath.SkipDir
 			}
 		} else if d.Name() == "go.mod" && filepath.Dir(path) != "." {
@@ -87,8 +95,11 @@ func snapshot(module string) string {
 }
 
 // readSnapshot returns the lines of the last release. A new module has no lines.
-func readSnapshot(module string) ([]string, error) {
-	data, err := os.ReadFile(snapshot(module))
+func readSnapshot(module string) ([]string, error) { return readLines(snapshot(module)) }
+
+// readLines returns the lines of a file, and none of a file that does not exist.
+func readLines(file string) ([]string, error) {
+	data, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -108,16 +119,9 @@ func difference(before, now []string) (gone, come []string) {
 	return only(before, now), only(now, before)
 }
 
-// unreleased is that part of a changelog.
-func unreleased(changelog string) string {
-	_, after, _ := strings.Cut(changelog, "\n## [Unreleased]\n")
-	part, _, _ := strings.Cut(after, "\n## ")
-	return part
-}
-
-// untold returns the lines that have gone and whose name no line of the changelog has.
-func untold(gone []string, changelog string) (out []string) {
-	words := strings.FieldsFunc(unreleased(changelog), func(r rune) bool {
+// untold returns the lines that have gone and whose name a page does not have.
+func untold(gone []string, page string) (out []string) {
+	words := strings.FieldsFunc(page, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 	for _, l := range gone {

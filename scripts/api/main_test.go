@@ -5,12 +5,19 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestChangesAreTold: a name that was in the last release and is not as it was is in the changelog.
+func TestMain(m *testing.M) {
+	testenv.Fixtures("../../text") // the published root module has no other module in it
+	os.Exit(m.Run())
+}
+
+// TestChangesAreTold: a name that was in the last release and is not as it was is on the page of such names.
 func TestChangesAreTold(t *testing.T) {
 	t.Chdir("../..")
-	changelog, err := os.ReadFile("CHANGELOG.md")
+	page, err := os.ReadFile("doc/renamed.md")
 	if err != nil {
 		t.Skip("the tree is not here:", err)
 	}
@@ -31,9 +38,34 @@ func TestChangesAreTold(t *testing.T) {
 			t.Errorf("%s: %d names now, %d before: the listing does not work", m, len(now), len(before))
 		}
 		gone, _ := difference(before, now)
-		for _, l := range untold(gone, string(changelog)) {
-			t.Errorf("gone or changed in module %s, and not in the part Unreleased of CHANGELOG.md:\n\t%s\nSay there what takes its place; doc/stability.md has the rules.", m, l)
+		for _, l := range untold(gone, string(page)) {
+			t.Errorf("gone or changed in module %s, and not in doc/renamed.md:\n\t%s\nSay there what takes its place; doc/stability.md has the rules.", m, l)
 		}
+	}
+}
+
+// TestStable: the names of stable packages stay.
+func TestStable(t *testing.T) {
+	t.Chdir("../..")
+	kept, err := readLines(stableFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := stableLines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range stable {
+		if !slices.ContainsFunc(kept, func(l string) bool { return packageOf(l) == p }) {
+			t.Errorf("%s has no name of package %s", stableFile, p)
+		}
+	}
+	gone, come := difference(kept, now)
+	for _, l := range gone {
+		t.Errorf("gone or changed, though its package is stable:\n\t%s", l)
+	}
+	for _, l := range come {
+		t.Errorf("not in %s, which go run ./scripts/api -freeze writes:\n\t%s", stableFile, l)
 	}
 }
 
@@ -77,8 +109,8 @@ func TestListing(t *testing.T) {
 	if len(come) != 2 || len(gone) != 9 {
 		t.Errorf("gone %q, come %q", gone, come)
 	}
-	changelog := "# Changelog\n\n## [Unreleased]\n\n- `T.X` has 64 bits; `Method`, `F`, `I`, `E`, `Closer` and `V` are gone.\n\n## [0.1.0]\n\n- `Reader`, `M`.\n"
-	if got, want := untold(gone, changelog), []string{"p: field T.io.Reader, embedded", "p: in interface I: M (a int) error"}; !slices.Equal(got, want) {
+	page := "| `T.X`, `Method`, `F`, `I`, `E`, `Closer` and `V` | gone |\n"
+	if got, want := untold(gone, page), []string{"p: field T.io.Reader, embedded", "p: in interface I: M (a int) error"}; !slices.Equal(got, want) {
 		t.Errorf("untold %q, want %q", got, want)
 	}
 }

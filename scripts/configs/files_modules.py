@@ -93,8 +93,8 @@ def begin(args, root):
     class Ask:
         """What sentences.compare asks."""
 
-        def ask(self, path):
-            return server.ask(json.dumps({"dir": path, "texts": sentences.TEXTS}))
+        def ask(self, path, cls):
+            return server.ask(json.dumps({"dir": path, "texts": sentences.TEXTS, "kind": cls}))
 
     def one(rng):
         path, base = os.path.join(root, "folder"), rng.choice(["embed", "embed-roberta"])

@@ -37,7 +37,7 @@ sys.path.insert(0, os.path.join(TEXT, "scripts"))
 
 import transformers as hf
 
-from classes import classes, own, reads
+from class_tokenizers import classes, own, reads
 from compare import build_go
 
 # The model_type of each folder's config.json, and the class that its tokenizer_config.json would name.

@@ -63,7 +63,7 @@ def values(name, value, rare=()):
     elif isinstance(value, dict):
         out += [{k: v for k, v in value.items() if k != drop} for drop in value] + [value | {"extra": 1}, {}, [], "x"]
     else:  # null: of any kind
-        out = [0, 1, 2, 4, 5, -1, 0.5, True, False, "relu", "gelu", "nonsense", [], [1, 2], {}, {"0": {"num_attention_heads": 2}}]
+        out = [None, 0, 1, 2, 4, 5, -1, 0.5, True, False, "relu", "gelu", "nonsense", [], [1, 2], {}, {"0": {"num_attention_heads": 2}}]
         if "softcap" in name:
             out += [2.0, 30]
         if name in KINDS:

@@ -26,6 +26,8 @@ ADAPTERS = {
     "llama-tied-tokens": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=1, target_modules=["q_proj"], trainable_token_indices=[3, 96, 17], task_type="CAUSAL_LM")),
     "llama-tied-vectors": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["embed_tokens", "v_proj"], task_type="CAUSAL_LM")),
     "llama-tied-head": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["lm_head"], task_type="CAUSAL_LM")),
+    "llama-tied-ensured": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["embed_tokens"], ensure_weight_tying=True, task_type="CAUSAL_LM")),
+    "llama-tied-ensured-head": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["lm_head"], ensure_weight_tying=True, rank_pattern={"lm_head": 3}, alpha_pattern={"lm_head": 5}, use_rslora=True, task_type="CAUSAL_LM")),
     "qwen2-magnitudes": ("qwen2", hf.Qwen2ForCausalLM, dict(r=3, target_modules=["q_proj", "o_proj", "up_proj"], use_dora=True, task_type="CAUSAL_LM")),
     "gpt2-magnitudes": ("gpt2", hf.GPT2LMHeadModel, dict(r=3, target_modules=["c_attn", "mlp.c_proj"], use_dora=True, fan_in_fan_out=True)),
     "qwen2-biases": ("qwen2", hf.Qwen2ForCausalLM, dict(r=1, target_modules=["q_proj", "model.layers.1.self_attn.v_proj"], layers_to_transform=[0], lora_bias=True, bias="all", lora_alpha=3)),

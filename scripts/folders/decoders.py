@@ -11,11 +11,16 @@ PROMPTS = [[11, 45, 7, 80], [60, 3, 33, 71, 9, 15, 22, 48, 5, 90, 13, 2, 37]]
 BATCH = random_batch([21, 6], 3, EOS, 0)
 
 
+def dynamic(m):
+    """The rotary positions of a model if they depend on the length; else None."""
+    r = getattr(getattr(m, "model", None), "rotary_emb", None)
+    return r if getattr(r, "rope_type", "") == "dynamic" else None
+
+
 def logits(m, ids):
     """All logits of one sequence. Dynamic frequencies depend on its length only: those of the
     longer sequence before are forgotten."""
-    r = getattr(m.model, "rotary_emb", None) if hasattr(m, "model") else None
-    if r is not None and getattr(r, "rope_type", "") == "dynamic":
+    if r := dynamic(m):
         r.inv_freq, r.max_seq_len_cached = r.original_inv_freq, r.original_max_seq_len
     with torch.no_grad():
         return m(ids, use_cache=False).logits[0]
@@ -28,10 +33,25 @@ def outputs(m):
     return {"logits": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)}
 
 
+def steps(m):
+    """The logits after a text, which grows by a token each time. Where frequencies depend on the length, the cache keeps what earlier
+    ones have turned, as in generate."""
+    if not dynamic(m):
+        return lambda x: logits(m, torch.tensor([x]))[-1]
+    past = hf.DynamicCache()
+
+    def step(x):
+        with torch.no_grad():
+            return m(torch.tensor([x[past.get_seq_length():]]), past_key_values=past).logits[0, -1]
+
+    logits(m, torch.tensor([[0]]))  # forgets the frequencies of an earlier text
+    return step
+
+
 def tokens(m, new=12):
     out, margin = {}, float("inf")
-    for i, prompt in enumerate(PROMPTS):
-        ids, gap = greedy(lambda x: logits(m, torch.tensor([x]))[-1], prompt, new)
+    for i, prompt in enumerate(PROMPTS + [list(range(20, 40))] * bool(dynamic(m))):
+        ids, gap = greedy(steps(m), prompt, new)
         out |= {f"prompt_{i}": torch.tensor(prompt), f"greedy_{i}": torch.tensor(ids)}
         margin = min(margin, gap)
     return out, margin

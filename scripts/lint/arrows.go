@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/scripts/lint/arrows"
+)
+
+// The limits of every package.
+const (
+	mostInKnot = 4 // files
+	mostUp     = 5 // percent of the arrows, and one in any case
+)
+
+// A limit replaces those limits for one package.
+type limit struct {
+	knot int // files in the largest knot; 0: mostInKnot
+	up   int // arrows up; 0: mostUp percent
+}
+
+// limits are those of packages that exceed the common ones, and why. They only become smaller.
+var limits = map[string]limit{
+	// Files for one architecture resolve what the files for all of them declare, and the other way round.
+	"kernels/internal/simd": {up: 6},
+	// Workers, jobs and the pool are one state machine in three files.
+	"kernels/internal/par": {up: 4},
+	// A matrix packs itself, by its format, which is among the blocks' or among those of int8.
+	"kernels/internal/weights": {up: 3},
+	// A call has a plan, and a plan is made for a call; the loops get panels from sources, which know the loops.
+	"kernels/internal/product": {up: 3},
+	// The scheduler's loop is one type in five files, and so is decoding with rules.
+	"generation": {knot: 6, up: 10},
+	// An index is one type: what it keeps, adds, removes, finds and writes are methods of it in a file each.
+	"search": {knot: 8, up: 7},
+	// Pull comes first, and the other files have its steps.
+	"hub": {up: 2},
+	// A record of an architecture has the types of all, which begin with one of them.
+	"asm/arch": {up: 2},
+	// An assembler is one type, Function: its operands, words and memory are methods of it in a file each.
+	"asm/arm64": {knot: 8, up: 5},
+	// A machine is one type, whose instructions are methods in a file for each kind.
+	"asm/vec/neon": {up: 3},
+	"asm/vec/x86":  {knot: 8, up: 7},
+	// A family of kernels has a file for its entrance, which the files of its parts call back.
+	"asm/kernel": {up: 4},
+	// The catalogue lists records in a file for each family, and the generator has a file for each backend.
+	"asm": {knot: 5, up: 5},
+	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
+	"text/tokenizer/internal/onig": {up: 2},
+	// A package of a protocol has a file with its routes, which hand requests to the files of each; these answer by what the first file
+	// has in common.
+	"serve/internal/engine":      {up: 3},
+	"serve/internal/wire":        {up: 2},
+	"serve/internal/anthropic":   {up: 3},
+	"serve/internal/tei":         {up: 3},
+	"serve/internal/huggingface": {up: 3},
+	"serve/internal/ollama":      {knot: 5, up: 4},
+	"serve/internal/openai":      {knot: 6, up: 5},
+}
+
+// patterns are the packages whose files have an order.
+var patterns = []string{"./kernels/...", "./transformer/...", "./models/...", "./generation/...", "./grammar/...", "./search/...", "./hub/...",
+	"./asm/...", "./text/...", "./serve/...", "./bulk/", "./cmd/avoformer/..."}
+
+// arrowsLeadDown: the files of each package have an order in which nearly all uses lead down.
+func arrowsLeadDown(t *tree) (problems []string) {
+	exports, err := listExports()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		name, ok := exports.of[path]
+		if !ok {
+			return nil, fmt.Errorf("%s: not listed", path)
+		}
+		return os.Open(name)
+	})
+	for dir := range limits {
+		if !slices.Contains(exports.dirs, dir) {
+			problems = append(problems, "limits for "+dir+", which is not a package")
+		}
+	}
+	for _, dir := range exports.dirs {
+		g, err := arrows.Of(dir, imports)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", dir, err))
+			continue
+		}
+		if t.verbose {
+			fmt.Printf("%s: %s", dir, g)
+		}
+		problems = append(problems, exceeded(dir, g, limits[dir])...)
+	}
+	return problems
+}
+
+// exceeded returns what the graph of a package has more of than its limit allows.
+func exceeded(dir string, g *arrows.Graph, l limit) (problems []string) {
+	if up, most := g.Up(), max(l.up, g.Arrows()*mostUp/100, 1); len(up) > most {
+		problems = append(problems, fmt.Sprintf("%s: %d of %d arrows run up, want at most %d: %v", dir, len(up), g.Arrows(), most, up))
+	}
+	for _, knot := range g.Knots() {
+		if most := max(l.knot, mostInKnot); len(knot) > most {
+			problems = append(problems, fmt.Sprintf("%s: %d files all reach each other, want at most %d: %v", dir, len(knot), most, knot))
+		}
+	}
+	return problems
+}
+
+// exports are packages.
+type exports struct {
+	dirs []string          // of those in patterns
+	of   map[string]string // the export data of these and of what they import, by import path
+}
+
+// listExports lists the packages in patterns.
+func listExports() (*exports, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t{{if not .DepOnly}}{{.Dir}}{{end}}"}, patterns...)
+	out, err := exec.Command("go", args...).Output()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		return nil, fmt.Errorf("go list: %w: %s", err, failed.Stderr)
+	} else if err != nil {
+		return nil, err
+	}
+	e := &exports{of: map[string]string{}}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("go list: %q", line)
+		}
+		if fields[1] != "" {
+			e.of[fields[0]] = fields[1]
+		}
+		if fields[2] != "" {
+			dir, err := filepath.Rel(here, fields[2])
+			if err != nil {
+				return nil, err
+			}
+			e.dirs = append(e.dirs, filepath.ToSlash(dir))
+		}
+	}
+	return e, nil
+}

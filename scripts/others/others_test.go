@@ -1,0 +1,247 @@
+// Package others holds the script that makes the table of doc/others.md, and the test of this project's column.
+package others
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/search"
+)
+
+var write = flag.Bool("write", false, "write this project's column of doc/others.md")
+
+const doc = "../../doc/others.md"
+
+var (
+	nan = float32(math.NaN())
+	inf = float32(math.Inf(1))
+)
+
+// show writes numbers as others.py does.
+func show(x ...float32) string {
+	var cells []string
+	for _, v := range x {
+		switch f := float64(v); {
+		case math.IsNaN(f):
+			cells = append(cells, "NaN")
+		case math.IsInf(f, 0):
+			cells = append(cells, strings.TrimPrefix(fmt.Sprint(f), "+"))
+		default:
+			cells = append(cells, fmt.Sprintf("%.6g", f))
+		}
+	}
+	return strings.Join(cells, ", ")
+}
+
+// of returns the results of a function of elements.
+func of(f func(dst, x []float32), x ...float32) string {
+	dst := make([]float32, len(x))
+	f(dst, x)
+	return show(dst...)
+}
+
+func softmax(x ...float32) string {
+	kernels.Softmax(x, x, 1, len(x))
+	return show(x...)
+}
+
+// repeat returns x, n times.
+func repeat(n int, x ...float32) []float32 { return slices.Repeat(x, n) }
+
+// layerNorm and rmsNorm return the first two elements of a row.
+func layerNorm(x []float32, eps float32) string {
+	kernels.LayerNorm(x, x, 1, len(x), nil, nil, eps)
+	return show(x[:2]...)
+}
+
+func rmsNorm(x []float32, eps float32) string {
+	kernels.RMSNorm(x, x, 1, len(x), nil, eps)
+	return show(x[:2]...)
+}
+
+// gemm returns alpha*a*2 + beta*c.
+func gemm(a, c, alpha, beta float32) string {
+	to := []float32{c}
+	kernels.Gemm(kernels.NoTrans, kernels.NoTrans, 1, 1, 1, alpha, []float32{a}, 1, []float32{2}, 1, beta, to, 1)
+	return show(to...)
+}
+
+// attention returns what a query sees of values, of which a mask hides some.
+func attention(hidden []bool, values ...float32) string {
+	const dim = 8
+	n := len(values)
+	q, k, v, dst := repeat(dim, 1), repeat(n*dim, 1), []float32{}, make([]float32, dim)
+	keep := make([]bool, n)
+	for i, x := range values {
+		v = append(v, repeat(dim, x)...)
+		keep[i] = !hidden[i]
+	}
+	kernels.Attention(kernels.AttentionParams{Batch: 1, Heads: 1, LenQ: 1, LenK: n, HeadDim: dim, Dst: dst, Q: q, K: k, V: v,
+		Mask: []kernels.MaskTerm{kernels.KeepMask(keep, 1, 1, 1, n)}})
+	return show(dst[0])
+}
+
+func float16(x ...float32) string {
+	for i := range x {
+		x[i] = half.Float16(half.ToFloat16(x[i]))
+	}
+	return show(x...)
+}
+
+func bfloat16(x ...float32) string {
+	for i := range x {
+		x[i] = half.BFloat16(half.ToBFloat16(x[i]))
+	}
+	return show(x...)
+}
+
+// q8 returns the integers of x in a block whose largest element is 127.
+func q8(x ...float32) string {
+	block := make([]float32, 32)
+	block[0] = 127
+	copy(block[1:], x)
+	bytes := make([]byte, 34)
+	kernels.FormatQ8_0.Quantize(bytes, block)
+	for i := range x {
+		x[i] = float32(int8(bytes[3+i]))
+	}
+	return show(x...)
+}
+
+// best returns the id of the vector with the best score, or says that there is an error.
+func best(t *testing.T, scores ...float32) string {
+	index, err := search.New(1, search.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scores {
+		if err := index.Add(nil, [][]float32{{s}}); err != nil {
+			return "an error"
+		}
+	}
+	hits, err := index.Search(context.Background(), [][]float32{{1}}, 1)
+	if err != nil {
+		return "an error"
+	}
+	return fmt.Sprint(hits[0][0].ID)
+}
+
+func product(rows, k, n, threads int, a, b []float32) []float32 {
+	c := make([]float32, rows*n)
+	kernels.Threads(threads).Gemm(kernels.NoTrans, kernels.NoTrans, rows, n, k, 1, a, k, b, n, 0, c, n)
+	return c
+}
+
+func normal(n int) []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// sameAlone reports whether each row of a product has the bits that it has alone.
+func sameAlone(rows int) string {
+	a, b := normal(rows*512), normal(512*512)
+	all := product(rows, 512, 512, 1, a, b)
+	for i := range rows {
+		if !slices.Equal(all[i*512:][:512], product(1, 512, 512, 1, a[i*512:][:512], b)) {
+			return "no"
+		}
+	}
+	return "yes"
+}
+
+func sameOnThreads(rows int) string {
+	a, b := normal(rows*4096), normal(4096*512)
+	if !slices.Equal(product(rows, 4096, 512, 1, a, b), product(rows, 4096, 512, 2, a, b)) {
+		return "no"
+	}
+	return "yes"
+}
+
+// TestOwn compares this project's column of the table with what the functions return.
+func TestOwn(t *testing.T) {
+	far := repeat(8, 1e30, -1e30)
+	none := "–" // there is no such function
+	own := map[string]string{
+		"ReLU of NaN, -0":                                                  of(kernels.ReLU, nan, float32(math.Copysign(0, -1))),
+		"exp of -103.9, 88.8, -Inf, NaN":                                   of(kernels.Exp, -103.9, 88.8, -inf, nan),
+		"sigmoid of -100, -Inf, NaN":                                       of(kernels.Sigmoid, -100, -inf, nan),
+		"tanh of 1e-40, Inf, NaN":                                          of(kernels.Tanh, 1e-40, inf, nan),
+		"erf of 1e-40, Inf, NaN":                                           of(kernels.Erf, 1e-40, inf, nan),
+		"GELU of -Inf, Inf, NaN":                                           of(kernels.GELU, -inf, inf, nan),
+		"softplus of -Inf, 100, NaN":                                       of(kernels.Softplus, -inf, 100, nan),
+		"1e-40 times 1":                                                    of(func(dst, x []float32) { kernels.Scale(dst, x, 1) }, 1e-40),
+		"softmax of -Inf, -Inf":                                            softmax(-inf, -inf),
+		"softmax of Inf, 0":                                                softmax(inf, 0),
+		"softmax of NaN, 0":                                                softmax(nan, 0),
+		"softmax of -Inf, 0":                                               softmax(-inf, 0),
+		"1 * 1 * 2 + 0 * NaN":                                              gemm(1, nan, 1, 0),
+		"0 * NaN * 2 + 1 * 3":                                              gemm(nan, 3, 0, 1),
+		"1 * NaN * 2 + 1 * 3":                                              gemm(nan, 3, 1, 1),
+		"float8 E4M3 of 464, 465, 500, Inf":                                none,
+		"float8 E5M2 of 61439, 61440, Inf":                                 none,
+		"the best of 4, 9, 9, 9":                                           best(t, 4, 9, 9, 9),
+		"the best of 3, NaN, 5, 1":                                         best(t, 3, nan, 5, 1),
+		"the larger of NaN and 1, of 1 and NaN":                            none,
+		"clip of NaN to 0 and 6":                                           none,
+		"int32 of NaN, 3e9, -1.5":                                          none,
+		"attention that sees no key, values 1, 2, 6":                       attention([]bool{true, true, true}, 1, 2, 6),
+		"attention that sees the first of values 1, NaN, NaN":              attention([]bool{false, true, true}, 1, nan, nan),
+		"layer norm of 768 times 0.1, eps 1e-12":                           layerNorm(repeat(768, 0.1), 1e-12),
+		"layer norm of 1e30, -1e30, eight times":                           layerNorm(slices.Clone(far), 1e-5),
+		"RMS norm of 1e30, -1e30, eight times":                             rmsNorm(slices.Clone(far), 1e-5),
+		"RMS norm of 1e-30, -1e-30, eight times, eps 0":                    rmsNorm(repeat(8, 1e-30, -1e-30), 0),
+		"RMS norm of zeros, eps 0":                                         rmsNorm(make([]float32, 16), 0),
+		"float16 of 1 + 2^-11, 1 + 3*2^-11, 65519, 65520, 2^-25":           float16(1+0x1p-11, 1+0x3p-11, 65519, 65520, 0x1p-25),
+		"bfloat16 of 1 + 2^-8, 1 + 3*2^-8, 3.4e38, NaN":                    bfloat16(1+0x1p-8, 1+0x3p-8, 3.4e38, nan),
+		"Q8_0 of 0.5, 1.5, -0.5, 2.5 beside 127":                           q8(0.5, 1.5, -0.5, 2.5),
+		"a row of `a @ b`, 512 by 512, alone and among 2 rows: same bits":  sameAlone(2),
+		"a row of `a @ b`, 512 by 512, alone and among 64 rows: same bits": sameAlone(64),
+		"`a @ b` of 64 rows, 4096 by 512, on 1 thread and on 2: same bits": sameOnThreads(64),
+		"`a @ b` of 1 rows, 4096 by 512, on 1 thread and on 2: same bits":  sameOnThreads(1),
+	}
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	begin, end := slices.Index(lines, "<!-- table -->"), slices.Index(lines, "<!-- end of table -->")
+	if begin < 0 || end < begin+3 {
+		t.Fatalf("%s has no table", doc)
+	}
+	for i := begin + 3; i < end; i++ {
+		cells := strings.Split(lines[i], " | ")
+		name := strings.TrimPrefix(cells[0], "| ")
+		want, ok := own[name]
+		if !ok {
+			t.Errorf("%s: the line %q has no test", doc, name)
+			continue
+		}
+		delete(own, name)
+		if cells[1] != want && !*write {
+			t.Errorf("%s: %s: %s, and the functions return %s", doc, name, cells[1], want)
+		}
+		cells[1] = want
+		lines[i] = strings.Join(cells, " | ")
+	}
+	for name := range own {
+		t.Errorf("%s has no line %q", doc, name)
+	}
+	if *write {
+		if err := os.WriteFile(doc, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
