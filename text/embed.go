@@ -228,25 +228,34 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 
 // embed embeds with a prompt, and with a limit of tokens in place of the folder's unless it is 0.
 func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
+	out := make([][]float32, len(inputs))
+	n, err := e.embedTo(ctx, prompt, inputs, limit, o, func(in *queue.Input, vector []float32) { out[in.Number] = vector })
+	if err != nil {
+		return nil, n, err
+	}
+	return out, n, nil
+}
+
+// embedTo is embed that passes each vector to take. Several goroutines call it, also after a call that was cancelled has returned.
+func (e *Embedder) embedTo(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions, take func(in *queue.Input, vector []float32)) (Counts, error) {
 	if err := context.Cause(ctx); err != nil {
-		return nil, Counts{}, err
+		return Counts{}, err
 	}
 	if !e.HasDense() {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes sparse vectors or those of single tokens, and none of a whole text", fault.ErrInput)
+		return Counts{}, fmt.Errorf("%w: the model makes sparse vectors or those of single tokens, and none of a whole text", fault.ErrInput)
 	}
 	limit = e.limitOf(limit)
 	shape, err := e.shape(o)
 	if err != nil {
-		return nil, Counts{}, err
+		return Counts{}, err
 	}
 	skip, err := e.promptLength(prompt)
 	if err != nil {
-		return nil, Counts{}, err
+		return Counts{}, err
 	}
 	if skip > 0 && slices.ContainsFunc(inputs, func(in Input) bool { return in.IDs != nil }) {
-		return nil, Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", fault.ErrInput)
+		return Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", fault.ErrInput)
 	}
-	out := make([][]float32, len(inputs))
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			for _, w := range in.Windows {
@@ -258,7 +267,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 		},
 		Kind:    2 * skip,
 		Compute: pooled(shape.pool, skip),
-		Finish:  func(in *queue.Input, results [][]float32) { out[in.Number] = shape.joined(in.Windows, results) },
+		Finish:  func(in *queue.Input, results [][]float32) { take(in, shape.joined(in.Windows, results)) },
 	}
 	if unknown, ok := e.tokenizer.UnknownID(); ok && e.pool.NoUnknown {
 		c.Between = func(w *tokenizer.Encoding) *tokenizer.Encoding {
@@ -273,11 +282,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 	if o.Scale == ScaleRaw {
 		c.Kind++
 	}
-	n, err := e.serveInputs(ctx, c, inputs, prompt, limit, e.encoding(), o.InputOptions)
-	if err != nil {
-		return nil, n, err
-	}
-	return out, n, nil
+	return e.serveInputs(ctx, c, inputs, prompt, limit, e.encoding(), o.InputOptions)
 }
 
 // limitOf returns the largest number of tokens of a text. limit is that of its prompt, 0 if the prompt has no limit.

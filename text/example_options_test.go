@@ -173,6 +173,22 @@ func ExampleOptions_tokenizerAsWritten() {
 	// 64 numbers
 }
 
+// Vectors as they are finished, in the order in which they are computed.
+func ExampleEmbedder_EmbedEach() {
+	e, err := text.OpenEmbedder("examples/models/embed", text.Options{})
+	must(err)
+	vectors := make(map[int][]float32)
+	for v, err := range e.EmbedEach(ctx, text.Texts("bread", "a letter to the committee"), text.EmbedOptions{}) {
+		if err != nil {
+			log.Print(err) // of a cancelled context, say; the vectors before it are valid
+			break
+		}
+		vectors[v.Number] = v.Vector
+	}
+	fmt.Println(len(vectors))
+	// Output: 2
+}
+
 // A sparse vector has a weight for each token of the vocabulary that a text is about.
 func ExampleEmbedder_EmbedSparse() {
 	e, err := text.OpenEmbedder("testdata/embed-sparse", text.Options{}) // SPLADE, or BGE-M3
