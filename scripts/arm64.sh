@@ -8,7 +8,7 @@
 # products on one with none. Arguments are passed to go test, for example
 # -run=Softmax; the other CPUs and the check that every kernel was called are left
 # out then, and with PART=callers. PACKAGES names other packages than ./... .
-# `arm64.sh purego` runs all short tests without assembly instead.
+# `arm64.sh purego` runs them without assembly instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra packages <<<"${PACKAGES:-./...}"
@@ -21,11 +21,14 @@ on() {
 	shift
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -vet=off -short -timeout 30m -exec "$qemu" "$@" </dev/null
 }
+lines=$(GOOS=linux GOARCH=arm64 scripts/tier-tests.sh "${packages[@]}")
 if [ "${1:-}" = purego ]; then
-	AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego "${packages[@]}"
+	# shellcheck disable=SC2086 # several
+	while read -r tests reach; do
+		AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego -run "$tests" $reach
+	done <<<"$lines"
 	exit
 fi
-lines=$(GOOS=linux GOARCH=arm64 scripts/tier-tests.sh "${packages[@]}")
 
 # neon CPU ARGUMENT...: go test on the tier, with what it covers in a file whose name begins with the CPU's
 neon() {
