@@ -261,7 +261,7 @@ func ExampleOpenTranscriber() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	said, err := text.Collect(t.Transcribe(ctx, samples, text.TranscribeOptions{Language: "en"}))
+	said, err := text.Collect(t.Transcribe(ctx, samples, text.TranscribeOptions{}))
 	if err != nil {
 		log.Fatal(err)
 	}

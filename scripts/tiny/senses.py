@@ -65,7 +65,8 @@ def dial(out):
     f.tokenizer(tokenizer, eos_token="<|endoftext|>", pad_token="<|endoftext|>", bos_token="<|endoftext|>")
     hear.save_pretrained(f.path)
     model.generation_config = hf.GenerationConfig(eos_token_id=end, pad_token_id=end, bos_token_id=end, decoder_start_token_id=prompt[0], max_new_tokens=4,
-                                                  is_multilingual=True, lang_to_id={"<|en|>": prompt[1]}, task_to_id={"transcribe": prompt[2], "translate": prompt[2] - 1}, no_timestamps_token_id=prompt[3])
+                                                  is_multilingual=True, lang_to_id={"<|en|>": prompt[1]}, task_to_id={"transcribe": prompt[2], "translate": prompt[2] - 1}, no_timestamps_token_id=prompt[3],
+                                                  task="transcribe")  # without a language transformers gives the decoder no task, as this model has never seen
     f.model(model)
     with wave.open(os.path.join(out, "dial.wav"), "wb") as w:
         w.setnchannels(1)
