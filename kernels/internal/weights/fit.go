@@ -245,6 +245,7 @@ func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (sc
 	var tried [2]sums
 	for half := range tried {
 		var most, of float64 = 0, 1
+		tried[half] = s.of(half * fitTrials) // stays if no trial gains anything, as for equal numbers
 		for i := half * fitTrials; i < (half+1)*fitTrials; i++ {
 			t := s.of(i)
 			root := float64(t.qx*g.sw) - float64(t.q*g.sx)

@@ -196,6 +196,36 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestEqualNumbers has groups whose numbers are all the same, alone and beside groups of normal numbers, and expects them back within a step.
+func TestEqualNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 30))
+	for _, f := range []Format{Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS} {
+		elements, size := f.Block()
+		blocks, ones := make([]byte, size), make([]float32, elements)
+		for p := range ones {
+			ones[p] = 1
+		}
+		for _, v := range []float32{1, -1, 0.75, 0.3, 2, 100, -5.5, 1 << 10} {
+			for _, equal := range []int{32, elements} {
+				for _, importance := range [][]float32{nil, ones} {
+					x := normal(r, elements)
+					for p := range x {
+						if x[p] *= v / 4; p < equal {
+							x[p] = v
+						}
+					}
+					f.Encode(blocks, x, importance)
+					for p, got := range ref.Blocks(f.String(), blocks).Float32()[:equal] {
+						if off := math.Abs(float64(got - v)); !(off <= 0.15*math.Abs(float64(v))) {
+							t.Fatalf("%v, %d of %d numbers are %v: element %d is %v", f, equal, elements, v, p, got)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEnds has the numbers that quantizers begin with: the first of two zeros, and numbers that are not finite.
 func TestEnds(t *testing.T) {
 	negative, inf := float32(math.Copysign(0, -1)), float32(math.Inf(1))
