@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -43,6 +44,29 @@ func TestEmptyUniformHeadMask(t *testing.T) {
 							}
 						}
 					})
+				}
+			}
+		}
+	})
+}
+
+// TestNoFiniteScore expects a query whose scores are all -Inf to have the result of one that sees no key, with and without a mask, for each way
+// to compute a head.
+func TestNoFiniteScore(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		for _, s := range [][2]int{{1, 2}, {4, 40}, {8, 36}, {40, 40}, {40, 70}, {1, 300}, {1, 3000}} {
+			for empty, want := range map[EmptyRow]float32{EmptyZero: 0, EmptyNaN: nan32, EmptyUniform: 5} {
+				for _, mask := range [][]MaskTerm{nil, {LengthMask([]int{s[1]})}} {
+					const dim = 64
+					lenQ, lenK := s[0], s[1]
+					p := AttentionParams{Batch: 1, Heads: 1, LenQ: lenQ, LenK: lenK, HeadDim: dim, Empty: empty, Mask: mask, Dst: make([]float32, lenQ*dim),
+						Q: slices.Repeat([]float32{-3e38}, lenQ*dim), K: slices.Repeat([]float32{3e38}, lenK*dim), V: slices.Repeat([]float32{5}, lenK*dim)}
+					Attention(p)
+					for i, v := range p.Dst {
+						if v != want && (v == v || want == want) {
+							t.Fatalf("%v, mask %t: element %d is %v, want %v", s, mask != nil, i, v, want)
+						}
+					}
 				}
 			}
 		}

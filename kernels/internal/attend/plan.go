@@ -204,7 +204,7 @@ func (c *Call) chooseStrategy(g *group) strategy {
 		return attendWeights
 	}
 	if g.lenK == 0 || p.KPages != nil || max(p.HeadDim, p.ValueDim) > min(WholeHeadDim, wholeHeadSteps/(g.lenQ*g.lenK)) || g.fold > 1 || g.chunks > 1 ||
-		p.Relative != nil || p.Sinks != nil || len(p.Mask) > 0 && p.Empty != EmptyZero || g.lenK > g.tile || c.biases() > 1 {
+		p.Relative != nil || p.Sinks != nil || p.Empty != EmptyZero || g.lenK > g.tile || c.biases() > 1 {
 		return attendTiles
 	}
 	most := c.mostShortKeys()
