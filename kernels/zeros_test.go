@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/ref"
 )
 
 // TestZerosOfProducts expects the sign of zero that doc/numerics.md states where products are too small for a float32: a chain keeps the sign
@@ -51,6 +52,31 @@ func TestZerosOfProducts(t *testing.T) {
 						continue // a dot product or not
 					}
 					expect("Gemm with B transposed", c, want)
+				}
+			}
+		}
+	})
+}
+
+// TestZerosOfReference expects the sign of zero of the references from products of integers that are -0, with each part of an epilogue: a part
+// that is missing keeps the sign.
+func TestZerosOfReference(t *testing.T) {
+	const k = 32
+	a, b, negative := make([]float32, k), slices.Repeat([]float32{1}, k), []float32{negativeZero}
+	raw := make([]byte, 34)
+	FormatQ8_0.Quantize(raw, b)
+	eachISA(t, func(t *testing.T) {
+		row := func(_ int, dst []float32) { copy(dst, b) }
+		int8s, blocks := PackBRows(FormatInt8, 1, k, row), PackBRows(FormatQ8_0, 1, k, row)
+		for _, ep := range []Epilogue{{}, {Activation: ActReLU}, {Bias: negative}, {Residual: negative, LdResidual: 1}, {Bias: []float32{0}}, {Bias: negative, Residual: []float32{0}, LdResidual: 1}} {
+			var got, want [2][1]float32
+			GemmPacked(1, -1, a, k, int8s, 0, got[0][:], 1, ep)
+			GemmPacked(1, -1, a, k, blocks, 0, got[1][:], 1, ep)
+			ref.GemmInt8(1, 1, k, k, -1, a, k, b, 1, 0, want[0][:], 1, ep.Bias, ep.Activation == ActReLU, ep.Residual, 1)
+			ref.GemmBlocks(1, -1, a, k, []ref.BlockWeights{ref.Blocks("q8_0", raw)}, 0, want[1][:], 1, ep.Bias, ep.Activation == ActReLU, ep.Residual, 1)
+			for i := range got {
+				if math.Float32bits(got[i][0]) != math.Float32bits(want[i][0]) {
+					t.Errorf("%v, %+v: %v, the reference %v", []string{"int8", "q8_0"}[i], ep, got[i][0], want[i][0])
 				}
 			}
 		}

@@ -145,10 +145,10 @@ func finishInt8(y, alpha, beta, c, bias float32, relu bool, residual float32, ep
 	return y + residual
 }
 
-// at is x[i], 0 where there is no x.
+// at is x[i], or -0 where there is no x: adding that changes no number, not even a zero.
 func at(x []float32, i int) float32 {
 	if x == nil {
-		return 0
+		return float32(math.Copysign(0, -1))
 	}
 	return x[i]
 }
