@@ -35,7 +35,9 @@ func TestNormsOfFarRows(t *testing.T) {
 				}
 				spike := make([]float32, n) // and few others
 				spike[n/2], spike[3] = float32(size), float32(-size/3)
-				rows = append(rows, y, spike)
+				beside := slices.Clone(x) // one that is far smaller than the others
+				beside[5] = 0x1.8p-74
+				rows = append(rows, y, spike, beside)
 			}
 		}
 	}

@@ -86,22 +86,29 @@ func rmsNormLongRow(isa simd.ISA, dst, x, weight []float32, eps float32) {
 		square += float64(dotVec(isa, x[i:end], x[i:end]))
 	}
 	sum := square/float64(len(x)) + float64(eps)
+	down, more := float32(1), float32(1)
 	if order.IsFar(float32(sum)) {
-		down, more := order.FarFactors(float32(sum))
+		down, more = order.FarFactors(float32(sum))
 		f := down * more
+		buffer := rowBuffers.Get().(*rowBuffer)
+		square = 0
 		for i, end := range budget(SumElements).pieces(len(x)) {
-			simd.ScaleVec(isa, dst[i:end], x[i:end], f)
+			y := buffer[:end-i]
+			simd.ScaleVec(isa, y, x[i:end], f)
+			square += float64(dotVec(isa, y, y))
 		}
-		x, square = dst, 0
-		for i, end := range budget(SumElements).pieces(len(x)) {
-			square += float64(dotVec(isa, x[i:end], x[i:end]))
-		}
+		rowBuffers.Put(buffer)
 		sum = square/float64(len(x)) + float64(float64(eps)*float64(f)*float64(f))
 		sum = max(sum, 0x1p-126) + (sum - sum) // NaN for a row with an infinity
 	}
-	scale := float32(1 / math.Sqrt(sum))
+	scale := float32(1/math.Sqrt(sum)) * down // not the elements times down, which may be too small
 	for i, end := range budget(SumElements).pieces(len(x)) {
-		simd.ScaleVec(isa, dst[i:end], x[i:end], scale)
+		if more != 1 {
+			simd.ScaleVec(isa, dst[i:end], x[i:end], more)
+			simd.ScaleVec(isa, dst[i:end], dst[i:end], scale)
+		} else {
+			simd.ScaleVec(isa, dst[i:end], x[i:end], scale)
+		}
 		simd.MulVec(isa, dst[i:end], dst[i:end], SharedOnes.piece(weight, i, end))
 	}
 }
