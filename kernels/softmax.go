@@ -16,7 +16,7 @@ import (
 //
 // x and dst are contiguous rows x cols matrices; dst may be x, but may not overlap it otherwise. A row with a NaN, with +Inf, or with only
 // -Inf becomes NaN; -Inf in a row with finite elements becomes 0. Results below 2^-126 may be 0 instead. The relative error is at most (16
-// + |x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
+// + 1.25*|x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
 func Softmax(dst, x []float32, rows, cols int) { Threads(1).Softmax(dst, x, rows, cols) }
 
 // Softmax is the function [Softmax] on up to t threads.

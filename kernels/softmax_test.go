@@ -16,7 +16,7 @@ import (
 
 // softmaxBound returns the bound of Softmax's comment.
 func softmaxBound(x, want, max float64, cols int) float64 {
-	return want*(16+math.Abs(x-max)+float64(min(cols, 8192))/8)*0x1p-24 + 0x1p-126
+	return want*(16+1.25*math.Abs(x-max)+float64(min(cols, 8192))/8)*0x1p-24 + 0x1p-126
 }
 
 func TestSoftmax(t *testing.T) {
@@ -47,6 +47,22 @@ func TestSoftmax(t *testing.T) {
 					}
 				})
 			})
+		}
+	})
+}
+
+// TestSoftmaxBelowMax has a result whose roundings nearly all go in one direction: of the difference, which is just above 64, and of log2(e).
+func TestSoftmaxBelowMax(t *testing.T) {
+	x := []float32{64.494804, -0.14319228, 63.974316}
+	want := ref.Widen(x)
+	ref.Softmax(want, want, 1, len(x))
+	eachISA(t, func(t *testing.T) {
+		y := make([]float32, len(x))
+		Softmax(y, x, 1, len(x))
+		for i, got := range y {
+			if e := math.Abs(float64(got) - want[i]); !(e <= softmaxBound(float64(x[i]), want[i], float64(x[0]), len(x))) {
+				t.Errorf("element %d is %v, want %v: off by %.3g", i, got, want[i], e)
+			}
 		}
 	})
 }
