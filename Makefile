@@ -13,7 +13,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # Modules beside the root; each has a go.mod of its own. Those that nobody
 # requires replace the root module where they need it; the published ones find it
 # through go.work, in which all are.
-NESTED := $(filter-out scripts/configs scripts/folders,$(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))) # those two are in Python
+NESTED := $(filter-out scripts/configs scripts/folders scripts/tiny,$(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))) # those three are in Python
 # Published as well; it takes minutes to build, so make test-beam alone does, for this machine.
 BEAM := bulk/beam
 PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
