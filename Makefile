@@ -52,7 +52,7 @@ near: ## build, vet and short tests of the packages that differ from BASE (main)
 quick: ## the fast native part of test: build, vet, short tests of the root module
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO) test $(NO_VET) -short ./...
+	$(GO) test $(TEST_FLAGS) -short ./...
 
 .PHONY: test
 test: ## what a change may break, and how long each part took
@@ -125,29 +125,29 @@ cross-all: ##+ build libraries and examples for every platform that Go knows (so
 
 # Tests on this machine. What go test would vet, make vet does, and more.
 
-NO_VET := -vet=off
+TEST_FLAGS := -vet=off -timeout 30m
 
 .PHONY: test-native
 test-native: ## all tests of the root module but test-timed, on every tier of this machine that has assembly
-	AVOFORMER_ASSEMBLY=1 $(GO) test $(NO_VET) -skip '$(TIMED)' ./...
+	AVOFORMER_ASSEMBLY=1 $(GO) test $(TEST_FLAGS) -skip '$(TIMED)' ./...
 
 # Those that measure how long something takes.
 TIMED := ^TestPauses$$
 
 .PHONY: test-timed
 test-timed: ##+ the tests that measure time, beside which nothing may run
-	$(GO) test $(NO_VET) -run '$(TIMED)' ./kernels
+	$(GO) test $(TEST_FLAGS) -run '$(TIMED)' ./kernels
 
 .PHONY: test-long
 test-long: ##+ the sweeps over damaged model folders with five times as many cases as test-native has; functions of all float32 numbers; all tests of kernels with kernels for vectors of four lanes
-	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^TestElementwiseBounds$$' ./kernels
-	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
-	AVOFORMER_LONG=1 $(GO) test -C asm $(NO_VET) -run '^Test(Width4|PortableTile)$$' .
+	AVOFORMER_LONG=1 $(GO) test $(TEST_FLAGS) -run '^TestElementwiseBounds$$' ./kernels
+	AVOFORMER_LONG=1 $(GO) test $(TEST_FLAGS) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
+	AVOFORMER_LONG=1 $(GO) test -C asm $(TEST_FLAGS) -run '^Test(Width4|PortableTile)$$' .
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
 	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
-	$(GO) test $(NO_VET) $(PUBLISHED_PACKAGES)
+	$(GO) test $(TEST_FLAGS) $(PUBLISHED_PACKAGES)
 
 .PHONY: soak
 soak: ## 30 minutes of requests to the server, right and broken ones, with clients that vanish, read slowly or send half a body
@@ -348,7 +348,7 @@ AT_ONCE_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE 
 HAVE_LOCKS := ./hub/... ./internal/filelock/... ./kernels/internal/par/... ./serve/... ./serve/tracing/...
 # Packages that have goroutines or locks next to what they compute.
 HAVE_GOROUTINES := ./generation ./internal/checkasm ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
-RACE = CGO_ENABLED=1 $(GO) test $(NO_VET) -race -short
+RACE = CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -short
 
 .PHONY: test-race
 test-race: ## short tests under the race detector: all of packages that are there for goroutines or locks, and of other packages the tests of what runs at the same time
@@ -369,7 +369,7 @@ TIER_TESTS := scripts/tier-tests.sh | while read -r tests packages; do
 # What calls kernels runs without assembly in test-generic and, with this tag, in test-arm64-go.
 .PHONY: test-purego
 test-purego: ##+ short tests of the kernels without any assembly
-	PART=kernels $(TIER_TESTS) $(GO) test $(NO_VET) -short -tags purego -run "$$tests" $$packages </dev/null; done
+	PART=kernels $(TIER_TESTS) $(GO) test $(TEST_FLAGS) -short -tags purego -run "$$tests" $$packages </dev/null; done
 
 # The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
@@ -378,22 +378,22 @@ test-tiers: ##+ those with each tier of this machine that has assembly, but its 
 	for isa in avx2 avx512 neon; do \
 		if [ $$isa = "$$own" ]; then echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
 		elif AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then \
-			echo "AVOFORMER_ISA=$$isa"; $(TIER_TESTS) AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test $(NO_VET) -short -run "$$tests" $$packages </dev/null; done; \
+			echo "AVOFORMER_ISA=$$isa"; $(TIER_TESTS) AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test $(TEST_FLAGS) -short -run "$$tests" $$packages </dev/null; done; \
 		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
 
 # TestExpEveryFloat computes with every tier, also in test-native.
 .PHONY: test-generic
 test-generic: ##+ all tests that gain by a tier, none of them short, with the tier without assembly forced
-	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(NO_VET) -skip '$(TIMED)|^TestExpEveryFloat$$' -run "$$tests" $$packages </dev/null; done
+	$(TIER_TESTS) AVOFORMER_ISA=generic AVOFORMER_REQUIRE=generic $(GO) test $(TEST_FLAGS) -skip '$(TIMED)|^TestExpEveryFloat$$' -run "$$tests" $$packages </dev/null; done
 
 .PHONY: test-asm
 test-asm: ##+ tests of the generator, and of every other nested module
-	$(GO) test $(NO_VET) $(NESTED:%=./%/...)
+	$(GO) test $(TEST_FLAGS) $(NESTED:%=./%/...)
 
 .PHONY: test-second-go
 test-second-go: ##+ short tests of all published modules with the other supported Go release
-	GOTOOLCHAIN=$(SECOND_GO) AVOFORMER_ASSEMBLY=1 $(GO) test $(NO_VET) -short ./... $(PUBLISHED_PACKAGES)
+	GOTOOLCHAIN=$(SECOND_GO) AVOFORMER_ASSEMBLY=1 $(GO) test $(TEST_FLAGS) -short ./... $(PUBLISHED_PACKAGES)
 
 .PHONY: test-installable
 test-installable: ##+ the published modules can be fetched and installed, and bring nothing else along than they say
