@@ -30,6 +30,9 @@ func TestBesideFFmpeg(t *testing.T) {
 	if err := json.Unmarshal(data, &files); err != nil {
 		t.Fatal(err)
 	}
+	if len(files) == 0 {
+		t.Fatal("files.json names no file")
+	}
 	differ := 0
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join(folder, f.File))
