@@ -34,8 +34,8 @@ type SamplerConfig struct {
 	MaxTokens int
 }
 
-// A Constraint decides which tokens may follow, for example by a grammar. A Constraint that also has a method Undo(n int) error can be
-// undone with its sampler.
+// A Constraint decides which tokens may follow, for example by a grammar. A Constraint that is an [Undoer] can be undone with
+// its sampler.
 type Constraint interface {
 	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It returns an error if no token may.
 	Apply(logits []float32) error
@@ -191,7 +191,7 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
 	draws := s.draws // which Accept continues with
 	at := float64(draws.Uint64()<<11>>11) / (1 << 53)
-	if !s.config.filtered() {
+	if !s.config.Filtered() {
 		return w.drawAny(scores, first, s.config.Temperature, at)
 	}
 	kept := s.config.filter(w, scores, first)

@@ -47,18 +47,8 @@ func (s *Sampling) check() error {
 	return nil
 }
 
-// Filters returns the names of the fields that turn a filter on, in the order in which the filters apply; nil if all tokens may be drawn.
-func (s *Sampling) Filters() (names []string) {
-	for _, f := range filters {
-		if f.on(s) {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
-
-// filtered reports whether a filter is on.
-func (s *Sampling) filtered() bool {
+// Filtered reports whether a field turns a filter on, so that some tokens may not be drawn.
+func (s *Sampling) Filtered() bool {
 	return slices.ContainsFunc(filters, func(f filter) bool { return f.on(s) })
 }
 

@@ -131,7 +131,7 @@ func (o *GenerateOptions) checkSearch() error {
 		name  string
 		given bool
 	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", o.Temperature != 0 || o.Filters() != nil},
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Sampling", o.Temperature != 0 || o.Filtered()},
 		{"Images", len(o.Images) > 0},
 	} {
 		if x.given {
