@@ -191,7 +191,7 @@ func (f *sparseFeed) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return nil
 }
 
-// cutting subtracts from each row its mean and some of its deviations, and leaves 0 in place of what is negative: a kernels.Task
+// cutting subtracts from each row its mean and some of its deviations, and leaves 0 in place of what is negative: a task of kernels.Threads.Run
 // whose parts are rows.
 type cutting struct {
 	x          []float32 // [rows, width]

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestMatch: an index from a file with a fingerprint wants one before anything else, and no other one.
-func TestMatch(t *testing.T) {
+// TestCheckFingerprint: an index from a file with a fingerprint wants one before anything else, and no other one.
+func TestCheckFingerprint(t *testing.T) {
 	const own = "model-f32-2"
 	of := func(fingerprint string) *Index {
 		x, err := Read(bytes.NewReader(written(t, small(t, Options{Fingerprint: fingerprint}))), 1)

@@ -173,7 +173,7 @@ func (d *GatedDeltaNet) checkMade() error {
 	return nil
 }
 
-// deltaPass takes rows of a sequence through the convolution and the states of a layer. It is a kernels.Task whose parts are rows.
+// deltaPass takes rows of a sequence through the convolution and the states of a layer. It is a task of kernels.Threads.Run whose parts are rows.
 type deltaPass struct {
 	*GatedDeltaNet
 	ws            *Workspace

@@ -76,7 +76,7 @@ func (e *Embedding) look(ws *Workspace, dst []float32, tokens []int, add bool) e
 
 var lookups = newSlot[lookup]()
 
-// lookup copies or adds vectors of a table: a kernels.Task whose parts are rows.
+// lookup copies or adds vectors of a table: a task of kernels.Threads.Run whose parts are rows.
 type lookup struct {
 	*Embedding
 	dst    []float32

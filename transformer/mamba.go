@@ -233,7 +233,7 @@ func (m *Mamba2) normalize(y []float32) {
 	}
 }
 
-// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block. It is a kernels.Task whose parts are rows.
+// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block. It is a task of kernels.Threads.Run whose parts are rows.
 type scan struct {
 	*Mamba2
 	ws             *Workspace

@@ -12,7 +12,7 @@ import (
 
 var placings = newSlot[placing]()
 
-// placing prepares the projected rows of a self-attention for the computation of scores. It is a kernels.Task whose parts are rows: a
+// placing prepares the projected rows of a self-attention for the computation of scores. It is a task of kernels.Threads.Run whose parts are rows: a
 // thread does all steps of a row while the row is in its caches.
 type placing struct {
 	a     *MultiHeadAttention

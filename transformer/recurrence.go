@@ -125,7 +125,7 @@ func (l *LayerCache) state(i int, of Recurrence, n int) (s layerState, err error
 	return s, nil
 }
 
-// A rowTask computes each row separately. It is a kernels.Task whose parts are rows.
+// A rowTask computes each row separately. It is a task of kernels.Threads.Run whose parts are rows.
 type rowTask func(row int)
 
 // Do does it for the rows [from, to).

@@ -54,7 +54,7 @@ func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
 	}
 }
 
-// Do picks the experts of the rows [from, to), and weighs them: a kernels.Task.
+// Do picks the experts of the rows [from, to), and weighs them: a task of kernels.Threads.Run.
 func (r *routes) Do(from, to int) {
 	m := r.of
 	for i := from; i < to; i++ {

@@ -58,7 +58,7 @@ const program = 40 << 20
 const keptMost = 1 << 30
 
 // Cache returns the defaults for how many bytes of memory the keys and values of each of n models may take, where the weights and the
-// activations of all models take some, and for how many of them texts that are finished may fill. They are 0 if memory, in bytes, is 0.
+// activations of all models take some, and for how many of them texts that are finished may fill. If memory, in bytes, is 0, most is 0: there is no limit.
 func Cache(memory, taken int64, n int) (most, kept int64) {
 	if memory == 0 {
 		return 0, keptMost

@@ -86,11 +86,7 @@ func (l *levels) fit(s *search, g *fitGroup) (scale float64) {
 	if l.grid == nil {
 		return s.fit(g, l.low, l.high, &l.to)
 	}
-	extreme := float64(g.most)
-	if -g.least > g.most {
-		extreme = float64(g.least)
-	}
-	most := 0.0
+	extreme, most := float64(g.extreme()), 0.0
 	for _, end := range [2]float32{l.grid.numbers[0], l.grid.numbers[15]} {
 		for i := range gridScales {
 			s := l.grid.sums(g, extreme/(float64(end)+float64(3*(i-gridScales/2))))

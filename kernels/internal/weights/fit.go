@@ -184,11 +184,19 @@ func newSweep(from, to float32) (s sweep) {
 	return s
 }
 
+// extreme returns the number of the largest magnitude.
+func (g *fitGroup) extreme() float32 {
+	if -g.least > g.most {
+		return g.least
+	}
+	return g.most
+}
+
 // fit returns the best scale for integers from low to high. Trials map the largest magnitude to the numbers of a sweep on the side of low.
 func (s *search) fit(g *fitGroup, low, high float32, to *sweep) float64 {
-	extreme := g.most
-	if -g.least > g.most {
-		extreme = g.least
+	extreme := g.extreme()
+	if extreme == 0 {
+		return 0
 	}
 	s.n = 0
 	s.sweep(-1/float64(extreme), to)

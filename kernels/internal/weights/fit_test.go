@@ -205,12 +205,15 @@ func TestEqualNumbers(t *testing.T) {
 		for p := range ones {
 			ones[p] = 1
 		}
-		for _, v := range []float32{1, -1, 0.75, 0.3, 2, 100, -5.5, 1 << 10} {
+		for _, v := range []float32{0, 1, -1, 0.75, 0.3, 2, 100, -5.5, 1 << 10} {
 			for _, equal := range []int{32, elements} {
 				for _, importance := range [][]float32{nil, ones} {
 					x := normal(r, elements)
 					for p := range x {
-						if x[p] *= v / 4; p < equal {
+						if v != 0 {
+							x[p] *= v / 4
+						}
+						if p < equal {
 							x[p] = v
 						}
 					}

@@ -9,8 +9,8 @@
 //     heads.go rows of queries and keys, which are multiplied the same way.
 //
 // To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in formats.go; the functions that
-// make a block from numbers (blocks_quantize.go; blocks_fit.go and blocks_minima.go with the search of fit.go) and from a file's bytes (blocks_repack.go), and that make those bytes
-// (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a call of it to RowsOfA.Multiply. The tests
+// make a block from numbers (blocks_quantize.go; blocks_fit.go and blocks_minima.go with the search of fit.go) and from a
+// file's bytes (blocks_repack.go), and that make those bytes (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a call of it to RowsOfA.Multiply. The tests
 // run over all formats, and compare them with the readers in kernels/ref.
 //
 // A format of another kind needs a case in Of, and no more: products widen its panels to float32. Matrix.Gemv may call a
@@ -18,9 +18,8 @@
 package weights
 
 import (
-	"math"
-
 	"fmt"
+	"math"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -171,7 +170,8 @@ type quantizer struct {
 	search     search
 }
 
-// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme is the largest magnitude; nan is NaN if there is a NaN or an infinity, and otherwise 0.
+// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme is the largest magnitude; nan
+// is NaN if there is a NaN or an infinity, and otherwise 0.
 func (c *quantizer) setGroups(x []float32, size int, whole bool) (groups []fitGroup, extreme, nan float32) {
 	c.search.isa = simd.Active()
 	groups = c.groups[:len(x)/size]

@@ -106,7 +106,7 @@ func (a *AltUp) Predict(ws *transformer.Workspace, dst, x []float32) error {
 	return nil
 }
 
-// combination adds to the rows of streams linear combinations of those of x: a kernels.Task whose parts are rows.
+// combination adds to the rows of streams linear combinations of those of x: a task of kernels.Threads.Run whose parts are rows.
 type combination struct {
 	dst, x, coefficients []float32 // [streams, rows, dim], the same, [rows, streams, streams]
 	streams, dim         int

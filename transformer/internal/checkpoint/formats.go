@@ -62,7 +62,7 @@ type wants struct {
 
 // A Holding describes the weights of a linear layer, or a table of vectors.
 type Holding struct {
-	Name     string         // in the model, which what Pack was given decides by
+	Name     string         // in the model, by which the options choose a format
 	Tensor   string         // in the checkpoint
 	Elements int            // of the tensor that are held
 	Format   kernels.Format // to hold them in

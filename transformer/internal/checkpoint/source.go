@@ -1,6 +1,6 @@
 // Package checkpoint brings the tensors of a checkpoint into the memory of a model. A Source has tensors by name; wrappers replace, transpose
 // and change them. A Plan is what the parts of a model want, each with a slot that is filled later. Check and Bytes compare the plan with
-// headers; Pack reads and packs on all threads.
+// headers; Plan.Finish reads and packs on all threads.
 package checkpoint
 
 import (
