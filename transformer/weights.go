@@ -1,27 +1,53 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights is the source of a model's tensors: their names, so that tensors can be reported which the model did not ask for, and the row-major
-// elements of each. The error of Tensor matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
-type Weights = checkpoint.Weights
+// Weights is the source of a model's tensors.
+type Weights interface {
+	// Names lists all tensors, so that tensors can be reported which the model did not ask for.
+	Names() []string
+	// Tensor returns the row-major elements of the named tensor. The error
+	// matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
+	Tensor(name string, shape ...int) ([]float32, error)
+}
 
-// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy. Shape returns false if there
-// is no such tensor. Format is the format in which the elements are held where they need not be float32. Read sets dst to the elements from
-// the given one on, in row-major order. It must be safe for concurrent use.
-type Reader = checkpoint.Reader
+// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy.
+type Reader interface {
+	Weights
+	// Shape returns the shape of the named tensor, and false if there is none.
+	Shape(name string) ([]int, bool)
+	// Format returns the format of the named tensor's elements, in which they are held where they need not be float32.
+	Format(name string) kernels.Format
+	// Read sets dst to the elements of the named tensor from the given one on, in
+	// row-major order. It must be safe for concurrent use.
+	Read(dst []float32, name string, from int) error
+}
 
-// A BlockReader is a Reader that also gives tensors in their format, if that is one of 16 bits or of blocks: ReadBlocks sets dst to the stored
-// numbers, little-endian, from the given element on. If its error matches errors.ErrUnsupported, Read is called instead.
-type BlockReader = checkpoint.BlockReader
+// A BlockReader is a Reader that also gives tensors in their format, if that is one of 16 bits or of blocks.
+type BlockReader interface {
+	Reader
+	// ReadBlocks sets dst to the stored numbers, little-endian, from the given element on. If the error matches
+	// errors.ErrUnsupported, Read is called instead.
+	ReadBlocks(dst []byte, name string, from int) error
+}
 
 // An IntegerReader is a Reader that knows which of its tensors have integers, for [Loader.Integers].
-type IntegerReader = checkpoint.IntegerReader
+type IntegerReader interface {
+	Reader
+	Integers(name string) bool
+}
+
+// Package checkpoint, which this one imports, asks for the same methods. The interfaces stand here too, where documentation shows them.
+var (
+	_ checkpoint.BlockReader   = BlockReader(nil)
+	_ checkpoint.IntegerReader = IntegerReader(nil)
+)
 
 // FromSafetensors returns the weights in a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafetensors(f) }
