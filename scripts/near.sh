@@ -1,12 +1,13 @@
 #!/bin/bash
 # near.sh: builds and vets what a change can reach at once, and runs its short tests: the packages in whose folders
-# something differs from BASE (main), committed or not, and those that import them, in their tests too.
+# something differs from BASE (main), committed or not, and those that import them, in their tests too. MODULES are those
+# beside the root; make near gives them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 base=$(git merge-base "${BASE:-main}" HEAD)
 modules=(./...)
-while read -r m; do modules+=("./$m/..."); done < <(scripts/published.sh | grep -vx bulk/beam; find asm bench scripts -name go.mod -printf '%h\n' | grep -vxE 'scripts/(configs|folders)')
+for m in $MODULES; do modules+=("./$m/..."); done
 list=$($go list -e -f '{{$p := .ImportPath}}{{.Dir}} {{$p}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}' "${modules[@]}")
 changed=$({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | sort -u)
 packages=$(awk -v root="$PWD/" 'FNR == NR { dir = substr($1, length(root) + 1); package[dir] = $2; text[$2] = $0; next }
@@ -28,4 +29,4 @@ fi
 mapfile -t packages <<<"$packages"
 echo "near: ${#packages[@]} packages"
 $go vet "${packages[@]}"
-$go test -vet=off -short "${packages[@]}"
+$go test -vet=off -timeout 30m -short "${packages[@]}"

@@ -166,7 +166,7 @@ func rowBytes(p Precision, dim int) int {
 }
 
 // Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a fingerprint answers nothing
-// before [Index.Match].
+// before [Index.CheckFingerprint].
 func Load(name string, threads int) (*Index, error) {
 	f, err := os.Open(name)
 	if err != nil {

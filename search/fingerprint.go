@@ -10,7 +10,7 @@ import (
 
 // This file checks which model the vectors of an index come from.
 
-// AnyFingerprint makes [Index.Match] accept vectors and queries of any model.
+// AnyFingerprint makes [Index.CheckFingerprint] accept vectors and queries of any model.
 const AnyFingerprint = "*"
 
 // maxFingerprint is the longest fingerprint whose length a file can hold.

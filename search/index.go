@@ -54,7 +54,7 @@ type Options struct {
 	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
 	Threads int
 	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files hold it, and a
-	// program that loads one must call [Index.Match].
+	// program that loads one must call [Index.CheckFingerprint].
 	Fingerprint string
 }
 

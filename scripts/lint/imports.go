@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// floors are the folders of the root module whose packages build on each other, from below. Other folders of it, such as
+// floors are the folders of the root module, and examples, whose packages build on each other, from below. Other folders, such as
 // grammar and hub, import none of them.
 var floors = []string{"kernels", "search", "transformer", "models", "generation", "examples"}
 

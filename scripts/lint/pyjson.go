@@ -11,7 +11,7 @@ var decodes = map[string]string{
 	"text/internal/chat/object.go":       "messages, key by key in their order, of which the last of a name counts",
 	"text/internal/jinja/convert.go":     "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
-	"text/internal/cmd/real/main.go":     "requests of the comparison with Hugging Face's tokenizers",
+	"text/internal/cmd/real/main.go":     "requests of the scripts that measure published models",
 	"internal/modelstest/expected.go":    "what the tests' own generator wrote",
 	"internal/modelstest/folders.go":     "configurations of the tests' own folders",
 	"internal/tftest/spoil.go":           "headers of the tests' own safetensors files",
