@@ -4,7 +4,6 @@ package bulk
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,9 +20,7 @@ import (
 // csvReader reads a record a row. A quote in a field that does not begin with one is a character of it. Another error in the quotes ends the
 // file: where the next record begins is not known.
 type csvReader struct {
-	records *csv.Reader
-	bytes   *window
-	comma   rune
+	records *csv.Reader // of what bareQuotes returns
 	names   []string
 	text    int // the number of the text's field
 	pass    []Column
@@ -31,36 +28,79 @@ type csvReader struct {
 	n       int64
 }
 
-// window keeps the bytes that were read of a stream, from an offset on.
-type window struct {
-	from  io.Reader
-	begin int64 // offset of the first byte
-	bytes []byte
+// bareQuotes replaces each quote in a field that does not begin with one by bareQuote, since [csv.Reader] returns an error for it or, with
+// LazyQuotes, accepts quotes that are not closed. The byte 0xff is doubled, so that bareQuote means nothing else.
+type bareQuotes struct {
+	from   io.Reader // returns an error again and again
+	comma  byte
+	state  fieldState
+	in     [1 << 12]byte
+	buffer [1 << 13]byte
+	out    []byte // the rest of buffer
 }
 
-func (w *window) Read(p []byte) (int, error) {
-	n, err := w.from.Read(p)
-	w.bytes = append(w.bytes, p[:n]...)
-	return n, err
+const bareQuote, doubled = "\xff'", "\xff\xff"
+
+// plainQuotes returns the field that bareQuotes changed.
+var plainQuotes = strings.NewReplacer(bareQuote, `"`, doubled, "\xff")
+
+// fieldState is where in a record a byte is.
+type fieldState int
+
+const (
+	begins fieldState = iota // at the first byte of a field
+	bare                     // in a field that begins with no quote
+	quoted                   // in one that does
+	closed                   // after a quote in a quoted field: its end, or a quote if another one follows
+)
+
+func (q *bareQuotes) Read(p []byte) (int, error) {
+	if len(q.out) == 0 {
+		n, err := q.from.Read(q.in[:])
+		if n == 0 {
+			return 0, err
+		}
+		q.out = q.buffer[:0]
+		for _, c := range q.in[:n] {
+			switch {
+			case q.state == bare && c == '"':
+				q.out = append(q.out, bareQuote...)
+			case c == bareQuote[0]:
+				q.out = append(q.out, doubled...)
+			default:
+				q.out = append(q.out, c)
+			}
+			q.state = q.state.after(c, q.comma)
+		}
+	}
+	n := copy(p, q.out)
+	q.out = q.out[n:]
+	return n, nil
 }
 
-// until returns the bytes before an offset, and forgets them at the next call of Read.
-func (w *window) until(offset int64) []byte {
-	n := int(offset - w.begin)
-	part := w.bytes[:n]
-	w.begin, w.bytes = offset, w.bytes[n:]
-	return part
+// after returns the state after a byte.
+func (s fieldState) after(c, comma byte) fieldState {
+	switch {
+	case s == quoted && c != '"':
+		return quoted
+	case s == quoted:
+		return closed
+	case c == comma || c == '\n':
+		return begins
+	case (s == begins || s == closed) && c == '"':
+		return quoted
+	}
+	return bare
 }
 
 // newCSVReader reads records whose fields are separated by comma, which may be a tab.
-func newCSVReader(in io.Reader, comma rune, o *Options) (*csvReader, error) {
+func newCSVReader(in io.Reader, comma byte, o *Options) (*csvReader, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	if begin, _ := buffered.Peek(len(mark)); string(begin) == string(mark) {
 		_, _ = buffered.Discard(len(mark)) // they are in the buffer
 	}
-	r := &csvReader{bytes: &window{from: buffered}, comma: comma}
-	r.records = csv.NewReader(r.bytes)
-	r.records.Comma, r.records.FieldsPerRecord = comma, -1
+	r := &csvReader{records: csv.NewReader(&bareQuotes{from: buffered, comma: comma})}
+	r.records.Comma, r.records.FieldsPerRecord = rune(comma), -1
 	names, err := r.record()
 	if errors.Is(err, io.EOF) {
 		return nil, check.Errorf(fault.ErrInput, "an empty file has no line of names")
@@ -104,11 +144,8 @@ func (r *csvReader) field(name string) (int, error) {
 // record returns the next record.
 func (r *csvReader) record() ([]string, error) {
 	fields, err := r.records.Read()
-	raw := r.bytes.until(r.records.InputOffset())
-	if errors.Is(err, csv.ErrBareQuote) {
-		again := csv.NewReader(bytes.NewReader(raw))
-		again.Comma, again.FieldsPerRecord, again.LazyQuotes = r.comma, -1, true
-		return again.Read()
+	for i, f := range fields {
+		fields[i] = plainQuotes.Replace(f)
 	}
 	return fields, err
 }

@@ -55,6 +55,12 @@ func TestBareQuotes(t *testing.T) {
 		{"id,text\n1,a\"b,c\n2,d\n", []string{"! 3 fields, the line of names has 2", "d"}, false},
 		{"id,text\n1,a\n2,\"b\" c\n3,d\n", []string{"a"}, true},
 		{"id,text\n1,a\n2,\"b\n3,d\n", []string{"a"}, true},
+		{"id,text\nx\"y,\"two\nlines, \"\"c\"\"\"\r\n2,d\n", []string{"two\nlines, \"c\"", "d"}, false},
+		{"id,text\n\"1\"\"\nx\",a\"\"b\"\n2,\"\"\n3,c\"\r\n\r\n\"4\",d", []string{`a""b"`, "", `c"`, "d"}, false},
+		{"id,text\n1,\xff'a\"\xff\n2,d\n", []string{"! not UTF-8", "d"}, false},
+		{"id,text\n1,a\n2\",\"b\n3,d\n", []string{"a"}, true},
+		{"id,text\n1,a\n2\",\"b\" c\n3,d\n", []string{"a"}, true},
+		{"id,text\n1,a\n2\",\"b\"\"\" c\n3,d\n", []string{"a"}, true},
 	} {
 		got, err := csvTextsOf(t, "x.csv", c.data, "")
 		if !slices.Equal(got, c.want) || (err != nil) != c.fails || c.fails && !errors.Is(err, fault.ErrInput) {
