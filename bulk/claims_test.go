@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -33,6 +34,8 @@ func TestClaims(t *testing.T) {
 		"a string":  {0x68, 0xff, 0xff, 0xff, 0xff, 7, 0},
 		"no end":    {schema, 1<<4 | list&15, 0x55, 2},
 		"a type":    {0x1e, 0},
+		"a number":  {schema, 1<<4 | list&15, 0x55, 0x84, 0x80, 0x80, 0x80, 0x10, 0, 0}, // 2 and 1<<31
+		"a field":   {0x09, 0x84, 0x80, 8, 1<<4 | list&15, 0x55, 2, 0, 0},               // 2 and 1<<16
 	} {
 		file := footerOf(footer...)
 		if err := checkFooter(bytes.NewReader(file), int64(len(file))); !errors.Is(err, fault.ErrInput) {
@@ -91,6 +94,30 @@ func TestPageClaims(t *testing.T) {
 			if err := page.check(); (err == nil) != (plain == int64(len(text))) {
 				t.Errorf("%s: %d bytes: %v", name, plain, err)
 			}
+		}
+	}
+}
+
+// TestPageHeader: a header says the same with its fields in another order. Integers of more bits than readers keep are errors.
+func TestPageHeader(t *testing.T) {
+	const number, structure = thriftInt32, thriftStruct
+	// A field's type, number and value, in the form that allows any order.
+	field := func(kind, id byte, value ...byte) []byte { return append([]byte{kind, 2 * id}, value...) }
+	kind, plain, packed := field(number, 1, 2*dataPage2), field(number, 2, 40), field(number, 3, 20)
+	page := field(structure, 8, slices.Concat(field(number, 3, 8), field(thriftFalse, 7), field(number, 1, 10), field(number, 4, 2*bitPacked), field(number, 5, 6), field(number, 6, 4), []byte{0})...)
+	other := field(structure, 5, append(field(number, 1, 100), 0)...)
+	want := pageHeader{kind: dataPage2, plain: 20, packed: 10, values: 5, rows: 4, encoding: bitPacked, defined: 3, repeated: 2, asIs: true}
+	for _, parts := range [][][]byte{{kind, plain, packed, page, other}, {page, packed, plain, kind}, {other, page, kind, packed, plain}, {plain, page, other, packed, kind}} {
+		c := compact{data: append(slices.Concat(parts...), 0)}
+		if got := c.pageHeader(); got != want || c.wrong || c.short {
+			t.Errorf("%x: %+v, want %+v", c.data, got, want)
+		}
+	}
+	long := []byte{0x90, 0x80, 0x80, 0x80, 0x10} // 8 and 1<<31
+	for _, data := range [][]byte{field(number, 2, long...), append([]byte{number, 0x82, 0x80, 8}, 40), field(structure, 8, field(number, 1, long...)...)} {
+		c := compact{data: append(data, 0, 0)}
+		if got := c.pageHeader(); !c.wrong {
+			t.Errorf("%x: %+v", c.data, got)
 		}
 	}
 }

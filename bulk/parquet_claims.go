@@ -62,7 +62,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 			n := int64(0)
 			c.fields(func(id int, kind byte) bool {
 				if id == children && kind == thriftInt32 {
-					n = c.integer()
+					n = c.int32()
 					return true
 				}
 				return false
@@ -124,6 +124,7 @@ func (c *compact) fields(each func(id int, kind byte) bool) {
 		} else {
 			id = int(c.integer())
 		}
+		c.wrong = c.wrong || id != int(int16(id)) // readers drop the other bits
 		if kind := b & 15; !c.short && !each(id, kind) {
 			c.skip(kind)
 		}
@@ -152,6 +153,13 @@ func (c *compact) unsigned() uint64 {
 func (c *compact) integer() int64 {
 	v := c.unsigned()
 	return int64(v>>1) ^ -int64(v&1)
+}
+
+// int32 reads an integer of at most 32 bits. Readers drop the other bits of a longer one, so that it is wrong here.
+func (c *compact) int32() int64 {
+	v := c.integer()
+	c.wrong = c.wrong || v != int64(int32(v))
+	return v
 }
 
 // list reads the head of a list, and returns its number of elements, each of which has at least a byte, and their type.
@@ -233,6 +241,7 @@ const (
 	bitPacked, deltaBinaryPacked, deltaByteArray = 4, 5, 7
 )
 
+// pageHeader reads the header of a page, whose fields may be in any order.
 func (c *compact) pageHeader() (h pageHeader) {
 	numbers := func(to map[int]*int64, flags map[int]*bool) func(id int, kind byte) bool {
 		return func(id int, kind byte) bool {
@@ -241,28 +250,40 @@ func (c *compact) pageHeader() (h pageHeader) {
 				return true
 			}
 			if n := to[id]; n != nil && kind == thriftInt32 {
-				*n = c.integer()
+				*n = c.int32()
 				return true
 			}
 			return false
 		}
 	}
 	own := numbers(map[int]*int64{1: &h.kind, 2: &h.plain, 3: &h.packed}, nil)
+	var ofKind [dataPage2 + 1]pageHeader // what the header says for each kind of page
 	c.fields(func(id int, kind byte) bool {
-		switch {
-		case kind != thriftStruct:
+		if kind != thriftStruct {
 			return own(id, kind)
-		case id == 5 && h.kind == dataPage, id == 7 && h.kind == dictionaryPage:
-			c.fields(numbers(map[int]*int64{1: &h.values, 2: &h.encoding, 3: &h.levelEncoding}, nil))
-			h.rows = h.values
-		case id == 8 && h.kind == dataPage2:
-			c.fields(numbers(map[int]*int64{1: &h.values, 3: &h.rows, 4: &h.encoding, 5: &h.defined, 6: &h.repeated}, map[int]*bool{7: &h.asIs}))
+		}
+		switch id {
+		case 5, 7:
+			of := &ofKind[dataPage]
+			if id == 7 {
+				of = &ofKind[dictionaryPage]
+			}
+			c.fields(numbers(map[int]*int64{1: &of.values, 2: &of.encoding, 3: &of.levelEncoding}, nil))
+			of.rows = of.values
+		case 8:
+			of := &ofKind[dataPage2]
+			c.fields(numbers(map[int]*int64{1: &of.values, 3: &of.rows, 4: &of.encoding, 5: &of.defined, 6: &of.repeated}, map[int]*bool{7: &of.asIs}))
 		default:
 			return false
 		}
 		return true
 	})
-	return h
+	if h.kind < 0 || h.kind > dataPage2 {
+		return h
+	}
+	of := ofKind[h.kind]
+	of.kind, of.plain, of.packed = h.kind, h.plain, h.packed
+	return of
 }
 
 // checkPages returns an error if pages of a column chunk are not within the file of size bytes, or are shorter than they claim.
