@@ -14,11 +14,7 @@ import (
 )
 
 func readMP3(in *bufio.Reader, s *sink) error {
-	err := mp3.Read(in, s.begin, s.add)
-	if errors.Is(err, mp3.ErrFreeFormat) {
-		return errorf("%w is not decoded here; %s", err, convert)
-	}
-	return err
+	return mp3.Read(in, s.begin, s.add)
 }
 
 func readFLAC(in *bufio.Reader, s *sink) error {

@@ -57,18 +57,19 @@ func kindOf(head []byte) (kind, error) {
 			return "", errorf("%s is not decoded here; %s", o.name, convert)
 		}
 	}
-	if len(head) >= 2 && head[0] == 0xff && head[1]&0xe0 == 0xe0 { // a frame of MPEG audio: its layer is in two bits
-		switch head[1] >> 1 & 3 {
-		case 0:
-			return "", errorf("AAC is not decoded here; %s", convert)
-		case 2, 3:
-			if !mp3.Begins(head) {
-				return "", errorf("MPEG audio of layer 1 or 2 is not decoded here; %s", convert)
-			}
-		}
+	layer := -1 // bits of the first frame of MPEG audio
+	if len(head) >= 2 && head[0] == 0xff && head[1]&0xe0 == 0xe0 {
+		layer = int(head[1] >> 1 & 3)
 	}
-	if mp3.Begins(head) { // perhaps after zeros or other bytes
+	switch {
+	case layer == 0:
+		return "", errorf("AAC is not decoded here; %s", convert)
+	case mp3.Begins(head): // perhaps after zeros or other bytes
 		return mpeg, nil
+	case mp3.FreeFormat(head):
+		return "", errorf("MP3 of free format is not decoded here; %s", convert)
+	case layer >= 2:
+		return "", errorf("MPEG audio of layer 1 or 2 is not decoded here; %s", convert)
 	}
 	return "", errorf("no sound file of a kind that is known, such as WAV, MP3, FLAC, Ogg or WebM")
 }

@@ -89,9 +89,6 @@ func (h header) like(o header) bool { return h.rateIndex == o.rateIndex }
 // samples returns the number of samples of each channel.
 func (h header) samples() int { return 576 * h.granules }
 
-// ErrFreeFormat is that frames do not say how long they are.
-var ErrFreeFormat = errors.New("MP3 of free format")
-
 // frames finds frames in a file, between tags and other bytes.
 type frames struct {
 	in    *bufio.Reader
@@ -110,6 +107,36 @@ func Begins(head []byte) bool {
 	return false
 }
 
+// FreeFormat reports whether head, the beginning of a file, has frames that do not say how long they are: three like each other, at equal distances,
+// of which each may have a byte of padding.
+func FreeFormat(head []byte) bool {
+	const most = 2 * mostFrame
+	free := func(at int) (h header, ok bool) {
+		if at+headBytes > len(head) {
+			return h, false
+		}
+		h, ok = parse(head[at:])
+		return h, ok && h.freeFormat
+	}
+	for at := range head {
+		first, ok := free(at)
+		if !ok {
+			continue
+		}
+		for size := headBytes + first.sideBytes; size <= most; size++ {
+			if second, ok := free(at + size); !ok || second != first {
+				continue
+			}
+			for padding := -1; padding <= 1; padding++ {
+				if third, ok := free(at + 2*size + padding); ok && third == first {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // sure reports whether a frame begins b: the next two headers are where they should be, as far as b has bytes for them.
 func sure(b []byte, like header, known bool) bool {
 	const most = 3
@@ -119,7 +146,7 @@ func sure(b []byte, like header, known bool) bool {
 			return n > 0 && len(b) < headBytes
 		}
 		if h.freeFormat {
-			return n == 0 && !known
+			return false
 		}
 		like, known = h, true
 		if h.size >= len(b) {
@@ -147,10 +174,7 @@ func (f *frames) next() (header, []byte, error) {
 			continue
 		}
 		h, ok := parse(b)
-		switch {
-		case ok && h.freeFormat && !f.found:
-			return header{}, nil, ErrFreeFormat
-		case ok && !h.freeFormat && len(b) >= h.size && (f.found && h.like(f.first) && (f.after || f.follows(b[h.size:])) || sure(b, f.first, f.found)):
+		if ok && !h.freeFormat && len(b) >= h.size && (f.found && h.like(f.first) && (f.after || f.follows(b[h.size:])) || sure(b, f.first, f.found)) {
 			f.after = true
 			if !f.found {
 				f.first, f.found = h, true
