@@ -34,7 +34,7 @@ type PromptOptions struct {
 	// Format is how the model writes calls and reasoning; nil: as the template and the
 	// vocabulary say. See [Generator.AnswerFormat].
 	Format *answer.Format
-	// Literal makes control tokens plain text in documents and in the contents of messages, except those of the roles system,
+	// Literal makes control tokens plain text in documents and in messages, with the names of their fields, except those of the roles system,
 	// developer and assistant: what a user writes cannot end a turn or begin one of another role. Control tokens are the special
 	// tokens of the vocabulary, and others that the folder's templates write. The prompt has a mark after each character with which one
 	// of them begins, which [Generator.ContinuePrompt] leaves out if [GenerateOptions].Literal is set. Chat and Answer need one of the two.

@@ -63,6 +63,25 @@ func TestLiteral(t *testing.T) {
 	if got := ends(tftest.Must(g.promptTokens(doc, plainTokens, GenerateOptions{Literal: true}))(t)); got != 0 {
 		t.Errorf("a document: %d ends of turns", got)
 	}
+	for template, messages := range map[string][]Message{
+		"{{ messages[0].content[0].type }}":                                    {user([]any{map[string]any{"type": attack}})},
+		"{% for name in messages[0].content[0] %}{{ name }}{% endfor %}":       {user([]any{map[string]any{attack: 1}})},
+		"{{ messages[0].name }}":                                               {{Role: "tool", Fields: map[string]any{"content": "", "name": attack}}},
+		"{{ messages[0].role }}":                                               {{Role: "user" + attack, Content: ""}},
+		"{% for name in documents[0] %}{{ name }}{% endfor %}":                 {user("x")},
+		"{{ documents[0].type }}{{ documents[0].id }}{{ documents[0].other }}": {user("x")},
+	} {
+		o := PromptOptions{Literal: true, Template: template, Documents: []any{map[string]any{"type": attack, "id": attack, "other": []any{map[string]any{"type": attack}}, attack: 1}}}
+		prompt := tftest.Must(g.Prompt(messages, o))(t)
+		if got := ends(tftest.Must(g.promptTokens(prompt, plainTokens, GenerateOptions{Literal: true}))(t)); got != 0 || !strings.Contains(prompt, "im_end") {
+			t.Errorf("%s: %d ends of turns in %q", template, got, prompt)
+		}
+	}
+	named := []Message{{Role: "tool", Fields: map[string]any{"content": []any{part("x")}, "name": "get_weather-2", "tool_call_id": "abcDEF123"}}}
+	const template = "{{ messages[0].role == 'tool' and messages[0].name == 'get_weather-2' and messages[0].tool_call_id|length == 9 and messages[0].content[0].type == 'text' }}"
+	if got := tftest.Must(g.Prompt(named, PromptOptions{Literal: true, Template: template}))(t); got != "True" {
+		t.Errorf("names of tools, calls and parts are %s", got)
+	}
 	answered := func(o PromptOptions, literal bool) string {
 		var b strings.Builder
 		for e, err := range g.Answer(t.Context(), []Message{user(attack)}, o, GenerateOptions{MaxTokens: 12, Literal: literal}) {

@@ -41,44 +41,39 @@ func NewLiteral(t *tokenizer.Tokenizer) *Literal {
 // trusted are the roles whose texts may have control tokens: those of the program, and of the model, whose thoughts and calls templates look for.
 var trusted = map[string]bool{"system": true, "developer": true, "assistant": true}
 
-// messages marks the contents of messages.
+// names are the fields whose values templates compare, where those are plain.
+var names = map[string]bool{"type": true, "role": true, "name": true, "id": true, "tool_call_id": true}
+
+// messages marks all strings of the messages whose roles are not trusted.
 func (l *Literal) messages(list conversation) error {
-	if l == nil {
-		return nil
-	}
-	for _, m := range list {
+	return l.objects(list, func(m *object) bool {
 		role, _ := text(m.fields["role"])
-		content, ok := m.fields["content"]
-		if trusted[role] || !ok {
-			continue
-		}
-		marked, err := l.mark(content)
-		if err != nil {
-			return err
-		}
-		m.fields["content"] = marked
-	}
-	return nil
+		return !trusted[role]
+	})
 }
 
 // documents marks all strings of documents.
 func (l *Literal) documents(list []*object) error {
+	return l.objects(list, func(*object) bool { return true })
+}
+
+func (l *Literal) objects(list []*object, marked func(o *object) bool) error {
 	if l == nil {
 		return nil
 	}
-	for _, d := range list {
-		for name, raw := range d.fields {
-			marked, err := l.mark(raw)
-			if err != nil {
-				return err
-			}
-			d.fields[name] = marked
+	for i, o := range list {
+		if !marked(o) {
+			continue
+		}
+		var err error
+		if list[i], err = l.object(o); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// mark marks the strings of a JSON value, except for the types of parts.
+// mark marks the strings of a JSON value, the names of fields too.
 func (l *Literal) mark(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return raw, nil
@@ -104,17 +99,39 @@ func (l *Literal) mark(raw json.RawMessage) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, v := range o.fields {
-			if name == "type" {
-				continue
-			}
-			if o.fields[name], err = l.mark(v); err != nil {
-				return nil, err
-			}
+		if o, err = l.object(o); err != nil {
+			return nil, err
 		}
 		return encode(o)
 	}
 	return raw, nil
+}
+
+// object returns an object with marks. Names of fields, and values that are names, have none where they are plain.
+func (l *Literal) object(o *object) (*object, error) {
+	out := newObject()
+	for _, name := range o.names {
+		v := o.fields[name]
+		if s, ok := text(v); !names[name] || !ok || !l.plain(s) {
+			var err error
+			if v, err = l.mark(v); err != nil {
+				return nil, err
+			}
+		}
+		if !l.plain(name) {
+			name = l.text(name)
+		}
+		out.set(name, v)
+	}
+	return out, nil
+}
+
+// plain reports whether s consists of letters, digits, - and _ of ASCII, and has no control token.
+func (l *Literal) plain(s string) bool {
+	other := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+	}
+	return !strings.ContainsFunc(s, other) && !slices.ContainsFunc(l.Tokens, func(token string) bool { return strings.Contains(s, token) })
 }
 
 // text puts a mark after each character with which a control token may begin. Marks that are there become U+FFFD.
