@@ -6,7 +6,7 @@
 // Both run the working tree's benchmarks: two test binaries that differ only in the library
 // run in turn, and benchstat's statistics decide. If these benchmarks do not build with the revision,
 // since the library's API has changed, the revision runs its own. Benchcheck prints the geometric mean of
-// all ratios for each number of threads.
+// all ratios for each number of threads: of the medians, and of the least times, which other programs disturb less.
 package main
 
 import (
@@ -96,12 +96,13 @@ func run(o options) ([]string, error) {
 	var text [2]bytes.Buffer
 	for i := range o.count {
 		fmt.Fprintf(os.Stderr, "run %d of %d\n", i+1, o.count)
-		for side, binary := range []string{old, new} {
-			cmd := exec.Command(binary, "-test.run=^$", "-test.bench="+o.bench, "-test.benchtime="+o.benchtime,
+		for turn := range 2 {
+			side := (i + turn) % 2 // each begins as often
+			cmd := exec.Command([]string{old, new}[side], "-test.run=^$", "-test.bench="+o.bench, "-test.benchtime="+o.benchtime,
 				"-threads="+o.threads, "-cases="+o.cases, "-isa="+o.isa, "-go-peers=false")
 			cmd.Stdout, cmd.Stderr = &text[side], os.Stderr
 			if err := cmd.Run(); err != nil {
-				return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(binary), err, text[side].String())
+				return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, text[side].String())
 			}
 		}
 	}
@@ -127,10 +128,11 @@ func run(o options) ([]string, error) {
 
 var threadsPart = regexp.MustCompile(`/threads=(\d+)`)
 
-// means has a line for each number of threads: the geometric mean of old time / new time over the
+// means has a line for each number of threads: the geometric means of old time / new time over the
 // benchmarks of both sides.
 func means(old, new map[string][]float64) (lines []string) {
-	logs := map[int][]float64{}
+	type logs struct{ medians, least []float64 }
+	of := map[int]logs{}
 	for name := range new {
 		part := threadsPart.FindStringSubmatch(name)
 		if part == nil || len(old[name]) == 0 {
@@ -140,15 +142,21 @@ func means(old, new map[string][]float64) (lines []string) {
 		if err != nil {
 			continue
 		}
-		logs[threads] = append(logs[threads], math.Log(median(old[name])/median(new[name])))
+		l := of[threads]
+		l.medians = append(l.medians, math.Log(median(old[name])/median(new[name])))
+		l.least = append(l.least, math.Log(slices.Min(old[name])/slices.Min(new[name])))
+		of[threads] = l
 	}
-	for _, threads := range slices.Sorted(maps.Keys(logs)) {
+	mean := func(logs []float64) float64 {
 		sum := 0.0
-		for _, v := range logs[threads] {
+		for _, v := range logs {
 			sum += v
 		}
-		n := len(logs[threads])
-		lines = append(lines, fmt.Sprintf("threads=%d: geometric mean of base/tree %.3f (%d benchmarks)", threads, math.Exp(sum/float64(n)), n))
+		return math.Exp(sum / float64(len(logs)))
+	}
+	for _, threads := range slices.Sorted(maps.Keys(of)) {
+		l := of[threads]
+		lines = append(lines, fmt.Sprintf("threads=%d: geometric mean of base/tree %.3f, of the least times %.3f (%d benchmarks)", threads, mean(l.medians), mean(l.least), len(l.least)))
 	}
 	return lines
 }
