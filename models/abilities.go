@@ -100,17 +100,3 @@ func (m *Model) histories() (b HistoryBytes, warnings []string) {
 	}
 	return b, warnings
 }
-
-// causalEncoder is a language model as an encoder whose tokens see those in front of them.
-type causalEncoder struct{ LanguageModel }
-
-func (e causalEncoder) PositionLimit() int {
-	if p, ok := e.LanguageModel.(PositionLimiter); ok {
-		return p.PositionLimit()
-	}
-	return 0
-}
-
-func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	return block.EncodeBy(e.LanguageModel, ws, dst, in)
-}

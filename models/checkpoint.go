@@ -123,7 +123,7 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 	switch c.Config.Head() {
 	case "ForCausalLM", "LMHeadModel":
 		if bare := c.Loader.Has("embed_tokens.weight"); bare && !tied && !lm.Has("weight") {
-			return &Model{Encoder: block.CausalEncoder{Decoder: d}}, nil // embedding models are published so
+			return &Model{Encoder: block.CausalEncoder{Model: d}}, nil // embedding models are published so
 		}
 		if tied {
 			d.Head = lm.Tied(d.Tokens, nil)
@@ -132,19 +132,19 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 		}
 		return &Model{LM: d}, nil
 	case "Model":
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}}, nil
+		return &Model{Encoder: block.CausalEncoder{Model: d}}, nil
 	case "ForSequenceClassification":
 		pool, err := c.poolBeforePadding()
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadClassifier: &block.Head{Pool: pool, Last: labels()}}}, err
+		return &Model{Encoder: block.CausalEncoder{Model: d}, Heads: Heads{HeadClassifier: &block.Head{Pool: pool, Last: labels()}}}, err
 	case "ForTokenClassification":
 		const field = "token_classification_bias" // absent: true
 		if (c.doc.Has(field) || c.doc.IsNull(field)) && c.doc.Empty(field) && c.Loader.Has("score.bias") {
 			return nil, c.doc.Errorf(field, "but the checkpoint has score.bias")
 		}
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadTokenClassifier: &block.Head{Last: labels()}}}, nil
+		return &Model{Encoder: block.CausalEncoder{Model: d}, Heads: Heads{HeadTokenClassifier: &block.Head{Last: labels()}}}, nil
 	case "ForRanking":
 		head, err := c.ranking(d.Tokens.Dim)
-		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Heads: Heads{HeadRanking: head}}, err
+		return &Model{Encoder: block.CausalEncoder{Model: d}, Heads: Heads{HeadRanking: head}}, err
 	}
 	return nil, c.unknownHead()
 }

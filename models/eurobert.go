@@ -43,7 +43,7 @@ func newEuroBERT(c *Checkpoint) (*Model, error) {
 		return l.Layer(layer, llamaLayer), 0
 	})
 	clear(d.Masks) // tokens see all
-	return config.heads(c, &Model{Encoder: block.CausalEncoder{Decoder: d}}, d.Tokens)
+	return config.heads(c, &Model{Encoder: block.CausalEncoder{Model: d}}, d.Tokens)
 }
 
 // heads adds the checkpoint's heads.

@@ -58,8 +58,8 @@ func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 	if _, each := e.Memory(ws, m); each != nil {
 		memory = &each[0]
 	}
-	lengths, _ := m.LM.(interface{ RewritesHistory() bool })
-	byLength := lengths != nil && lengths.RewritesHistory() && m.Config.ModelType != "phi3" // which computes its history again
+	r, ok := m.LM.(models.HistoryRewriter)
+	byLength := ok && r.RewritesHistory() && m.Config.ModelType != "phi3" // which computes its history again
 	// whole is the logits after the tokens of a prompt and those that follow, computed at once.
 	whole := func(prompt, rest []int) []float32 {
 		if byLength {

@@ -48,7 +48,7 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 		return nil, err
 	}
 	c.convention = s.Convention
-	m, err := c.load(s)
+	m, err := c.load(s, adapters.Names)
 	if misfit := new(transformer.LoadError); s.File != "" && errors.As(err, &misfit) {
 		return nil, check.InFile(s.File, fault.ErrFormat, err)
 	}
@@ -56,7 +56,7 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 		return nil, err
 	}
 	m.Warnings = append(warnings, m.Warnings...)
-	return m, m.holdAdapters(adapters.Names)
+	return m, nil
 }
 
 // loader returns the loader of the tensors, which adapters change, for the formats and the limit of o.
@@ -75,8 +75,8 @@ func (s source) loader(adapters *lora.Adapters, o Options) (*transformer.Loader,
 }
 
 // load plans the model, settles the account of the fields of config.json, compares the memory that the weights take with the limit, and
-// checks, reads and packs them.
-func (c *Checkpoint) load(s source) (*Model, error) {
+// checks, reads and packs them. names are those of the adapters that stay beside the weights.
+func (c *Checkpoint) load(s source, names []string) (*Model, error) {
 	m, err := c.plan()
 	if err != nil {
 		return nil, err
@@ -89,6 +89,9 @@ func (c *Checkpoint) load(s source) (*Model, error) {
 	}
 	c.options.warn(m.Warnings...)
 	if err := m.setCacheFormat(c.options.CacheFormat); err != nil {
+		return nil, err
+	}
+	if err := m.holdAdapters(names); err != nil {
 		return nil, err
 	}
 	if err := c.measure(m); err != nil {

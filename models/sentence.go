@@ -12,11 +12,11 @@ import (
 
 // What the files of sentence-transformers make of a model; package sentence reads them.
 
-// TextEncoder returns what makes hidden states of texts: m.Encoder, or the decoder of a language model by itself, whose tokens see
+// TextEncoder returns what makes hidden states of texts: m.Encoder, or a language model without one, whose tokens see
 // those in front of them; nil: neither.
 func (m *Model) TextEncoder() Encoder {
-	if d, ok := m.LM.(*block.Decoder); ok && m.Serves(UseText) {
-		return block.CausalEncoder{Decoder: d}
+	if m.Serves(UseText) {
+		return block.CausalEncoder{Model: m.LM}
 	}
 	return m.Encoder
 }
@@ -76,7 +76,7 @@ func (m *Model) sentenceParts() sentence.Parts {
 	p := sentence.Parts{ModelType: m.Config.ModelType, Encoder: m.Encoder, Classifies: m.Heads[HeadClassifier] != nil, MaskedLM: m.Heads[HeadMaskedLM]}
 	_, p.Static = m.Encoder.(*staticEncoder)
 	if m.LM != nil {
-		p.Causal = causalEncoder{m.LM}
+		p.Causal = block.CausalEncoder{Model: m.LM}
 	}
 	if m.Serves(UseText) {
 		p.Vocab = m.LM.Vocab()

@@ -1,38 +1,45 @@
 package block
 
 import (
-	"slices"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Decoders as encoders.
+// Language models as encoders.
 
-// CausalEncoder is a decoder as an encoder, whose tokens see those in front of them.
-type CausalEncoder struct{ *Decoder }
-
-// BothWays says that no token is hidden from those in front of it.
-func (e CausalEncoder) BothWays() bool {
-	return !slices.ContainsFunc(e.Masks, func(m *transformer.Mask) bool { return m != nil })
-}
-
-func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
-	return EncodeBy(e.Decoder, ws, dst, in)
-}
-
-// A stateMaker makes hidden states of tokens, as models.LanguageModel does.
-type stateMaker interface {
+// languageModel makes hidden states of tokens, as models.LanguageModel does.
+type languageModel interface {
+	Dim() int
 	Hidden(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error
 }
 
-// EncodeBy sets dst, [rows, D], to the hidden states that a language model makes of texts.
-func EncodeBy(m stateMaker, ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
+// CausalEncoder is a language model as an encoder, whose tokens see those in front of them.
+type CausalEncoder struct{ Model languageModel }
+
+// Dim returns the width of the hidden states.
+func (e CausalEncoder) Dim() int { return e.Model.Dim() }
+
+// PositionLimit returns that of the model; 0: any number.
+func (e CausalEncoder) PositionLimit() int {
+	if m, ok := e.Model.(interface{ PositionLimit() int }); ok {
+		return m.PositionLimit()
+	}
+	return 0
+}
+
+// BothWays reports whether the model says that no token is hidden from those in front of it.
+func (e CausalEncoder) BothWays() bool {
+	m, ok := e.Model.(interface{ BothWays() bool })
+	return ok && m.BothWays()
+}
+
+// Encode sets dst, [rows, Dim], to the hidden states.
+func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
 	if in.Types != nil {
 		return check.Errorf(fault.ErrShape, "this model has no types of tokens")
 	}
-	return m.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
+	return e.Model.Hidden(ws, dst, in.IDs, in.Batch, nil, nil)
 }
 
 // Projected is a decoder as an encoder whose hidden states are projected to another width.
@@ -43,9 +50,6 @@ type Projected struct {
 
 // Dim returns the width of the hidden states.
 func (e *Projected) Dim() int { return e.Project.Out }
-
-// BothWays says that no token is hidden from those in front of it.
-func (e *Projected) BothWays() bool { return CausalEncoder{e.Decoder}.BothWays() }
 
 // Encode sets dst, [rows, Dim], to the hidden states after the projection.
 func (e *Projected) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {

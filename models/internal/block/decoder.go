@@ -82,6 +82,11 @@ func (d *Decoder) NewPages(limit int64) *transformer.Pages {
 // SetCacheFormat makes caches hold keys and values in a format.
 func (d *Decoder) SetCacheFormat(f kernels.Format) { d.cacheFormat = f }
 
+// BothWays reports whether no token is hidden from those in front of it.
+func (d *Decoder) BothWays() bool {
+	return !slices.ContainsFunc(d.Masks, func(m *transformer.Mask) bool { return m != nil })
+}
+
 // HoldAdapters makes histories have adapters of these names.
 func (d *Decoder) HoldAdapters(names []string) { d.adapters = names }
 

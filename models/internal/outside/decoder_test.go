@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
 // plainDecoder is Llama as a module outside the tree would write it: it has the methods of a LanguageModel and no other.
@@ -196,5 +197,39 @@ func TestForeignArchitecture(t *testing.T) {
 		case c.plain && !slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.Contains(w, "footprint") }):
 			t.Errorf("%s without abilities: no warning that the footprint lacks keys and values", name)
 		}
+	}
+}
+
+// TestForeignEmbedder: a language model from outside the package makes the same vectors of texts as Llama.
+func TestForeignEmbedder(t *testing.T) {
+	var want []float32
+	for _, modelType := range []string{"llama", "able_decoder", "plain_decoder"} {
+		m := tftest.Must(models.Open(asType(t, modelType), models.Options{}))(t)
+		e := m.TextEncoder()
+		if e == nil {
+			t.Fatalf("%s has no encoder of texts", modelType)
+		}
+		got := make([]float32, 6*e.Dim())
+		in := models.Tokens{IDs: []int{3, 1, 4, 1, 5, 9}, Batch: transformer.Uniform(2, 3)}
+		tftest.NoError(t, e.Encode(new(models.Workspace), got, in))
+		if want == nil {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Errorf("%s: other hidden states than Llama's", modelType)
+		}
+		if dim := m.BareEmbedder().Dim(); dim != e.Dim() {
+			t.Errorf("%s: vectors of %d elements, want %d", modelType, dim, e.Dim())
+		}
+	}
+}
+
+// TestRefusedAdapter: where an adapter is refused there is no model.
+func TestRefusedAdapter(t *testing.T) {
+	dir := asType(t, "plain_decoder")
+	weights := tftest.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
+	defer weights.Close()
+	m, err := models.New(tftest.Must(os.ReadFile(filepath.Join(dir, "config.json")))(t), transformer.FromSafetensors(weights), models.Options{Adapters: []models.Adapter{{Path: filepath.Join(modelstest.Adapters, "llama-linear"), Name: "a"}}})
+	if m != nil || !errors.Is(err, fault.ErrOption) {
+		t.Errorf("%v, %v; want no model, ErrOption", m, err)
 	}
 }
