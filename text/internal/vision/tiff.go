@@ -231,8 +231,8 @@ func (t *tiffFile) source(b *blocks, i int) (src []byte, want int, err error) {
 	return src, int(need), nil
 }
 
-// unpack returns the rows of strip or tile i, in which samples have their bits.
-func (t *tiffFile) unpack(b *blocks, i int) ([]byte, error) {
+// unpack returns a reader of the rows of strip or tile i, in which samples have their bits. Where the file is predicted, they are differences.
+func (t *tiffFile) unpack(b *blocks, i int) (io.Reader, error) {
 	src, want, err := t.source(b, i)
 	if err != nil {
 		return nil, err
@@ -246,78 +246,73 @@ func (t *tiffFile) unpack(b *blocks, i int) ([]byte, error) {
 			src[i] = mathbits.Reverse8(v)
 		}
 	}
-	var r io.ReadCloser
 	switch t.compression {
 	case tiffPlain:
-		return src, nil
+		return bytes.NewReader(src), nil
 	case faxRows, faxGroup3, faxGroup4:
-		return unpackFax(src, b.w, b.rows(t, i), int(t.compression), t.number(tagFaxOptions, 0)&1 != 0)
+		rows, err := unpackFax(src, b.w, b.rows(t, i), int(t.compression), t.number(tagFaxOptions, 0)&1 != 0)
+		return bytes.NewReader(rows), err
 	case tiffPackBits:
-		return unpackBits(src, want)
+		return &packBits{src: src}, nil
 	case tiffLZW:
 		if len(src) > 1 && src[0] == 0 && src[1]&1 == 1 {
 			return nil, errors.New("LZW of TIFF 5.0 is not supported")
 		}
-		r = lzw.NewReader(bytes.NewReader(src), lzw.MSB, 8)
-	default:
-		if r, err = zlib.NewReader(bytes.NewReader(src)); err != nil {
-			return nil, err
-		}
+		return lzw.NewReader(bytes.NewReader(src), lzw.MSB, 8), nil
 	}
-	defer r.Close()
-	out := make([]byte, want)
-	if _, err := io.ReadFull(r, out); err != nil {
-		return nil, err
-	}
-	if t.predicted {
-		t.sum(out, len(out)/b.rows(t, i))
-	}
-	return out, nil
+	return zlib.NewReader(bytes.NewReader(src))
 }
 
-// sum replaces the differences in rows of stride bytes by the samples.
-func (t *tiffFile) sum(data []byte, stride int) {
+// sum replaces the differences in a row by the samples.
+func (t *tiffFile) sum(row []byte) {
 	step := t.samples
 	if t.separate {
 		step = 1
 	}
 	step *= t.bits / 8
-	for ; len(data) >= stride; data = data[stride:] {
-		row := data[:stride]
-		for i := step; i < stride; i += t.bits / 8 {
-			if t.bits == 8 {
-				row[i] += row[i-step]
-			} else {
-				t.order.PutUint16(row[i:], t.order.Uint16(row[i:])+t.order.Uint16(row[i-step:]))
-			}
+	for i := step; i < len(row); i += t.bits / 8 {
+		if t.bits == 8 {
+			row[i] += row[i-step]
+		} else {
+			t.order.PutUint16(row[i:], t.order.Uint16(row[i:])+t.order.Uint16(row[i-step:]))
 		}
 	}
 }
 
-// unpackBits decodes PackBits: a byte that counts literals, or how often the next byte is repeated.
-func unpackBits(src []byte, want int) ([]byte, error) {
-	out := make([]byte, 0, want)
-	for len(out) < want {
-		if len(src) < 2 {
-			return nil, errTIFFEnd
-		}
-		n := int(int8(src[0]))
-		src = src[1:]
+// packBits decodes PackBits: a byte that counts literals, or how often the next byte is repeated.
+type packBits struct {
+	src               []byte
+	literals, repeats int // that are left of the last count
+}
+
+func (r *packBits) Read(p []byte) (n int, err error) {
+	for n < len(p) {
 		switch {
-		case n >= 0:
-			if n++; n > len(src) {
-				return nil, errTIFFEnd
+		case r.literals > 0:
+			k := copy(p[n:], r.src[:r.literals])
+			n, r.literals, r.src = n+k, r.literals-k, r.src[k:]
+		case r.repeats > 0:
+			p[n] = r.src[0]
+			n++
+			if r.repeats--; r.repeats == 0 {
+				r.src = r.src[1:]
 			}
-			out = append(out, src[:min(n, want-len(out))]...)
-			src = src[n:]
-		case n > -128:
-			for range min(1-n, want-len(out)) {
-				out = append(out, src[0])
+		case len(r.src) < 2:
+			return n, errTIFFEnd
+		default:
+			count := int(int8(r.src[0]))
+			r.src = r.src[1:]
+			if count >= 0 {
+				r.literals = count + 1
+			} else if count > -128 {
+				r.repeats = 1 - count
 			}
-			src = src[1:]
+			if r.literals > len(r.src) {
+				return n, errTIFFEnd
+			}
 		}
 	}
-	return out, nil
+	return n, nil
 }
 
 // decodeTIFF decodes the first picture of a file.
@@ -344,32 +339,44 @@ func decodeTIFF(data []byte) (*RGB, error) {
 		used++
 	}
 	// The samples of a row of a block: sample s of pixel x is lines[s][x*step].
-	read, rows, lines, step := t.reader(), make([][]byte, 1), make([][]uint8, used), t.samples
+	planes, lines, step := 1, make([][]uint8, used), t.samples
 	line := make([]uint8, b.w*t.samples)
 	if t.separate {
-		rows, step = make([][]byte, used), 1
+		planes, step = used, 1
 	}
 	for s := range lines {
 		if lines[s] = line[s:]; t.separate {
 			lines[s] = line[s*b.w : (s+1)*b.w]
 		}
 	}
-	out, pixel := newRGB(t.w, t.h), make([]uint8, used)
+	read, out, pixel := t.reader(), newRGB(t.w, t.h), make([]uint8, used)
+	row := make([]byte, (b.w*step*t.bits+7)/8)
 	for i := range b.across * b.down {
+		left, top := i%b.across*b.w, i/b.across*b.h
+		rows := make([]io.Reader, planes)
 		for plane := range rows {
 			if rows[plane], err = t.unpack(b, i+plane*b.across*b.down); err != nil {
 				return nil, err
 			}
 		}
-		left, top := i%b.across*b.w, i/b.across*b.h
-		stride := len(rows[0]) / b.rows(t, i)
-		for y := range min(b.h, t.h-top) {
-			for plane, data := range rows {
+		for y := range b.rows(t, i) {
+			for plane, from := range rows {
+				if _, err := io.ReadFull(from, row); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+					return nil, errTIFFEnd
+				} else if err != nil {
+					return nil, err
+				}
+				if t.predicted {
+					t.sum(row)
+				}
 				into := line
 				if t.separate {
 					into = lines[plane]
 				}
-				read(into, data[y*stride:(y+1)*stride])
+				read(into, row)
+			}
+			if top+y >= t.h {
+				continue
 			}
 			p := out.Pix[((top+y)*t.w+left)*3:]
 			for x := range min(b.w, t.w-left) {

@@ -1,6 +1,8 @@
 package vision
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/tftest"
 )
 
 // tiffOf returns a TIFF file of tags that have one number each, at the end of which the data are.
@@ -100,5 +103,22 @@ func TestTIFFMemory(t *testing.T) {
 				t.Errorf("compression %d, %d bits: %d bytes allocated, error %v", compression, bits, taken, err)
 			}
 		}
+	}
+}
+
+// TestTIFFPixelBytes: a file with the most bytes a pixel, in one compressed strip, takes no more than PixelBytes of each while it is decoded.
+func TestTIFFPixelBytes(t *testing.T) {
+	const side, samples = 600, 8
+	var data bytes.Buffer
+	w := zlib.NewWriter(&data)
+	tftest.Must(w.Write(make([]byte, side*side*2*samples)))(t)
+	tftest.NoError(t, w.Close())
+	file := greyTIFF(map[uint16]uint32{tagWidth: side, tagHeight: side, tagBits: 16, tagCompression: tiffDeflate, tagPhotometric: photometricCMYK, tagSamples: samples}, data.String())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := decodeTIFF(file)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; err != nil || taken > PixelBytes*side*side {
+		t.Errorf("%d bytes a pixel, %v", taken/side/side, err)
 	}
 }
