@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/fault"
@@ -26,10 +27,11 @@ import (
 // [Options] says how. A GGUF file of a language model without a pooling needs that option. A folder of a classifier without one is an error.
 type Embedder struct {
 	*base
-	pool       *models.SentenceEmbedder
-	dim        int
-	normalized bool // vectors have length 1
-	bare       bool // nothing says how vectors are made
+	pool            *models.SentenceEmbedder
+	dim             int
+	normalized      bool                      // vectors have length 1
+	bare            bool                      // nothing says how vectors are made
+	empty, emptyRaw func() ([]float32, error) // the vector of a text without tokens, and that before a normalization
 	moreVectors
 }
 
@@ -85,6 +87,7 @@ func openEmbedder(fsys fs.FS, o Options) (*Embedder, error) {
 	if err := e.openOutputs(); err != nil {
 		return nil, err
 	}
+	e.empty, e.emptyRaw = emptyOf(e.pool), emptyOf(e.pool.Raw())
 	e.dim, e.normalized = e.pool.Dim(), e.pool.Normalized()
 	if f.options.Dim > e.dim {
 		return nil, check.Option("Dim", f.options.Dim, "the model's vectors have %d elements", e.dim)
@@ -318,9 +321,18 @@ func (e *Embedder) shape(o EmbedOptions) (shape, error) {
 	default:
 		return s, fmt.Errorf("%w: Scale %d", fault.ErrOption, o.Scale)
 	}
+	empty := e.empty
+	if o.Scale == ScaleRaw {
+		empty = e.emptyRaw
+	}
 	var err error
-	s.empty, err = s.pool.Empty(new(models.Workspace))
+	s.empty, err = empty()
 	return s, err
+}
+
+// emptyOf returns a function that computes the vector of a text without tokens once.
+func emptyOf(pool *models.SentenceEmbedder) func() ([]float32, error) {
+	return sync.OnceValues(func() ([]float32, error) { return pool.Empty(new(models.Workspace)) })
 }
 
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for models that were trained to
