@@ -110,18 +110,6 @@ func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []in
 	}
 }
 
-// tokensOnly yields the tokens of what decode yields.
-func tokensOnly(all iter.Seq2[generation.Next, error]) iter.Seq2[int, error] {
-	return func(yield func(int, error) bool) {
-		for next, err := range all {
-			err = cmp.Or(err, next.Err)
-			if err == nil && next.Finish != generation.FinishNone || !yield(next.Token, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // rules returns the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
 func (d *decoder) rules(o *GenerateOptions, source []int) (*generation.Rules, error) {
 	r := d.settings.Rules(d.ends(o), source)

@@ -88,6 +88,7 @@ func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts Gene
 // ContinueTokens is Generate for a prompt of token ids of the model's vocabulary, at least one, its special tokens among them. Errors match
 // fault.ErrInput for ids that the model does not have, fault.ErrTooLong, or fault.ErrOption.
 func (g *Generator) ContinueTokens(ctx context.Context, prompt []int, opts GenerateOptions) iter.Seq2[Piece, error] {
+	prompt = slices.Clone(prompt) // the caller may change it before it is read
 	return g.whole(ctx, func() ([]int, error) {
 		if err := opts.check(); err != nil {
 			return nil, err
@@ -103,7 +104,7 @@ func (g *Generator) ContinueTokens(ctx context.Context, prompt []int, opts Gener
 		case g.limit > 0 && len(prompt) >= g.limit:
 			return nil, fmt.Errorf("%w: a prompt of %d in a context of %d", fault.ErrTooLong, len(prompt), g.limit)
 		}
-		return slices.Clone(prompt), nil
+		return prompt, nil
 	}, opts)
 }
 

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,6 +219,11 @@ func tokensOf(ctx context.Context, g *Generator, prompt string, o GenerateOption
 			yield(0, err)
 			return
 		}
-		tokensOnly(g.answer(ctx, ids, nil, o))(yield)
+		for next, err := range g.answer(ctx, ids, nil, o) {
+			err = cmp.Or(err, next.Err)
+			if err == nil && next.Finish != generation.FinishNone || !yield(next.Token, err) || err != nil {
+				return
+			}
+		}
 	}
 }

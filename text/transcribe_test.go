@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestWindowsOfConfig compares the text and the segments of short and long sound with those of transformers, by generation_config.json.
+// TestWindowsOfConfig compares the text and the segments of short and long sound with those of transformers, by generation_config.json;
+// scripts/windows.py has recorded them.
 func TestWindowsOfConfig(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcribe-times/windows.json")
 	if err != nil {

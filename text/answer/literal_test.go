@@ -25,6 +25,9 @@ func TestLiterals(t *testing.T) {
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
+	if len(cases) < 150 {
+		t.Fatalf("%d literals", len(cases))
+	}
 	differ, refused := 0, 0
 	for _, c := range cases {
 		var source string
