@@ -156,7 +156,7 @@ func means(old, new map[string][]float64) (lines []string) {
 	}
 	for _, threads := range slices.Sorted(maps.Keys(of)) {
 		l := of[threads]
-		lines = append(lines, fmt.Sprintf("threads=%d: geometric mean of base/tree %.3f, of the least times %.3f (%d benchmarks)", threads, mean(l.medians), mean(l.least), len(l.least)))
+		lines = append(lines, fmt.Sprintf("threads=%d: geometric mean of base/tree %.3f, of the least times %.3f, of which the worst %.3f (%d benchmarks)", threads, mean(l.medians), mean(l.least), math.Exp(slices.Min(l.least)), len(l.least)))
 	}
 	return lines
 }

@@ -43,8 +43,8 @@ func TestMeans(t *testing.T) {
 	old := map[string][]float64{"A/threads=1": {4, 4, 4}, "B/threads=1": {9, 9, 9}, "A/threads=2": {2, 2, 1}, "gone/threads=2": {1}, "C": {1}}
 	new := map[string][]float64{"A/threads=1": {1, 1, 1}, "B/threads=1": {9, 9, 9}, "A/threads=2": {4, 4, 4}, "come/threads=2": {7}, "C": {5}}
 	want := []string{
-		"threads=1: geometric mean of base/tree 2.000, of the least times 2.000 (2 benchmarks)",
-		"threads=2: geometric mean of base/tree 0.500, of the least times 0.250 (1 benchmarks)",
+		"threads=1: geometric mean of base/tree 2.000, of the least times 2.000, of which the worst 1.000 (2 benchmarks)",
+		"threads=2: geometric mean of base/tree 0.500, of the least times 0.250, of which the worst 0.250 (1 benchmarks)",
 	}
 	if got := means(old, new); !slices.Equal(got, want) {
 		t.Errorf("means = %q, want %q", got, want)
