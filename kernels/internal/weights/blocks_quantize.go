@@ -155,11 +155,16 @@ func quantizeMXFP4(c *quantizer, x []float32) {
 // extremeOf returns the first of the numbers of the largest magnitude. nan is NaN if x has a NaN or an infinity,
 // and otherwise 0.
 func extremeOf(x []float32) (extreme, nan float32) {
-	var top uint64 // magnitude, and how many numbers follow
-	for p, v := range x {
-		top = max(top, uint64(math.Float32bits(v)&^(1<<31))<<8|uint64(len(x)-1-p))
+	positive, negative := outermost(x)
+	switch magnitude := negative &^ (1 << 31); {
+	case magnitude < positive:
+		extreme = math.Float32frombits(positive)
+	case magnitude > positive:
+		extreme = math.Float32frombits(negative)
+	default:
+		first := slices.IndexFunc(x, func(v float32) bool { return math.Float32bits(v)&^(1<<31) == magnitude })
+		extreme = x[first]
 	}
-	extreme = x[len(x)-1-int(top&255)]
 	if nan = extreme - extreme; extreme == 0 {
 		extreme = 0 // not -0
 	}

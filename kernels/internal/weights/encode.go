@@ -37,7 +37,8 @@ func (f Format) Encode(dst []byte, x, importance []float32) {
 	defer quantizers.Put(c)
 	c.importance = nil
 	for len(x) > 0 {
-		c.blockColumn = blockColumn{}
+		clear(c.q[:l.Elements])
+		c.d, c.dmin, c.scale, c.least = 0, 0, [16]uint8{}, [16]uint8{}
 		if importance != nil {
 			c.importance, importance = importance[:l.Elements], importance[l.Elements:]
 		}

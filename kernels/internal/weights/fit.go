@@ -311,9 +311,29 @@ func (g *fitGroup) err(s *sums, scale, least float64) float64 {
 	return g.sxx - float64(2*scale*s.qx) + float64(2*least*g.sx) + float64(scale*scale*s.qq) - float64(2*scale*least*s.q) + float64(least*least*g.sw)
 }
 
+// outermost returns the bits of the largest positive number, and of the negative one of the largest magnitude, NaN among them; 0 and those of -0 where
+// there is none. No branch depends on numbers: many would be predicted wrongly.
+func outermost(x []float32) (positive, negative uint32) {
+	var high, high1 int32 // in which negative numbers are below 0
+	low, low1 := uint32(1<<31), uint32(1<<31)
+	for ; len(x) >= 4; x = x[4:] {
+		a, b, c, d := math.Float32bits(x[0]), math.Float32bits(x[1]), math.Float32bits(x[2]), math.Float32bits(x[3])
+		high, high1 = max(high, int32(a), int32(c)), max(high1, int32(b), int32(d))
+		low, low1 = max(low, a, c), max(low1, b, d)
+	}
+	for _, v := range x {
+		high, low = max(high, int32(math.Float32bits(v))), max(low, math.Float32bits(v))
+	}
+	return uint32(max(high, high1)), max(low, low1)
+}
+
 // orderedEnds returns the least and the largest number as integers in the order of the numbers, with NaN at both ends; inOrder makes numbers of
-// these. No branch depends on numbers: many would be predicted wrongly.
+// these.
 func orderedEnds(x []float32) (least, most int32) {
+	positive, negative := outermost(x)
+	if positive > 0 && negative > 1<<31 {
+		return int32(negative ^ math.MaxInt32), int32(positive)
+	}
 	least, most = math.MaxInt32, math.MinInt32
 	for _, v := range x {
 		n := int32(math.Float32bits(v))

@@ -199,7 +199,7 @@ func (q *Quantizer) convert(w io.Writer, name string, info gguf.Info, as kernels
 	c.rows = max(1, 1<<14/c.columns)
 	elements, bytes := as.Block()
 	c.rowBytes = c.columns / elements * bytes
-	parts := min(8*runtime.GOMAXPROCS(0), (all+c.rows-1)/c.rows) // at a time
+	parts := min(32*runtime.GOMAXPROCS(0), (all+c.rows-1)/c.rows) // at a time
 	var buffers [2][]byte
 	for i := range buffers {
 		buffers[i] = make([]byte, min(parts*c.rows, all)*c.rowBytes)
@@ -239,9 +239,16 @@ type converter struct {
 	err        error // the first one
 }
 
+// numbers has memory for parts.
+var numbers = sync.Pool{New: func() any { return new([]float32) }}
+
 // Do converts parts.
 func (c *converter) Do(from, to int) {
-	x := make([]float32, min(c.rows*c.columns, len(c.dst)/c.rowBytes*c.columns))
+	n := min(c.rows*c.columns, len(c.dst)/c.rowBytes*c.columns)
+	buffer := numbers.Get().(*[]float32)
+	defer numbers.Put(buffer)
+	*buffer = slices.Grow((*buffer)[:0], n)
+	x := (*buffer)[:n]
 	for part := from; part < to; part++ {
 		dst := c.dst[part*c.rows*c.rowBytes:]
 		dst = dst[:min(len(dst), c.rows*c.rowBytes)]

@@ -108,9 +108,14 @@ func (e Element) widen(x []float32, raw []byte) {
 	le := binary.LittleEndian
 	switch e {
 	case BF16:
-		raw = raw[:2*len(x)]
+		for ; len(x) >= 4 && len(raw) >= 8; x, raw = x[4:], raw[8:] {
+			const high = 0xffff << 16
+			v := le.Uint64(raw) // of four numbers
+			x[0], x[1] = math.Float32frombits(uint32(v)<<16), math.Float32frombits(uint32(v)&high)
+			x[2], x[3] = math.Float32frombits(uint32(v>>32)<<16), math.Float32frombits(uint32(v>>32)&high)
+		}
 		for i := range x {
-			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
+			x[i] = half.BFloat16(le.Uint16(raw[2*i:]))
 		}
 	case F8E4M3, F8E5M2:
 		values := &eights[e-F8E4M3]
