@@ -85,6 +85,9 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 // Bytes returns the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
+// Memory returns the packed elements, in an order that [PackedLayout] names. They must not be changed.
+func (b *PackedB) Memory() []byte { return b.matrix.Data }
+
 // Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are those of the format, after its rounding.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.matrix.N {

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/pack"
@@ -74,6 +75,28 @@ func PackedBytes(f Format, n, k int) int {
 	const fn = "PackedBytes"
 	checkPacker(fn, f, n, k)
 	return weights.Bytes(fn, weights.Of(weights.Format(f), simd.Active()), k, n)
+}
+
+// PackedLayout names the order and the representation of packed elements in the format f on the active tier with the features in use. Where names are
+// equal, and [Numerics], matrices of the same sizes and elements have the same packed bytes.
+func PackedLayout(f Format) string {
+	if int(f) >= len(weights.Names) {
+		mem.PanicSize("PackedLayout", "f", int(f), "want a Format")
+	}
+	return weights.Of(weights.Format(f), simd.Active()).Layout()
+}
+
+// PackedIn returns the n x k matrix B^T in the format f whose packed elements are memory, as [PackedB.Memory] returned it where [PackedLayout] was the
+// same. It keeps memory, which nobody may change, and which may be read-only. memory must begin at a multiple of 8 bytes, and have [PackedBytes].
+func PackedIn(f Format, n, k int, memory []byte) *PackedB {
+	const fn = "PackedIn"
+	checkPacker(fn, f, n, k)
+	r := weights.Of(weights.Format(f), simd.Active())
+	mem.CheckLen(fn, "memory", len(memory), weights.Bytes(fn, r, k, n), "PackedBytes(f, n, k)")
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(memory))); len(memory) > 0 && at%8 != 0 {
+		mem.PanicSize(fn, "address of memory modulo 8", int(at%8), "want 0")
+	}
+	return &PackedB{weights.Over(fn, r, k, n, memory)}
 }
 
 func newPacker(fn string, f Format, n, k int) *Packer {

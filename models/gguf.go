@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
@@ -41,7 +42,12 @@ func openGGUF(path string, o Options) (*Model, error) {
 		return nil, check.InFile(path, fault.ErrFolder, err)
 	}
 	defer file.Close()
-	m, err := readGGUF(file, o)
+	files, err := stats(hub.Parts(path)...)
+	if err != nil {
+		return nil, check.InFile(path, fault.ErrFolder, err)
+	}
+	o.path = path
+	m, err := readGGUF(file, files, o)
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFormat, err)
 	}
@@ -61,7 +67,7 @@ func asPointer(path string) string {
 	return ", " + hub.ErrPointer.Error()
 }
 
-func readGGUF(file *gguf.File, o Options) (*Model, error) {
+func readGGUF(file *gguf.File, files []fs.FileInfo, o Options) (*Model, error) {
 	r := llamacpp.NewReader(file, ggufArchitectures)
 	doc, err := r.Document()
 	if err != nil {
@@ -74,7 +80,7 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	}
 	further, warnings := r.Further()
 	s := source{
-		Base: lora.Base{Weights: r.Weights, Architecture: r.Architecture}, Convention: r.Convention(), rename: r.Names(), remarks: r.Widened,
+		Base: lora.Base{Weights: r.Weights, Architecture: r.Architecture}, files: files, Convention: r.Convention(), rename: r.Names(), remarks: r.Widened,
 		spare: append(further, "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"), // are read already
 	}
 	var dense []*transformer.Linear

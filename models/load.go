@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 type source struct {
 	lora.Base
 	llamacpp.Convention
+	files  []fs.FileInfo            // of the weights; nil: they are not in files
 	rename func(name string) string // from the model's names to those of the tensors; nil: they are the same
 	spare  []string                 // patterns of the tensors that may be left over
 	// remarks makes warnings of what is held; nil: there are none.
@@ -48,6 +50,11 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 		return nil, err
 	}
 	c.convention = s.Convention
+	ready, err := c.options.ready(s.files)
+	if err != nil {
+		return nil, err
+	}
+	c.Loader.Ready(ready)
 	m, err := c.load(s, adapters.Names)
 	if misfit := new(transformer.LoadError); s.File != "" && errors.As(err, &misfit) {
 		return nil, check.InFile(s.File, fault.ErrFormat, err)
@@ -56,6 +63,9 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 		return nil, err
 	}
 	m.Warnings = append(warnings, m.Warnings...)
+	if m.Ready = ready; ready != nil && ready.Err != nil {
+		m.Warnings = append(m.Warnings, c.options.warn(fmt.Sprintf("no ready file in %s: %v", ready.Dir, ready.Err))...)
+	}
 	return m, nil
 }
 

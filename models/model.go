@@ -31,6 +31,8 @@ type Model struct {
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
 	// many of float32, if types of weights have no products of their own: Q2_K.
 	Warnings []string
+	// Ready is where the packed weights are kept, by [Options].Ready; nil: nowhere.
+	Ready *Ready
 	// Adapters are the names of the adapters that are kept separate from the weights of LM: number 1 of a [History] is the first.
 	Adapters []string
 	// Holdings are the weights of linear layers and tables that the model was opened with, and the format of each.
@@ -209,6 +211,9 @@ type Joint interface {
 	// together: the products of their vectors, [images, Dim] and [texts, Dim], scaled.
 	Compare(ws *Workspace, dst, images, texts []float32) error
 }
+
+// Ready says where the packed weights of a model are kept, and whether they were there; see [Options].
+type Ready = transformer.Ready
 
 // Footprint is the memory of a model in bytes: of its weights, and of the keys and values of texts that it generates. What
 // else a program takes is not in it: the tokenizer, and workspaces, which depend on how many tokens are computed at a time. Nor

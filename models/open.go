@@ -72,7 +72,11 @@ func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 	if c.doc, err = weights.JoinFP8(doc); err != nil {
 		return nil, check.InFile(weights.Name, fault.ErrFormat, err)
 	}
-	m, err := c.open(source{Base: lora.Base{Weights: weights, File: weights.Name, Path: o.path}})
+	files, err := weights.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.open(source{Base: lora.Base{Weights: weights, File: weights.Name, Path: o.path}, files: files})
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,14 @@ type Options struct {
 	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading states them: more are an
 	// error that matches ErrMemory, before the memory is taken. 0: no limit.
 	MemoryLimit int64
+	// Ready, unless empty, is a folder for packed weights: Open looks there for a file with those of this model in these formats, for this version and
+	// this machine's layout, and maps it. Weights are then neither read nor packed, and all processes share one copy of them. If there is none, Open
+	// packs the weights as always, and writes the file; a file that cannot be written, or is damaged, is a warning. A model counts as the same while its
+	// files have the same sizes and times, and the same numbers in three rows of each tensor. A mapped file must not be changed in place: a
+	// process that reads a part which is no longer there ends. Embedded models, and those of New, have no times and no ready files.
+	Ready string
+	// ReadyCopy reads ready files into memory in place of mapping them.
+	ReadyCopy bool
 	// HeadersOnly reads no weights except small vectors: the model says what it is and what memory it would take, and
 	// its parts return errors when they are asked to compute.
 	HeadersOnly bool

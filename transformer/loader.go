@@ -9,6 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
+	"github.com/avoformer/avoformer/transformer/internal/ready"
 )
 
 // A Loader provides the parts of a model with the tensors of a checkpoint, and notes everything that is wrong: [Loader.Finish] reports all
@@ -324,6 +325,21 @@ func (l *Loader) Holdings() []Holding { return l.plan.Holdings() }
 // Limit makes Tensor fail, with an error that matches [fault.ErrMemory], once the tensors that it has read take more than n bytes; 0: no
 // limit.
 func (l *Loader) Limit(n int64) { l.plan.Limit(n) }
+
+// A Ready says in which folder [Loader.Finish] keeps packed weights, and, after it has returned, what it found there.
+type Ready = checkpoint.Ready
+
+// Ready makes Finish look in r.Dir for a file with the packed weights, and map it: weights are then not read from the checkpoint, and are one copy in
+// memory for all processes. If there is none, Finish packs the weights and writes the file. A file counts only for the same
+// names, sizes, formats, version of the numerics and layout of packed weights, for the same r.Source, and for the same numbers in three rows of each
+// tensor. A file that does not count, or cannot be written, is not an error of Finish, but r.Err.
+func (l *Loader) Ready(r *Ready) { l.plan.Ready = r }
+
+// ReadyExt is the end of the names of files with packed weights.
+const ReadyExt = checkpoint.ReadyExt
+
+// ReadyNote returns the note of a file with packed weights. The error matches fault.ErrFormat if the file is of another kind.
+func ReadyNote(path string) (string, error) { return ready.Note(path) }
 
 // Bytes returns the memory of all weights that parts have asked for so far, from l and all loaders of the same checkpoint: held is the
 // memory after Finish, and most the largest amount while Finish reads, including scratch memory of all threads. choose, unless nil,

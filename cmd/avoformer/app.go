@@ -35,6 +35,7 @@ type app struct {
 	talks   bool   // in is a terminal
 	silent  bool   // no progress
 	offline bool   // no network: what the cache of the hub has
+	ready   string // the folder for packed weights; "": none
 	left    string // after an error: the part of the work that is done
 	// describe, if not nil, gets a command's flags instead of running the command.
 	describe func(f *flags)

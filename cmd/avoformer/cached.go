@@ -5,12 +5,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // list prints the models in the cache, under the names that DIR accepts, with their sizes and folders.
@@ -20,14 +24,17 @@ func list(a *app, args []string) error {
 	if _, err := f.parse(args, 0, 0); err != nil {
 		return err
 	}
-	models, err := hub.List(a.hub())
+	cached, err := hub.List(a.hub())
 	if err != nil {
 		return err
 	}
-	if len(models) == 0 && !*asJSON {
+	if err := a.listReady(*asJSON); err != nil {
+		return err
+	}
+	if len(cached) == 0 && !*asJSON {
 		fmt.Fprintln(a.err, "avoformer: the cache has no models; avoformer pull org/name downloads one")
 	}
-	for _, m := range models {
+	for _, m := range cached {
 		if *asJSON {
 			err = a.printJSON(map[string]any{"name": m.Name, "revisions": m.Revisions, "folder": m.Folder, "files": m.Files, "bytes": m.Bytes})
 		} else {
@@ -38,6 +45,42 @@ func list(a *app, args []string) error {
 		}
 	}
 	return nil
+}
+
+// listReady prints the files with packed weights.
+func (a *app) listReady(asJSON bool) error {
+	if a.ready == "" {
+		return nil
+	}
+	files, err := models.ReadyFiles(a.ready)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if asJSON {
+			err = a.printJSON(map[string]any{"ready": file.Path, "bytes": file.Bytes, "model": file.Model})
+		} else {
+			_, err = fmt.Fprintf(a.out, "%s\t%.1f MB\tpacked weights of %s\n", file.Path, float64(file.Bytes)/1e6, file.Model)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeReady removes a file with packed weights.
+func removeReady(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := transformer.ReadyNote(name); err != nil {
+		return 0, err
+	}
+	return info.Size(), os.Remove(name)
 }
 
 // printCached prints a line for a model's folder, and one for each GGUF file in it.
@@ -76,7 +119,13 @@ func remove(a *app, args []string) error {
 		return err
 	}
 	for _, name := range names {
-		bytes, err := hub.Remove(name, a.hub())
+		var bytes int64
+		var err error
+		if path.Ext(name) == transformer.ReadyExt {
+			bytes, err = removeReady(name)
+		} else {
+			bytes, err = hub.Remove(name, a.hub())
+		}
 		if errors.Is(err, fault.ErrName) {
 			return usagef("%v", err)
 		} else if err != nil {

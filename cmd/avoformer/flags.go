@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ func (a *app) flags(name string) *flags {
 		}
 	}
 	f.BoolVar(&a.silent, "quiet", false, "do not print progress")
+	f.StringVar(&a.ready, "ready", os.Getenv("AVOFORMER_READY"), "`folder` for packed weights: a model that was opened before with the same formats is mapped from there, one copy for all processes; default: AVOFORMER_READY, or none")
 	f.BoolVar(&a.offline, "offline", false, "take models of the hub from the cache, and ask no server")
 	return f
 }

@@ -10,6 +10,7 @@
 //	avoformer info DIR              what a folder can be used for
 //	avoformer bench DIR             how fast it is here
 //	avoformer serve DIR…            models over HTTP
+//	avoformer prepare DIR           packed weights, for processes that map them
 //	avoformer pull NAME             a model of the hub, to a folder
 //	avoformer list                  the models that were pulled
 //	avoformer rm NAME…              remove models that were pulled
@@ -63,6 +64,7 @@ func init() {
 		{"transcribe", "DIR SOUND...", "print the text of speech", transcribe},
 		{"info", "DIR", "print what a folder can be used for, and which parts of it are not supported", info},
 		{"serve", "DIR...", "serve models over HTTP, for clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
+		{"prepare", "DIR", "keep packed weights in the folder of -ready, so that other processes map them", prepare},
 		{"pull", "NAME[@REVISION]", "download a model of the hub, or NAME/FILE of it, to the cache, and print its folder; other commands accept hf://NAME as DIR", pull},
 		{"list", "", "list the models in the cache of the hub: names for DIR, sizes, folders", list},
 		{"rm", "NAME...", "remove models from the cache of the hub", remove},

@@ -34,7 +34,7 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 		}
 	}
 	allowed, _ := replica.Memory()
-	o.Model.MemoryLimit, o.TokenizerAsWritten = cmp.Or(a.memoryLimit, allowed), a.asWritten
+	o.Model.MemoryLimit, o.Model.Ready, o.TokenizerAsWritten = cmp.Or(a.memoryLimit, allowed), a.ready, a.asWritten
 	m, err := interruptible(a, func() (P, error) { return open(dir, o) })
 	if err == nil {
 		a.opened = append(a.opened, m)

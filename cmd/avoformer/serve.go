@@ -218,7 +218,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	shared := text.Options{TokenizerAsWritten: a.asWritten, Model: models.Options{Adapters: list}}
+	shared := text.Options{TokenizerAsWritten: a.asWritten, Model: models.Options{Adapters: list, Ready: a.ready}}
 	for i := range s.models {
 		m := &s.models[i]
 		if strings.HasPrefix(m.Dir, hub.Scheme) {

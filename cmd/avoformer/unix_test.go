@@ -139,6 +139,7 @@ func TestJSON(t *testing.T) {
 		{"", "transcribe " + testdata + "transcribe " + testdata + "transcribe/sound0.wav", []string{"file text"}},
 		{"", "transcribe -times " + testdata + "transcribe-times " + testdata + "transcribe/sound0.wav", []string{"file segments"}},
 		{"", "info " + testdata + "image", []string{"architectures dim folder here labels layers memory model_type tokenizer uses weight_bytes weight_types weights"}},
+		{"", "prepare -ready " + out + "/ready " + testdata + "embed", []string{"bytes file found"}},
 		{"", "quantize ../../models/testdata/gguf/llama/f32.gguf -weights q8_0 -o " + out + "/q8_0.gguf", []string{"bytes bytes_before file weights"}},
 		{"", "bench -rounds 1 -texts 1 -engines avoformer,torch -python /nowhere " + testdata + "embed",
 			[]string{"engine first least_cosine long peak_mb rounds short texts_per_second threads tokens_per_second", "engine problem"}},

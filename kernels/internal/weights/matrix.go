@@ -2,6 +2,7 @@ package weights
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"unsafe"
 
@@ -34,6 +35,22 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 		p.unbalanced()
 	}
 	return p
+}
+
+// Over returns the k x n matrix whose elements are data, as those of another one of the same layout. The caller has compared their number with Bytes.
+func Over(fn string, f *Record, k, n int, data []byte) Matrix {
+	p, _ := shape(fn, f, k, n)
+	p.Data = data
+	return p
+}
+
+// Layout names what the order and the values of packed elements depend on.
+func (f *Record) Layout() string {
+	order := "be"
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		order = "le"
+	}
+	return fmt.Sprintf("%v-%v-%d-%d-%d-%d-%s", f.Format, f.ISA, f.NR, f.Steps, f.bytes, f.Kind, order)
 }
 
 // Bytes returns the size in bytes of a k x n matrix, without allocating it.

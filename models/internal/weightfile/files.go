@@ -190,6 +190,18 @@ func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, erro
 	return transformer.FromSafetensors(f), nil
 }
 
+// Stat returns the sizes and times of the files.
+func (w *files) Stat() ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(w.open))
+	for i, f := range w.open {
+		var err error
+		if infos[i], err = f.Stat(); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
 // Close closes the files.
 func (w *files) Close() {
 	for _, f := range w.open {

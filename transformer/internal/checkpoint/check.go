@@ -15,7 +15,7 @@ func (p *Plan) Check(prefix string) error { return p.settle(prefix, func() {}) }
 // Finish is Check that also reads and packs matrices and tables, if all are there, on as many threads as there are; layers can be used from
 // then on.
 func (p *Plan) Finish(prefix string) error {
-	return p.settle(prefix, func() { runJobs(p.fill()) })
+	return p.settle(prefix, p.readOrPack)
 }
 
 // settle compares the plan with the source. It calls fill if nothing is wrong so far.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"sync"
@@ -20,7 +21,7 @@ func (p *Plan) fill() (all []job) {
 		first, many := p.Formats.matrix(m)
 		all = append(all, newPacking(p, m, m.slot, first, true).jobs()...)
 		if many != first {
-			m.slot.many = new(Matrix)
+			m.slot.many = cmp.Or(m.slot.many, new(Matrix))
 			all = append(all, newPacking(p, m, m.slot.many, many, true).jobs()...)
 		}
 		m.Strips = nil // tensors in memory are dropped once they are packed

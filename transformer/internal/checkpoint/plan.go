@@ -20,8 +20,9 @@ type Plan struct {
 	ignored []string        // patterns of path.Match
 
 	wants
-	limit int64 // of the bytes taken; 0: none
-	cut   bool  // the model was not made to its end
+	Ready *Ready // where packed weights are kept; nil: nowhere
+	limit int64  // of the bytes taken; 0: none
+	cut   bool   // the model was not made to its end
 
 	mu  sync.Mutex // of err while jobs run
 	err LoadError

@@ -1,0 +1,47 @@
+// avoformer prepare: packed weights for other processes.
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/models"
+)
+
+// prepare opens a model, which writes its packed weights unless they are there.
+func prepare(a *app, args []string) error {
+	f := a.flags("prepare")
+	d := f.decoderOn(new(int))
+	images := f.Bool("images", false, "with the encoder of images of a language model that reads them, as generate -image and serve open it")
+	asJSON := f.json("a line: file, bytes, found (whether it was there)")
+	rest, err := f.parse(args, 1, 1)
+	if err != nil {
+		return err
+	}
+	if a.ready == "" {
+		return usagef("-ready, or AVOFORMER_READY, names no folder for packed weights")
+	}
+	o, err := d.options()
+	if err != nil {
+		return err
+	}
+	o.Model.Ready, o.Model.Images, o.Model.Warn, o.Model.MemoryLimit = a.ready, *images, a.warn, a.memoryLimit
+	m, err := interruptible(a, func() (*models.Model, error) { return models.Open(hub.Folder(rest[0]), o.Model) })
+	switch {
+	case err != nil:
+		return err
+	case m.Ready == nil:
+		return fmt.Errorf("%s: its files have no times, by which packed weights are found again", rest[0])
+	}
+	info, err := os.Stat(m.Ready.Path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", m.Ready.Err, err)
+	}
+	if *asJSON {
+		return a.printJSON(map[string]any{"file": m.Ready.Path, "bytes": info.Size(), "found": m.Ready.Hit})
+	}
+	_, err = fmt.Fprintf(a.out, "%s\t%.1f MB\n", m.Ready.Path, float64(info.Size())/1e6)
+	return err
+}
