@@ -109,6 +109,21 @@ func ExamplePackBBlocks() {
 	// [-16.0 -15.0 -14.0 -13.0]
 }
 
+// The packed elements may lie in memory of the caller, such as a file that is mapped, where the layout is the same.
+func ExamplePackedIn() {
+	w := []float32{1, 2, 3, 4, 5, 6} // 2 x 3, B transposed
+	packed := kernels.PackBRows(kernels.FormatF32, 2, 3, func(j int, dst []float32) { copy(dst, w[3*j:]) })
+	layout, memory := kernels.PackedLayout(packed.Format()), packed.Memory() // to be kept
+
+	if layout == kernels.PackedLayout(kernels.FormatF32) {
+		again := kernels.PackedIn(kernels.FormatF32, 2, 3, memory)
+		c := make([]float32, 2)
+		kernels.GemmPacked(1, 1, []float32{1, 1, 1}, 3, again, 0, c, 2, kernels.Epilogue{})
+		fmt.Println(c)
+	}
+	// Output: [6 15]
+}
+
 // A matrix that is in memory already is packed in parts, which several goroutines may do.
 func ExampleNewPacker() {
 	const k, n = 3, 40

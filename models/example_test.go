@@ -38,6 +38,25 @@ func ExampleOpen() {
 	// true
 }
 
+// Packed weights in a file, which the second call maps.
+func ExampleReadyFiles() {
+	dir, err := os.MkdirTemp("", "ready")
+	must(err)
+	defer os.RemoveAll(dir)
+	for range 2 {
+		m, err := models.Open("testdata/folders/bert", models.Options{Ready: dir})
+		must(err)
+		fmt.Println(m.Ready.Hit)
+	}
+	files, err := models.ReadyFiles(dir)
+	must(err)
+	fmt.Println(len(files), filepath.Base(files[0].Model))
+	// Output:
+	// false
+	// true
+	// 1 bert
+}
+
 // A configuration with made-up weights: for trying out and timing an architecture.
 func ExampleNew() {
 	m, err := models.New([]byte(`{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 100, "hidden_size": 32,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
@@ -359,6 +360,27 @@ func ExampleNewLoader() {
 	// Output:
 	// weights do not fit the model: 1 left over: model.dense.weight
 	// [1 2] 3
+}
+
+// Finish keeps packed weights in a file of a folder, and takes them from there.
+func ExampleReadyNote() {
+	dir, err := os.MkdirTemp("", "ready")
+	must(err)
+	defer os.RemoveAll(dir)
+	weights := transformer.TensorMap{"dense.weight": {Shape: []int{3, 2}, Data: make([]float32, 6)}}
+	for range 2 {
+		r := &transformer.Ready{Dir: dir, Source: "release 7", Note: "made by an example"}
+		l := transformer.NewLoader(weights)
+		l.Ready(r)
+		l.At("dense.").Linear(2, 3, false)
+		must(l.Finish())
+		note, err := transformer.ReadyNote(r.Path)
+		must(err)
+		fmt.Println(r.Hit, note)
+	}
+	// Output:
+	// false made by an example
+	// true made by an example
 }
 
 // A GGUF file is a source of weights as a safetensors file is.
