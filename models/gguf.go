@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,7 +49,9 @@ func openGGUF(path string, o Options) (*Model, error) {
 	}
 	o.path = path
 	m, err := readGGUF(file, files, o)
-	if err != nil {
+	if errors.Is(err, fault.ErrMemory) || errors.Is(err, fault.ErrOption) { // not about the file
+		return nil, fmt.Errorf("%s: %w", path, err)
+	} else if err != nil {
 		return nil, check.InFile(path, fault.ErrFormat, err)
 	}
 	return m, nil

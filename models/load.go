@@ -107,6 +107,11 @@ func (c *Checkpoint) load(s source, names []string) (*Model, error) {
 	if err := c.measure(m); err != nil {
 		return nil, err
 	}
+	if planned := c.options.Planned; planned != nil && !c.Loader.Failed() {
+		if err := planned(m); err != nil {
+			return nil, err
+		}
+	}
 	if c.options.HeadersOnly {
 		return m, c.Loader.Check()
 	}

@@ -52,3 +52,23 @@ func TestPointers(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanned: what sees the planned model may refuse it.
+func TestPlanned(t *testing.T) {
+	refused := errors.New("refused")
+	for _, dir := range []string{own + "/bert", "testdata/gguf/llama/f32.gguf"} {
+		for _, want := range []error{refused, nil} {
+			calls := 0
+			m, err := models.Open(dir, models.Options{Planned: func(m *models.Model) error {
+				calls++
+				if m.Footprint.Weights == 0 || m.Encoder == nil && m.LM == nil {
+					t.Errorf("%s: %+v before weights are read", dir, m.Footprint)
+				}
+				return want
+			}})
+			if calls != 1 || !errors.Is(err, want) || (m == nil) != (want != nil) {
+				t.Errorf("%s: %d calls, model %v, error %v, want %v", dir, calls, m != nil, err, want)
+			}
+		}
+	}
+}

@@ -71,6 +71,9 @@ type Options struct {
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)
+	// Planned, unless it is nil, is called with the model before its weights are read, when its Config, Footprint and parts are known. Opening ends
+	// with its error.
+	Planned func(m *Model) error
 	// Adapters become part of the weights as these are read: W becomes W + Scale*alpha/rank*B*A for
 	// each, in float32, and is rounded to its format afterwards, also where a file has blocks. Tables
 	// of vectors that are stored in 16 bits become float32. Those with a Name stay beside the weights instead.

@@ -88,9 +88,6 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	for _, s := range f.shares {
 		f.queue.Replicas = append(f.queue.Replicas, &queue.Replica{Threads: s.Threads, CPUs: s.CPUs})
 	}
-	if err := f.checkMemory(); err != nil {
-		return nil, err
-	}
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
@@ -166,23 +163,18 @@ func (o *Options) footprint(info KindInfo, m *models.Model, shares []topology.Sh
 	return f
 }
 
-// checkMemory returns an error if the weights fit into the limit of the options when they are loaded, and what else there is afterwards
-// does not: further copies of them, and batches.
-func (f *base) checkMemory() error {
-	if f.options.Model.MemoryLimit == 0 {
+// checkMemory returns an error if the model's weights fit into the limit of the options, and what else there is afterwards does not: further copies of
+// them, and batches.
+func (f *base) checkMemory(m *models.Model) error {
+	limit := f.options.Model.MemoryLimit
+	if limit == 0 {
 		return nil
-	}
-	o := f.options.Model
-	o.HeadersOnly, o.Warn, o.MemoryLimit = true, nil, 0
-	m, err := folder.Model(f.fsys, o)
-	if err != nil || m.Footprint.Loading > f.options.Model.MemoryLimit {
-		return nil // opening the model reports it
 	}
 	need := f.options.footprint(f.info, m, f.shares)
-	if need.Weights+need.Working <= f.options.Model.MemoryLimit {
+	if need.Weights+need.Working <= limit {
 		return nil
 	}
-	return &fault.Error{Kind: fault.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(f.options.Model.MemoryLimit), Err: fmt.Errorf(
+	return &fault.Error{Kind: fault.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(limit), Err: fmt.Errorf(
 		"the weights take %d bytes, and computing on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", need.Weights, f.options.Threads, need.Working)}
 }
 
@@ -212,6 +204,14 @@ func (f *base) copies() ([]models.LanguageModel, error) {
 func (f *base) openOn(s topology.Share, warn func(string)) (*models.Model, error) {
 	o := f.options.Model
 	o.Warn = warn
+	o.Planned = func(m *models.Model) error {
+		if planned := f.options.Model.Planned; planned != nil {
+			if err := planned(m); err != nil {
+				return err
+			}
+		}
+		return f.checkMemory(m)
+	}
 	if f.options.CopyWeights && s.CPUs != nil {
 		release, _ := machine.Bind(s.CPUs)
 		defer release()

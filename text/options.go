@@ -119,7 +119,7 @@ var (
 )
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "Replicas", "ReplicaPerNode", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Float32", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly"}
+var toAll = []string{"Threads", "Replicas", "ReplicaPerNode", "TokenizerAsWritten", "WeightFormat", "WeightFormats", "Float32", "Adapters", "Warn", "Exact", "MemoryLimit", "HeadersOnly", "Planned", "Ready", "ReadyCopy"}
 
 // given is an option that is set, by its name in KindInfo.Options.
 type given struct {

@@ -87,6 +87,9 @@ func openIn[P any](dir string, o Options, open func(fs.FS, Options) (P, error)) 
 	}
 	p, err := open(fsys, o)
 	if err != nil {
+		if strings.HasPrefix(err.Error(), dir+": ") { // a GGUF file's
+			return none, err
+		}
 		return none, fmt.Errorf("%s: %w", dir, err)
 	}
 	return p, nil

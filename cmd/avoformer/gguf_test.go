@@ -50,6 +50,7 @@ func TestFlagsAsTyped(t *testing.T) {
 		{[]string{"generate", testdata + "generate", "-max-tokens", "-3", "x"}, "-max-tokens -3: "},
 		{[]string{"generate", testdata + "generate", "-top-p", "3", "-temperature", "1", "x"}, "-top-p 3: "},
 		{[]string{"generate", testdata + "generate", "-memory-limit", "1", "-threads", "2", "x"}, "-memory-limit 1: "},
+		{[]string{"generate", ggufFile, "-memory-limit", "1", "-threads", "2", "x"}, "generate: " + ggufFile + ": limit of memory reached: -memory-limit 1: "},
 	} {
 		code, _, stderr := call(t, "a\n", c.args...)
 		if code == exitOK || !strings.Contains(stderr, c.want) {
