@@ -332,7 +332,7 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ##+ write internal/pyclass/
 test-samples: $(if $(PYTHON),,text/.venv) ##+ a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
 	samples=$$(mktemp -d); trap 'rm -rf "$$samples"' EXIT; \
 	$(TOKENIZERS_PYTHON) text/scripts/forms.py text/tokenizer/testdata $$samples/forms; $(TOKENIZERS_PYTHON) text/scripts/vocabularies.py $$samples/vocabularies; \
-	$(TOKENIZERS_PYTHON) text/scripts/compare.py -n 100 text/tokenizer/testdata $$samples/forms $$samples/vocabularies; \
+	$(TOKENIZERS_PYTHON) text/scripts/compare.py -n 50 text/tokenizer/testdata $$samples/forms $$samples/vocabularies; \
 	$(TOKENIZERS_PYTHON) text/scripts/pieces.py -small $$samples/pieces; $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 20 $$samples/pieces
 	$(MAKE) --no-print-directory compare-chats
 ifeq ($(PYTHON),)
@@ -460,7 +460,7 @@ test-avx512: ##+ the kernels of the AVX-512 tier, in the Bochs emulator
 	PART=kernels scripts/avx512/test.sh
 
 .PHONY: test-avx512-callers
-test-avx512-callers: ##+ models, generation and search on the AVX-512 tier, in the Bochs emulator
+test-avx512-callers: ##+ models, generation and search on the AVX-512 tier, in the Bochs emulator; on a processor with AVX-512 test-native runs them
 	@scripts/install.sh avx512
 	PART=callers scripts/avx512/test.sh
 
