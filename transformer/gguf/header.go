@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -22,6 +23,7 @@ type header struct {
 	size    int64 // of the file, as it is said to be
 	at      int64
 	version uint32
+	number  [8]byte // for fixed
 	err     error
 }
 
@@ -36,9 +38,11 @@ func (h *header) fail(format string, args ...any) {
 	}
 }
 
-// bytes reads n bytes. It asks for memory as they come, since the file may claim more
-// than there is.
-func (h *header) bytes(n int64) []byte {
+// bytes reads n bytes.
+func (h *header) bytes(n int64) []byte { return h.append([]byte{}, n) }
+
+// append adds n bytes to b. It asks for memory as they come, since the file may claim more than there is. The result is nil after an error.
+func (h *header) append(b []byte, n int64) []byte {
 	if h.err != nil {
 		return nil
 	}
@@ -46,38 +50,36 @@ func (h *header) bytes(n int64) []byte {
 		h.fail("%d bytes wanted at %d of %d", n, h.at, h.size)
 		return nil
 	}
-	const atOnce = 1 << 12
-	var b []byte
-	var err error
-	if n <= atOnce {
-		b = make([]byte, n)
-		var got int
-		got, err = io.ReadFull(h.r, b)
-		b = b[:got]
-	} else {
-		b, err = io.ReadAll(io.LimitReader(h.r, n))
-	}
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
-		h.err = fmt.Errorf("gguf: header: %w", err)
-		return nil
-	}
-	h.at += int64(len(b))
-	if int64(len(b)) < n {
-		h.fail("the header ends early, at %d", h.at)
-		return nil
+	for n > 0 {
+		const atOnce = 1 << 12
+		part := int(min(n, atOnce))
+		b = slices.Grow(b, part)
+		got, err := io.ReadFull(h.r, b[len(b):len(b)+part])
+		b, n, h.at = b[:len(b)+got], n-int64(got), h.at+int64(got)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			h.fail("the header ends early, at %d", h.at)
+			return nil
+		case err != nil:
+			h.err = fmt.Errorf("gguf: header: %w", err)
+			return nil
+		}
 	}
 	return b
 }
 
+// fixed is bytes for at most 8 of them, which are valid up to the next call.
+func (h *header) fixed(n int64) []byte { return h.append(h.number[:0:8], n) }
+
 func (h *header) uint32() uint32 {
-	if b := h.bytes(4); b != nil {
+	if b := h.fixed(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
 
 func (h *header) uint64() uint64 {
-	if b := h.bytes(8); b != nil {
+	if b := h.fixed(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
@@ -153,12 +155,16 @@ func (h *header) texts() []string {
 		least = 4
 	}
 	n := h.count("strings", least)
-	xs := make([]string, 0, min(n, 1<<10))
+	all, ends := []byte{}, make([]int, 0, min(n, 1<<10)) // one string, of which each is a part
 	for range n {
-		if h.err != nil {
-			break
+		if all = h.append(all, h.count("bytes of text", 1)); all == nil {
+			return nil
 		}
-		xs = append(xs, h.text())
+		ends = append(ends, len(all))
+	}
+	whole, xs, from := string(all), make([]string, len(ends)), 0
+	for i, to := range ends {
+		xs[i], from = whole[from:to], to
 	}
 	return xs
 }
