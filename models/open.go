@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -69,9 +70,13 @@ func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 		return nil, err
 	}
 	defer weights.Close()
-	if c.doc, err = weights.JoinFP8(doc); err != nil {
+	var warnings []string
+	if c.doc, warnings, err = weights.JoinQuantized(doc); errors.Is(err, fault.ErrConfig) {
+		return nil, err
+	} else if err != nil {
 		return nil, check.InFile(weights.Name, fault.ErrFormat, err)
 	}
+	o.warn(warnings...)
 	files, err := weights.Stat()
 	if err != nil {
 		return nil, err
@@ -85,7 +90,7 @@ func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 		return nil, err
 	}
 	m.Embedders = beside.Embedders
-	m.Warnings = append(m.Warnings, o.warn(beside.Warnings...)...)
+	m.Warnings = slices.Concat(warnings, m.Warnings, o.warn(beside.Warnings...))
 	return m, nil
 }
 

@@ -31,6 +31,8 @@ type files struct {
 	of    map[string]transformer.Reader
 	open  []fs.File
 	names []string
+
+	closers []func() // for Close
 }
 
 // single are the files that may hold all weights. The first one that exists counts, either
@@ -204,6 +206,9 @@ func (w *files) Stat() ([]fs.FileInfo, error) {
 
 // Close closes the files.
 func (w *files) Close() {
+	for _, f := range w.closers {
+		f()
+	}
 	for _, f := range w.open {
 		f.Close()
 	}
@@ -264,6 +269,19 @@ func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
 		return b.ReadBlocks(dst, name, from)
 	}
 	return errors.ErrUnsupported
+}
+
+// parts is how many blocks of a size n elements are.
+func parts(n, size int) int { return (n + size - 1) / max(size, 1) }
+
+// dtypeOf returns the type of a tensor's elements, "" if it is not known.
+func dtypeOf(r transformer.Reader, name string) safetensors.DType {
+	if d, ok := r.(interface {
+		DType(name string) safetensors.DType
+	}); ok {
+		return d.DType(name)
+	}
+	return ""
 }
 
 // Repeats reports whether a name is that of a layer among several: one of its parts is

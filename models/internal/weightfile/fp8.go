@@ -1,7 +1,6 @@
 package weightfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,85 +25,29 @@ type fp8Scheme struct {
 	perRow bool   // each row may have a scale
 }
 
-// quantization is the field of config.json that says how weights are quantized.
-const quantization = "quantization_config"
-
-// fp8Fields are the fields of quantization_config that are read, or say nothing about weights, by quant_method.
-var fp8Fields = map[string][]string{
-	"fp8": {"quant_method", "weight_block_size", "activation_scheme", "fmt", "scale_fmt", "modules_to_not_convert", "modules_to_convert", "ignored_layers", "dequantize", "expert_dtype"},
-	"compressed-tensors": {"quant_method", "format", "config_groups", "kv_cache_scheme", "sparsity_config", "transform_config", "ignore",
-		"quantization_status", "global_compression_ratio", "version"},
-}
-
-// fp8Of returns the scheme of a configuration; nil: weights are in no FP8.
-func fp8Of(doc configuration.Document) (*fp8Scheme, error) {
-	if doc.Empty(quantization) {
-		return nil, nil
-	}
-	d, err := doc.Unaccounted().Sub(quantization) // what else it says is the architecture's to read
-	if err != nil {
-		return nil, err
-	}
+// fp8Of returns the scheme of a configuration whose quant_method is fp8.
+func fp8Of(d configuration.Document) (*fp8Scheme, error) {
 	of := struct {
-		Method  string                     `json:"quant_method"`
-		Block   []int                      `json:"weight_block_size"`
-		Experts string                     `json:"expert_dtype"`
-		Format  string                     `json:"format"`
-		Groups  map[string]json.RawMessage `json:"config_groups"`
+		Block   []int  `json:"weight_block_size"`
+		Experts string `json:"expert_dtype"`
 	}{}
 	if err := d.Decode(&of); err != nil {
 		return nil, err
 	}
-	known := fp8Fields[of.Method]
-	if known == nil {
-		return nil, nil
+	s := &fp8Scheme{scale: "_scale_inv"}
+	switch {
+	case of.Experts != "" && of.Experts != "fp8":
+		return nil, d.Errorf("expert_dtype", "want fp8")
+	case len(of.Block) == 2 && min(of.Block[0], of.Block[1]) > 0:
+		s.block = [2]int(of.Block)
+	case of.Block != nil:
+		return nil, d.Errorf("weight_block_size", "want two numbers from 1 on")
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Fields)) {
-		if !slices.Contains(known, name) {
-			return nil, d.Errorf(name, "not supported of quant_method %s", of.Method)
-		}
-	}
-	if of.Method == "fp8" {
-		s := &fp8Scheme{scale: "_scale_inv"}
-		switch {
-		case of.Experts != "" && of.Experts != "fp8":
-			return nil, d.Errorf("expert_dtype", "want fp8")
-		case len(of.Block) == 2 && min(of.Block[0], of.Block[1]) > 0:
-			s.block = [2]int(of.Block)
-		case of.Block != nil:
-			return nil, d.Errorf("weight_block_size", "want two numbers from 1 on")
-		}
-		return s, nil
-	}
-	if of.Format != "float-quantized" {
-		return nil, d.Errorf("format", "want float-quantized")
-	}
-	for _, name := range []string{"kv_cache_scheme", "sparsity_config", "transform_config"} {
-		if !d.Empty(name) {
-			return nil, d.Errorf(name, "not supported")
-		}
-	}
-	groups, err := d.Sub("config_groups")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(of.Groups)) {
-		if err := fp8Group(groups, name); err != nil {
-			return nil, err
-		}
-	}
-	return &fp8Scheme{scale: "_scale", perRow: true}, nil
+	return s, nil
 }
 
-// fp8Group returns an error about a group of config_groups whose weights are not in FP8 with scales as above.
-func fp8Group(d configuration.Document, name string) error {
-	group, err := d.Sub(name)
-	if err != nil {
-		return err
-	}
-	if group, err = group.Sub("weights"); err != nil {
-		return err
-	}
+// fp8Group returns an error about weights of a group of config_groups that are not in FP8 with scales as above.
+func fp8Group(group configuration.Document) error {
 	of := struct {
 		Bits      int    `json:"num_bits"`
 		Type      string `json:"type"`
@@ -139,18 +82,13 @@ type fp8Tensor struct {
 	scales             []float32 // of all blocks
 }
 
-// JoinFP8 puts matrices in place of those in FP8 and their scales, if quantization_config says that there are. It returns the configuration
-// of the model with these matrices.
-func (w *files) JoinFP8(doc configuration.Document) (configuration.Document, error) {
-	s, err := fp8Of(doc)
-	if s == nil || err != nil {
-		return doc, err
-	}
+// joinFP8 puts matrices in place of those in FP8 and their scales.
+func (w *files) joinFP8(s *fp8Scheme) error {
 	for _, name := range slices.Sorted(maps.Keys(w.of)) {
 		if r := w.of[name]; isFP8(r, name) {
 			t, err := s.join(w, r, name)
 			if err != nil {
-				return doc, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
+				return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 			}
 			w.of[name] = t
 			delete(w.of, name+s.scale)
@@ -161,15 +99,13 @@ func (w *files) JoinFP8(doc configuration.Document) (configuration.Document, err
 		}
 	}
 	w.names = slices.Sorted(maps.Keys(w.of))
-	return doc.Without(quantization), nil
+	return nil
 }
 
 // isFP8 reports whether a tensor has numbers of 8 bits.
 func isFP8(r transformer.Reader, name string) bool {
-	d, ok := r.(interface {
-		DType(name string) safetensors.DType
-	})
-	return ok && (d.DType(name) == safetensors.F8E4M3 || d.DType(name) == safetensors.F8E5M2)
+	d := dtypeOf(r, name)
+	return d == safetensors.F8E4M3 || d == safetensors.F8E5M2
 }
 
 // join returns a matrix with its scales.
@@ -204,9 +140,6 @@ func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tenso
 	t.scales = make([]float32, want[0]*want[1])
 	return t, of.Read(t.scales, name+s.scale, 0)
 }
-
-// parts is how many blocks of a size n elements are.
-func parts(n, size int) int { return (n + size - 1) / max(size, 1) }
 
 // Tensor implements transformer.Weights.
 func (t *fp8Tensor) Tensor(name string, shape ...int) ([]float32, error) {

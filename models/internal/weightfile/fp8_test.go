@@ -24,6 +24,7 @@ func TestFP8Refused(t *testing.T) {
 		kind                 error
 	}{
 		{"qwen3-fp8", "quant_method", `"gptq"`, "quantization_config", fault.ErrConfig},
+		{"qwen3-fp8", "quant_method", `"bitsandbytes"`, "quantization_config", fault.ErrConfig},
 		{"qwen3-fp8", "quant_method", `null`, "quantization_config", fault.ErrConfig},
 		{"qwen3-fp8", "weight_block_size", `[16]`, "weight_block_size", fault.ErrConfig},
 		{"qwen3-fp8", "weight_block_size", `[16,0]`, "weight_block_size", fault.ErrConfig},
@@ -32,7 +33,8 @@ func TestFP8Refused(t *testing.T) {
 		{"qwen3-fp8", "expert_dtype", `"fp4"`, "expert_dtype", fault.ErrConfig},
 		{"qwen3-fp8", "bits", `4`, "quantization_config.bits", fault.ErrConfig},
 		{"qwen3-fp8", "scale_fmt", `"float"`, "", nil},
-		{"llama-fp8", "format", `"pack-quantized"`, "format", fault.ErrConfig},
+		{"llama-fp8", "format", `"pack-quantized"`, "config_groups.group_0.weights.type", fault.ErrConfig},
+		{"llama-fp8", "format", `"nvfp4-pack-quantized"`, "format", fault.ErrConfig},
 		{"llama-fp8", "kv_cache_scheme", `{"num_bits":8}`, "kv_cache_scheme", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":4,"type":"float","strategy":"tensor"}}}`, "config_groups.group_0.weights.num_bits", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"int","strategy":"tensor"}}}`, "type", fault.ErrConfig},
