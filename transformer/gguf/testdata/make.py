@@ -42,7 +42,7 @@ scales = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
 for name, places in scales.items():
     kind = GGMLQuantizationType[name]
     block, size = GGML_QUANT_SIZES[kind]
-    rows, blocks = 3, 512 // block
+    rows, blocks = 2, 256 // block
     raw = rng.integers(0, 256, (rows, blocks, size), dtype=np.uint8)
     for p in places:
         raw[:, :, p:p + 2] = rng.normal(0, 0.02, (rows, blocks, 1)).astype(np.float16).view(np.uint8)

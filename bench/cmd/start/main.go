@@ -1,7 +1,7 @@
 // Start measures whole processes of the command, with packed weights in a file and without one: times in rounds in turn, and on Linux the memory of
 // eight servers of one model.
 //
-//	go run ./scripts/start [-rounds 10] [-llama-bench PATH] AVOFORMER FOLDER MODEL.gguf
+//	go run -C bench ./cmd/start [-rounds 10] [-llama-bench PATH] AVOFORMER FOLDER MODEL.gguf
 //
 // AVOFORMER is the command, FOLDER an embedder and MODEL.gguf a language model. llama-bench, if it is given, makes one token too.
 package main
