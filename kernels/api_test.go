@@ -218,6 +218,9 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			add(call{fn: PackB, name: "PackB", args: []any{t.b, n, k, data(lenB), ldb}, params: "transB n k b ldb",
 				bad: cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, ldb),
 					[]badArg{{"n", huge, "b"}, {"k", huge, "b"}, {"k", wrapped(k, ldb), "b"}, {"n", wrapped(n, ldb), "b"}})})
+			add(call{fn: Format.PackB, name: "Format.PackB", args: []any{FormatInt8, t.b, n, k, data(lenB), ldb}, params: "f transB n k b ldb",
+				bad: cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, ldb), []badArg{{"f", Format(len(weights.Names)), "want a Format"},
+					{"n", huge, "b"}, {"k", huge, "b"}, {"k", wrapped(k, ldb), "b"}, {"n", wrapped(n, ldb), "b"}})})
 		}
 	}
 

@@ -88,7 +88,7 @@ type AttentionParams struct {
 	// a head and some keys. This applies to calls with heads of 32, 64 or 128 elements, more than 12 queries and more than 64 keys, with K
 	// and V, and without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a query or key then gives NaN, and one in a
 	// value NaN or an infinity. Values of hidden keys should not be far larger than those of visible keys close to them, since they share
-	// scales.
+	// scales. [AttentionParams.UsesInt8] reports whether a call is such a one.
 	Int8 bool
 }
 
@@ -113,14 +113,28 @@ func Attention(p AttentionParams) { Threads(1).Attention(p) }
 
 // Attention is the function Attention on up to t threads.
 func (t Threads) Attention(p AttentionParams) {
+	if c := p.call(); c != nil {
+		c.Run(int(t))
+	}
+}
+
+// UsesInt8 reports whether [Attention] computes with integers for these arguments, as Int8 allows it: for at least one of the Sequences, if
+// there are any. The answer is the same on every tier. UsesInt8 computes nothing, and panics where Attention does.
+func (p AttentionParams) UsesInt8() bool {
+	c := p.call()
+	return c != nil && c.UsesInt8()
+}
+
+// call returns the call for the drivers, nil if it has nothing to compute.
+func (p *AttentionParams) call() *attend.Call {
 	p.setDefaults()
 	p.check()
 	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 && p.Sequences == nil || p.ValueDim == 0 {
-		return
+		return nil
 	}
 	c := attend.New()
 	p.set(&c.P)
-	c.Run(int(t))
+	return c
 }
 
 // set sets the arguments of the drivers.

@@ -86,6 +86,45 @@ func TestAttentionInt8(t *testing.T) {
 	})
 }
 
+// TestUsesInt8 compares the answer with the bits of the call, for calls that may use integers and calls next to them.
+func TestUsesInt8(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	call := func(lenQ, lenK, dim int) AttentionParams {
+		return AttentionParams{Batch: 1, Heads: 1, LenQ: lenQ, LenK: lenK, HeadDim: dim, Int8: true, Dst: make([]float32, lenQ*dim),
+			Q: randomSlice(r, lenQ*dim), K: randomSlice(r, lenK*dim), V: randomSlice(r, lenK*dim)}
+	}
+	few, sinks, weights, sequences, none := call(80, 80, 32), call(80, 80, 32), call(80, 80, 32), call(80, 80, 32), call(80, 80, 32)
+	few.Int8 = false
+	sinks.Sinks = []float32{1}
+	weights.Weights = make([]float32, 80*80)
+	sequences.LenQ, sequences.LenK, sequences.Batch = 0, 0, 2
+	sequences.Sequences = []AttentionSequence{{LenQ: 3, LenK: 10}, {LenQ: 70, LenK: 70, Query: 10, Key: 10}}
+	none.Batch = 0
+	eachConfiguration(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			p    AttentionParams
+			want bool
+		}{
+			"13 queries, 65 keys": {call(13, 65, 32), true}, "12 queries": {call(12, 65, 32), false}, "64 keys": {call(13, 64, 32), false},
+			"a head of 48": {call(80, 80, 48), false}, "not allowed": {few, false}, "sinks": {sinks, false}, "weights": {weights, false},
+			"one of two sequences": {sequences, true}, "nothing": {none, false},
+		} {
+			if got := c.p.UsesInt8(); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+			Attention(c.p)
+			integers := slices.Clone(c.p.Dst)
+			c.p.Int8 = false
+			if Attention(c.p); slices.Equal(integers, c.p.Dst) == c.want {
+				t.Errorf("%s: bits of integers: %v", name, !c.want)
+			}
+		}
+		if p := call(80, 80, 32); testing.AllocsPerRun(10, func() { p.UsesInt8() }) > 0 {
+			t.Error("UsesInt8 allocates")
+		}
+	})
+}
+
 // TestAttentionInt8Bits: a result depends neither on the number of threads nor on other sequences.
 func TestAttentionInt8Bits(t *testing.T) {
 	withProcs(t, 4)

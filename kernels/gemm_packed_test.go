@@ -59,6 +59,45 @@ func TestPackBRows(t *testing.T) {
 	})
 }
 
+// TestFormatPackB expects the packed form of PackBRows from B in both layouts, with other numbers between its rows, in each format.
+func TestFormatPackB(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		for f := range Format(len(weights.Names)) {
+			sizes := []int{0, 1, 7, 37, 64, 67, 531}
+			if testenv.Slow() {
+				sizes = []int{0, 67}
+			}
+			for _, n := range sizes {
+				elements, _ := f.Block()
+				k := max(elements, 1) * 2
+				if elements <= 1 { // of numbers, and int8
+					k = []int{65, 5, 36}[n%3]
+				}
+				if n == 531 && elements > 1 {
+					continue // a sample of some columns, which int8 has
+				}
+				r := rand.New(rand.NewPCG(8, uint64(n)))
+				ldt, ld := k+3, n+5
+				rows, columns := randomSlice(r, n*ldt), randomSlice(r, k*ld)
+				for j := range n {
+					for p := range k {
+						columns[p*ld+j] = rows[j*ldt+p]
+					}
+				}
+				want := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, rows[j*ldt:]) })
+				for name, got := range map[string]*PackedB{"Trans": f.PackB(Trans, n, k, rows, ldt), "NoTrans": f.PackB(NoTrans, n, k, columns, ld)} {
+					if got.K() != k || got.N() != n || got.Format() != f || !bytes.Equal(got.matrix.Data, want.matrix.Data) {
+						t.Errorf("%v %dx%d, %s: not what PackBRows makes", f, n, k, name)
+					}
+				}
+			}
+		}
+		if empty := FormatQ8_0.PackB(NoTrans, 4, 0, nil, 4); empty.K() != 0 || empty.N() != 4 {
+			t.Error("a matrix without rows")
+		}
+	})
+}
+
 // TestPacker expects the same packed form from parts, which several goroutines pack, as from one row after another.
 func TestPacker(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {

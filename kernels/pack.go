@@ -13,20 +13,29 @@ import (
 // This file packs B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on several goroutines.
 
 // PackB packs op(B), k x n, for GemmPacked on the active tier. B is stored k x n with rows ldb apart, or n x k with transB =
-// Trans. The result keeps no reference to B. As in all functions that pack, n comes before k.
+// Trans. The result keeps no reference to B. As in all functions that pack, n comes before k. [Format.PackB] packs B in other formats.
 func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
-	mem.CheckSize("PackB", "n", n)
-	mem.CheckSize("PackB", "k", k)
+	return FormatF32.packB("PackB", transB, n, k, b, ldb)
+}
+
+// PackB is the function [PackB] in the format f. The result is that of [PackBRows] with the columns of op(B) as rows of B^T; in addition to
+// it, PackB needs memory for one panel of columns, and with FormatInt8 for a sample of 256 to 511 of them.
+func (f Format) PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
+	return f.packB("Format.PackB", transB, n, k, b, ldb)
+}
+
+func (f Format) packB(fn string, transB Transpose, n, k int, b []float32, ldb int) *PackedB {
+	checkPacker(fn, f, n, k)
 	if transB {
-		mem.CheckMatrix("PackB", "b", len(b), n, k, ldb)
+		mem.CheckMatrix(fn, "b", len(b), n, k, ldb)
 	} else {
-		mem.CheckMatrix("PackB", "b", len(b), k, n, ldb)
+		mem.CheckMatrix(fn, "b", len(b), k, n, ldb)
 	}
-	p := &PackedB{weights.New("PackB", weights.Of(weights.F32, simd.Active()), k, n)}
+	p := newPacker(fn, f, n, k)
 	if k != 0 && n != 0 {
-		p.matrix.Pack(&pack.B{Data: b, LD: ldb, Trans: bool(transB)})
+		p.b.matrix.Pack(&pack.B{Data: b, LD: ldb, Trans: bool(transB)})
 	}
-	return p
+	return &p.b
 }
 
 // PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from its rows: row writes the k elements of row j to dst.

@@ -15,6 +15,18 @@ func (c *Call) Run(t int) {
 	if len(c.partial) > 0 {
 		par.Run(t, len(c.groups), (*merges)(c))
 	}
+	c.free()
+}
+
+// UsesInt8 reports whether Run would compute with integers, for one sequence or more, and frees the call.
+func (c *Call) UsesInt8() bool {
+	c.plan()
+	uses := slices.ContainsFunc(c.groups, func(g group) bool { return g.ints })
+	c.free()
+	return uses
+}
+
+func (c *Call) free() {
 	clear(c.P.Mask)
 	clear(c.P.Sequences)
 	c.P = Params{Mask: c.P.Mask[:0], Sequences: c.P.Sequences[:0]}

@@ -96,6 +96,15 @@ func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	simd.CopyRows(isa, dst, b.Data[p*b.LD+j:], k, n, nr, b.LD)
 }
 
+// Columns copies columns [j, j+n) of op(B), k elements each, into dst, one after the other.
+func (b *B) Columns(isa simd.ISA, dst []float32, j, n, k int) {
+	if b.Trans {
+		simd.CopyRows(isa, dst, b.Data[j*b.LD:], n, k, k, b.LD)
+		return
+	}
+	Transpose(isa, dst, b.Data[j:], k, n, k, b.LD)
+}
+
 // Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, in blocks of 8x8.
 // Partial blocks at the edges are whole blocks that end there: they transpose some elements again.
 // Matrices smaller than a block are transposed element by element.

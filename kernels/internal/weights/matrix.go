@@ -99,9 +99,27 @@ func (b *Matrix) Scales() []float32 {
 	return mem.Floats(b.Data[b.panels()*b.stride:])[:b.panels()*b.Record.NR]
 }
 
-// Pack fills the panels, which are float32, from B.
+// Pack fills the panels from B.
 func (p *Matrix) Pack(b *pack.B) {
-	b.PackPanels(p.Record.ISA, p.Floats(0, 0), 0, 0, p.K, p.N, p.Record.NR)
+	f, nr := p.Record, p.Record.NR
+	if f.Format == F32 {
+		b.PackPanels(f.ISA, p.Floats(0, 0), 0, 0, p.K, p.N, nr)
+		return
+	}
+	rows := make([]float32, min(nr, p.N)*p.K)
+	if f.Kind.columnScales() {
+		var sample []float32
+		for j := 0; j < p.N; j += p.SampleStep() {
+			b.Columns(f.ISA, rows, j, 1, p.K)
+			sample = append(sample, rows[:p.K]...)
+		}
+		p.Balance(sample)
+	}
+	for j := 0; j < p.N; j += nr {
+		n := min(nr, p.N-j)
+		b.Columns(f.ISA, rows, j, n, p.K)
+		p.PackPart(j, rows[:n*p.K])
+	}
 }
 
 // PackRows packs B from the rows of B^T, which row makes one after the other.
