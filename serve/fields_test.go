@@ -229,9 +229,10 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestCutTold: answers tell how many texts were cut, and where.
+// TestCutTold: answers tell how many texts were cut, and where. The log has a line for each model, however many they are.
 func TestCutTold(t *testing.T) {
-	h := withAll(t, Options{})
+	var log bytes.Buffer
+	h := withAll(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	long := `"` + strings.Repeat("the cat reads ", 40) + `"`
 	for path, body := range map[string]string{
 		"/v1/embeddings": `{"model":"embed","input":["a",` + long + `]}`, "/api/embed": `{"model":"embed","input":["a",` + long + `]}`, "/embed": `{"model":"embed","inputs":["a",` + long + `]}`,
@@ -240,12 +241,19 @@ func TestCutTold(t *testing.T) {
 	} {
 		status, answer, header := ask(t, "POST", h.URL+path, body)
 		warnings := strings.Join(header.Values("X-Warning"), "; ")
-		if status != 200 || header.Get("X-Texts-Cut") != "1" || !strings.Contains(warnings, "1 of 2 texts were cut at ") || strings.Contains(warnings, "at 0") {
+		if status != 200 || header.Get("X-Texts-Cut") != "1" || !strings.Contains(warnings, "texts were cut at ") || strings.Contains(warnings, "at 0") {
 			t.Errorf("%s: %d %.100s, %s", path, status, answer, header)
 		}
 	}
 	if _, _, header := ask(t, "POST", h.URL+"/embed", `{"model":"embed","inputs":"a"}`); header.Get("X-Texts-Cut") != "" {
 		t.Error("a text that was not cut is told of")
+	}
+	for n := range 4 {
+		ask(t, "POST", h.URL+"/v1/embeddings", `{"model":"embed","input":["a"`+strings.Repeat(","+long, n)+`]}`)
+	}
+	h.Close() // lines are written once answers are sent
+	if n := strings.Count(log.String(), "texts were cut"); n != 3 {
+		t.Errorf("%d lines in the log, want one for each of three models:\n%s", n, &log)
 	}
 }
 

@@ -30,7 +30,7 @@ type Outcome struct {
 	Bytes    int64 // of the answer
 	Failure  error // why the answer is an error
 
-	// Texts were given; Cut of them were too long and cut, and Split were too long and split. Tokens were computed or,
+	// Texts were given; Cut of them were cut, as text.Counts.Cut says, and Split were computed as several windows. Tokens were computed or,
 	// as counted in Shared, reused from an earlier text; Generated were chosen.
 	Texts, Cut, Split, Tokens, Shared, Generated int
 

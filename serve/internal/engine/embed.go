@@ -13,7 +13,7 @@ import (
 // Usage is what a request cost.
 type Usage struct {
 	Tokens int // that were computed
-	Cut    int // texts that were too long
+	Cut    int // texts that were cut
 }
 
 // Embed returns the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
@@ -97,7 +97,7 @@ func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, k
 	}
 	u := Usage{n.Sum(), n.CutInputs()}
 	if u.Cut > 0 {
-		r.Warn("%d of %d texts were cut at %d tokens", u.Cut, len(inputs), n.CutAt())
+		r.Warn("texts were cut at %d tokens", n.CutAt()) // without their number, which CutHeader has: the log has each warning once
 	}
 	r.Texts, r.Tokens, r.Cut, r.Split = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut, r.Split+n.SplitInputs()
 	return n.Outputs, u, nil

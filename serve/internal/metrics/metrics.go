@@ -69,7 +69,7 @@ func New() *Metrics {
 	m.requests = counters("avoformer_requests_total", "Requests.", "route", "protocol", "model", "status")
 	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: seconds}, []string{"route"}))
 	m.tokens = counters("avoformer_tokens_total", "Tokens that were computed.", "model")
-	m.cut = counters("avoformer_texts_cut_total", "Texts of which something was cut off.", "model")
+	m.cut = counters("avoformer_texts_cut_total", "Texts that were cut, since they have more tokens than the model takes.", "model")
 	m.split = counters("avoformer_texts_split_total", "Texts that were too long and computed in windows.", "model")
 	m.tooLong = counters("avoformer_requests_too_long_total", "Requests that were refused since a text was too long.", "model")
 	return m

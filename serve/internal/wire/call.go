@@ -181,7 +181,7 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each warning,
-// CutHeader how many texts were too long and cut, and FingerprintHeader which model, format and numerics the answer comes from.
+// CutHeader how many texts were cut, and FingerprintHeader which model, format and numerics the answer comes from.
 const (
 	WarningHeader     = "X-Warning"
 	CutHeader         = "X-Texts-Cut"
