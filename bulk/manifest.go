@@ -46,7 +46,7 @@ type Counts struct {
 	Rows    uint64 `json:"rows"`
 	Written uint64 `json:"written"`
 	Dead    uint64 `json:"dead"`
-	Cut     uint64 `json:"cut"`    // of those written, texts of which something was cut off
+	Cut     uint64 `json:"cut"`    // of those written, texts that were cut, as text.Counts.Cut says
 	Split   uint64 `json:"split"`  // of those written, texts that were computed in several windows
 	Tokens  uint64 `json:"tokens"` // of those written
 }

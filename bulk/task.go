@@ -33,7 +33,7 @@ type Task struct {
 type Result struct {
 	Values []any
 	Tokens int  // that were computed
-	Cut    bool // something of the text was cut off
+	Cut    bool // the text was cut, as text.Counts.Cut says
 	// Windows is how many the text was computed in: more than one of a text that was split.
 	Windows int
 	Err     error

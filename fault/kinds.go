@@ -15,8 +15,8 @@ var (
 	ErrModelType = within(ErrConfig, "model_type is not supported")   // no architecture is registered under the model_type
 	ErrWeights   = errors.New("weights do not fit the model")         // tensors do not fit
 	ErrMissing   = within(ErrWeights, "weights are missing")          // tensors are missing
-	ErrLeftOver  = within(ErrWeights, "weights are left over")        // tensors are left over
-	ErrMisshapen = within(ErrWeights, "weights have the wrong shape") // tensors have the wrong shape
+	ErrLeftOver  = within(ErrWeights, "weights are left over")        // tensors of a file, or of an adapter, are for nothing that the model has
+	ErrMisshapen = within(ErrWeights, "weights have the wrong shape") // tensors have another shape than the configuration or the model asks for
 	ErrAbsent    = errors.New("not found")                            // a file has no tensor or key of the name
 	ErrType      = errors.New("the type does not fit")                // a tensor or a value has another type than asked for
 
@@ -50,7 +50,7 @@ var (
 	ErrBusy         = errors.New("too many requests wait")               // the queue has no room
 	ErrClosed       = errors.New("the scheduler is closed")              // a request comes after Close
 	ErrCut          = errors.New("the text was cut before it was whole") // a text held to a grammar reached a limit of tokens
-	ErrOtherResults = errors.New("other results")                        // a folder or an index has results of another model, of other options or of other inputs
+	ErrOtherResults = errors.New("other results")                        // results that are there, in a folder of bulk or an index, are not those that the call would make: of another model, options or inputs. Make them again elsewhere
 
 	// What comes from a hub.
 

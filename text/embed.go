@@ -191,7 +191,7 @@ type EmbedOptions struct {
 	Scale Scale
 }
 
-// Embed returns the vector of each input, of Dim elements. The vector of an empty text is that of the special tokens; if
+// Embed returns the vector of each input, of Dim elements; without inputs there are none. The vector of an empty text is that of the special tokens; if
 // the model adds none, it is what the modules after the pooling make of zeros.
 func (e *Embedder) Embed(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[]float32], error) {
 	prompt, limit, err := e.prompt(o.Prompt)

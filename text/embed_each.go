@@ -15,7 +15,7 @@ type Embedded struct {
 	Number int       // of the input, from 0
 	Vector []float32 // of Dim elements; it belongs to the caller
 	Tokens int       // in all windows of the input
-	Cut    bool      // whether something was cut off
+	Cut    bool      // as in Counts
 }
 
 // EmbedEach returns the vectors of Embed one by one, each as soon as it is finished. Their order is that in which they are

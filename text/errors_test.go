@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,44 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
+
+// TestOptionsListed compares the list in the comment of Options with what each kind takes: it has each field, and each kind that takes it.
+func TestOptionsListed(t *testing.T) {
+	source, err := os.ReadFile("options.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string][]string{} // by field
+	for _, m := range regexp.MustCompile(`(?m)^//   - ([^:\n]+): (.+)$`).FindAllStringSubmatch(string(source), -1) {
+		for _, field := range strings.Split(m[2], ", ") {
+			listed[field] = append(listed[field], strings.Split(m[1], ", ")...)
+		}
+	}
+	names := map[string][]string{"Long": {"LongTruncate", "LongRefuse", "LongSplit"}, "Stride": {"LongSplit"}} // in KindInfo.Options
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Options]()) {
+		if !f.IsExported() {
+			continue
+		}
+		want := []string{"all pipelines"}
+		if !slices.Contains(toAll, f.Name) && f.Name != "Model" && f.Name != "FS" {
+			want = nil
+			for _, r := range records() {
+				if slices.ContainsFunc(append(names[f.Name], f.Name), func(name string) bool { return slices.Contains(r.Options, name) }) {
+					want = append(want, r.Type)
+				}
+			}
+		}
+		got := listed[f.Name]
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("the comment of Options has %s for %v, want %v", f.Name, got, want)
+		}
+		delete(listed, f.Name)
+	}
+	if len(listed) > 0 {
+		t.Errorf("the comment of Options has %v, which are no fields", listed)
+	}
+}
 
 // TestOptionsApply: a pipeline refuses options that do not apply to it, and options that contradict each other,
 // before it looks at the folder.

@@ -87,7 +87,7 @@ type InputOptions struct {
 type Counts struct {
 	Tokens  []int  // in all windows of the input
 	Windows []int  // more than one if the input was split
-	Cut     []bool // whether something was cut off
+	Cut     []bool // whether the input was cut: it has more tokens than MaxTokens, and LongTruncate leaves the rest out
 
 	Wait time.Duration // from the call to the first batch with its inputs
 }

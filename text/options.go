@@ -16,8 +16,18 @@ import (
 	"github.com/avoformer/avoformer/text/internal/windows"
 )
 
-// Options says how a pipeline is opened. The zero value is the usual choice. A field that is set and does not apply to
-// the kind of pipeline is a fault.ErrOption: [Kind.Info] lists those that apply.
+// Options says how a pipeline is opened. The zero value is the usual choice. A field that is set and does not apply to the kind of pipeline is a
+// fault.ErrOption. These fields apply, as [Kind.Info] lists them for each kind:
+//
+//   - all pipelines: Model, FS, Threads, Replicas, ReplicaPerNode, TokenizerAsWritten
+//   - Embedder, Reranker, Classifier, TokenClassifier, MaskFiller, NextSentence, QuestionAnswerer: BatchTokens, OnBatch, MaxLength, Long
+//   - Translator: MaxLength, Long, CacheMemory, CacheKept
+//   - Transcriber: MaxLength, CacheMemory, CacheKept
+//   - Generator: MaxLength, CacheMemory, CacheKept, CopyWeights, Draft, MaxPixels
+//   - Embedder: Dim, Pooling, Stride
+//   - QuestionAnswerer: Stride
+//   - Reranker: Instruction
+//   - ImageClassifier, ImageEmbedder: MaxPixels
 type Options struct {
 	// Model says how the model is held: the formats of its weights and of its cache, adapters, and a limit of its memory.
 	// Its Warn is called with the warnings of the pipeline too, such as those about the tokenizer. CacheFormat,
@@ -46,8 +56,8 @@ type Options struct {
 	// MaxLength is the most tokens of a text, special tokens included. 0: what the folder says, which is also the most
 	// that MaxLength may be.
 	MaxLength int
-	// Long says how texts of more tokens are handled. LongDefault cuts off their ends, except in a QuestionAnswerer,
-	// which splits them.
+	// Long says how texts of more tokens are handled. LongDefault is LongTruncate, which cuts them, except in a QuestionAnswerer,
+	// where it is LongSplit.
 	Long Long
 	// Stride is the number of tokens that a window of LongSplit has in common with the one before it.
 	Stride int
@@ -99,7 +109,7 @@ type Long int
 // What is done with long texts.
 const (
 	LongDefault  Long = iota // of a call: as the pipeline was opened; see Options.Long
-	LongTruncate             // the end is cut off
+	LongTruncate             // texts are cut: their ends do not count. Counts.Cut says which, and Totals how many
 	LongRefuse               // the error matches fault.ErrTooLong
 	// LongSplit makes windows, each of which begins with the last Stride tokens of the one before it. An Embedder averages
 	// the vectors of the windows by their numbers of tokens; a QuestionAnswerer looks for answers in all of them.

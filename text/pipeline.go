@@ -42,7 +42,7 @@ type Pipeline interface {
 type Totals struct {
 	Inputs uint64 // texts, pairs and lists of tokens
 	Tokens uint64
-	Cut    uint64 // inputs of which something was cut off since they had more than MaxTokens
+	Cut    uint64 // inputs that were cut, as Counts.Cut says
 	Split  uint64 // inputs that were computed as several windows
 }
 

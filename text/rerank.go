@@ -231,7 +231,8 @@ type RerankOptions struct {
 	Apart bool
 }
 
-// Score returns the score of each text for the query; higher is better.
+// Score returns the score of each text for the query; higher is better. Without texts there are no scores. The query and
+// the texts may be empty: the model then scores the special tokens or the template around them.
 func (r *Reranker) Score(ctx context.Context, query string, texts []string, o RerankOptions) (Results[float32], error) {
 	if r.ranker != nil {
 		if o.Prompt != "" {

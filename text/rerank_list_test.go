@@ -136,3 +136,20 @@ func TestRerankListPositions(t *testing.T) {
 		t.Errorf("error %v of a long instruction, want a fault.ErrTooLong of text 0", err)
 	}
 }
+
+// TestRerankEmpty: an empty query, or text, has a score as others have, and no texts have none, whatever kind of model ranks.
+func TestRerankEmpty(t *testing.T) {
+	for _, name := range []string{"rerank", "rerank-list", "rerank-judge"} {
+		r, err := OpenReranker("testdata/"+name, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := outputs(r.Score(t.Context(), "", []string{"a cat", ""}, RerankOptions{}))
+		if err != nil || len(got) != 2 {
+			t.Errorf("%s: scores %v, error %v of an empty query", name, got, err)
+		}
+		if got, err := outputs(r.Rank(t.Context(), "cat", nil, RerankOptions{})); err != nil || len(got) != 0 {
+			t.Errorf("%s: %v, error %v of no texts", name, got, err)
+		}
+	}
+}

@@ -159,6 +159,6 @@ func (a *app) printReport(r bulk.Report, asJSON bool) error {
 	}
 	fmt.Fprintf(a.out, "files   %d: %d made, %d found, %d failed\n", r.Shards, r.Made, r.Found, len(r.Failed))
 	fmt.Fprintf(a.out, "rows    %d: %d written, %d dead letters\n", r.Rows, r.Written, r.Dead)
-	_, err := fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off, %d were split\n", r.Tokens, r.Cut, r.Split)
+	_, err := fmt.Fprintf(a.out, "tokens  %d; %d texts were cut, %d were split\n", r.Tokens, r.Cut, r.Split)
 	return err
 }

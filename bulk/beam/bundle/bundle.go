@@ -46,7 +46,7 @@ var (
 	countResults = beam.NewCounter("avoformer", "results") // of texts
 	countDead    = beam.NewCounter("avoformer", "dead")    // letters
 	countTokens  = beam.NewCounter("avoformer", "tokens")  // computed
-	countCut     = beam.NewCounter("avoformer", "cut")     // texts of which something was cut off
+	countCut     = beam.NewCounter("avoformer", "cut")     // texts that were cut, as text.Counts.Cut says
 	countBatches = beam.NewCounter("avoformer", "batches")
 )
 
