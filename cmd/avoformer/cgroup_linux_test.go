@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -132,6 +133,37 @@ func writeChatty(t *testing.T) (dir string) {
 	check(safetensors.Write(&b, tensors, nil))
 	check(os.WriteFile(filepath.Join(dir, "model.safetensors"), b.Bytes(), 0o666))
 	return dir
+}
+
+// TestSoundInCgroup: an hour of sound in a file of 3.6 MB, whose samples would take nearly all that the cgroup allows, is refused with the
+// length that would not be; sound that is a little shorter than that is heard.
+func TestSoundInCgroup(t *testing.T) {
+	if testing.Short() || race.Enabled || testenv.Slow() {
+		t.Skip("takes seconds")
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip(err)
+	}
+	const rate = 1000
+	for seconds, want := range map[int]string{3600: "sound of more than 17m28s takes more than 67108864 bytes", 1040: ""} {
+		header := binary.LittleEndian.AppendUint32([]byte("RIFF\x00\x00\x00\x00WAVEfmt "), 16)
+		for _, x := range []uint32{1<<16 | 1, rate, rate, 8<<16 | 1} {
+			header = binary.LittleEndian.AppendUint32(header, x)
+		}
+		header = binary.LittleEndian.AppendUint32(append(header, "data"...), uint32(rate*seconds))
+		name := filepath.Join(t.TempDir(), "sound.wav")
+		if err := os.WriteFile(name, append(header, bytes.Repeat([]byte{100, 150}, rate*seconds/2)...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		group := newCgroup(t, 256<<20)
+		c := group.command("transcribe", testdata+"transcribe-times", name)
+		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+		said, _ := c.CombinedOutput()
+		code := map[bool]int{true: exitFailed}[want != ""]
+		if got := c.ProcessState.ExitCode(); got != code || !strings.Contains(string(said), want) {
+			t.Errorf("%d seconds: exit code %d, want %d: %.200s", seconds, got, code, said)
+		}
+	}
 }
 
 // TestServeInCgroup: prompts without a common beginning, one after the other, take as much memory as the cgroup allows and no more, though

@@ -415,7 +415,7 @@ func transcribe(a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		samples, err := sound.Read(a.ctx, file, sound.Options{})
+		samples, err := sound.Read(a.ctx, file, sound.Options{Memory: a.memoryLimit / 4})
 		file.Close()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -14,6 +14,7 @@ package sound
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/topology"
 	"github.com/avoformer/avoformer/text/audio"
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
@@ -33,15 +35,25 @@ const Rate = 16000
 type Options struct {
 	// Longest is the most sound that is read; more is an error. 0: four hours.
 	Longest time.Duration
+	// Memory is the most bytes of samples, 64,000 for a second; more is an error that matches [fault.ErrMemory]. At its end Read takes as many
+	// again for a moment. 0: a quarter of the memory that the process may use, of its machine or the lower limit of its cgroups.
+	Memory int64
 	// Grow, unless nil, is told of memory for so many more bytes of samples before it is taken; its error ends reading.
 	Grow func(bytes int) error
 }
 
 // Read returns the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
 // match [fault.ErrSound].
+//
+// However small a file is, its samples may take gigabytes: Options bound them.
 func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err error) {
 	if o.Longest <= 0 {
 		o.Longest = 4 * time.Hour
+	}
+	if o.Memory <= 0 {
+		if o.Memory = topology.Here().Memory / 4; o.Memory == 0 { // not known
+			o.Memory = math.MaxInt64
+		}
 	}
 	defer func() {
 		if v := recover(); v != nil { // of a decoder
@@ -60,7 +72,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err e
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{ctx: ctx, options: o, seconds: 60}
+	s := &sink{ctx: ctx, options: o}
 	if err := decoders[k](in, s); err != nil {
 		return nil, damaged(err)
 	}
@@ -102,11 +114,12 @@ func damaged(err error) error {
 type sink struct {
 	ctx      context.Context
 	options  Options
-	seconds  int // that are resampled at a time
+	seconds  int // that are resampled at a time; 0: as many as have about a million samples, 60 at most
 	rate     int
-	pending  []float32 // mono, at rate
-	began    bool      // the first of pending are samples that were resampled before
-	out      []float32
+	pending  []float32   // mono, at rate
+	began    bool        // the first of pending are samples that were resampled before
+	out      [][]float32 // parts of the result, which would be copied again and again if it grew
+	length   int         // of all parts
 	reserved int
 }
 
@@ -141,7 +154,7 @@ func (s *sink) add(x float64) error {
 }
 
 // block is how many samples are resampled at a time.
-func (s *sink) block() int { return s.seconds * s.rate }
+func (s *sink) block() int { return cmp.Or(s.seconds, min(60, max(1, 1<<20/s.rate))) * s.rate }
 
 // margin is how many samples before and after others count for these: more than the filter of audio.Resample reaches, in
 // whole steps between times at which both rates have a sample, which are there every second.
@@ -184,18 +197,23 @@ func (s *sink) resample(last bool) error {
 	return s.take(made)
 }
 
-// take appends samples to those that are done.
+// take adds samples, which it keeps, to those that are done.
 func (s *sink) take(made []float32) error {
-	if n := int64(len(s.out) + len(made)); n > int64(s.options.Longest.Seconds()*Rate) {
+	n := s.length + len(made)
+	if int64(n) > int64(s.options.Longest.Seconds()*Rate) {
 		return errorf("longer than %v", s.options.Longest)
 	}
-	if need := 4 * (len(s.out) + len(made)); s.options.Grow != nil && need > s.reserved {
+	if most := s.options.Memory; 4*int64(n) > most {
+		return stop{&fault.Error{Kind: fault.ErrMemory, Err: fmt.Errorf("sound of more than %v takes more than %d bytes",
+			time.Duration(most/(4*Rate))*time.Second, most)}}
+	}
+	if need := 4 * n; s.options.Grow != nil && need > s.reserved {
 		if err := s.options.Grow(need - s.reserved); err != nil {
 			return stop{err}
 		}
 		s.reserved = need
 	}
-	s.out = append(s.out, made...)
+	s.out, s.length = append(s.out, made), n
 	return nil
 }
 
@@ -205,8 +223,16 @@ func (s *sink) finish() ([]float32, error) {
 			return nil, damaged(err)
 		}
 	}
-	if len(s.out) == 0 {
+	if s.length == 0 {
 		return nil, errorf("no samples")
 	}
-	return s.out, nil
+	if len(s.out) == 1 {
+		return s.out[0], nil
+	}
+	all := make([]float32, 0, s.length)
+	for i, part := range s.out {
+		all = append(all, part...)
+		s.out[i] = nil
+	}
+	return all, nil
 }

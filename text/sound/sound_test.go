@@ -178,7 +178,7 @@ func TestPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &sink{ctx: t.Context(), options: Options{Longest: time.Hour}, seconds: 2}
+		s := &sink{ctx: t.Context(), options: Options{Longest: time.Hour, Memory: 1 << 30}, seconds: 2}
 		if err := s.begin(rate, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -239,6 +239,7 @@ func TestBoundsOfWAV(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"longer than 1m0s": {Longest: time.Minute},
+		"sound of more than 1m0s takes more than 3840000 bytes": {Memory: 4 * 60 * Rate},
 		"full": {Grow: func(n int) error {
 			if n > 4*70*Rate {
 				t.Errorf("%d bytes at once", n)
@@ -250,7 +251,7 @@ func TestBoundsOfWAV(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Read(t.Context(), bytes.NewReader(data), o)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, fault.ErrMemory) != (o.Memory > 0) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > 24<<20 {
