@@ -155,8 +155,13 @@ func TestServePause(t *testing.T) {
 			t.Fatalf("/health answers %d %s", status, answer)
 		}
 	}
-	if status, answer := s.ask(t, "/embed", `{"inputs": "a"}`); status != 200 {
-		t.Errorf("%d %s in the pause", status, answer)
+	res, err := http.Post("http://"+s.addr+"/embed", "application/json", strings.NewReader(`{"inputs": "a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 200 || !res.Close {
+		t.Errorf("%s in the pause, and the connection is kept: %v", res.Status, !res.Close)
 	}
 	if code := s.end(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.log())

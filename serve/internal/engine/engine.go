@@ -126,7 +126,7 @@ func (e *Engine) warmUpOne(m *model) error {
 
 // Unready is why the engine is not ready, an error that names the models which are not open yet; nil if it is.
 func (e *Engine) Unready() error {
-	if e.leaving.Load() || e.Closed() {
+	if e.Leaving() {
 		return Errorf(Unavailable, "the server is shutting down")
 	}
 	e.mu.Lock()
@@ -142,6 +142,9 @@ func (e *Engine) Unready() error {
 
 // Leave has the engine say that it is not ready, while it still answers requests.
 func (e *Engine) Leave() { e.leaving.Store(true) }
+
+// Leaving reports whether Leave was called, or the engine is closing.
+func (e *Engine) Leaving() bool { return e.leaving.Load() || e.Closed() }
 
 // Ready reports whether the models that are opened at the start are.
 func (e *Engine) Ready() bool { return e.Unready() == nil }

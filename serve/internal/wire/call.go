@@ -155,9 +155,10 @@ func gone(err error) error {
 // writer records what the handler sends.
 type writer struct {
 	http.ResponseWriter
-	record *engine.Record
-	status int
-	bytes  int64
+	record  *engine.Record
+	leaving func() bool // whether the server will take no more connections
+	status  int
+	bytes   int64
 }
 
 // Unwrap is for http.ResponseController.
@@ -166,6 +167,9 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		if w.leaving() { // a client that keeps the connection would send the next request while it is closed
+			w.Header().Set("Connection", "close")
+		}
 		w.tell()
 	}
 	w.ResponseWriter.WriteHeader(status)
