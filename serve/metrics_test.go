@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +55,39 @@ func TestMetrics(t *testing.T) {
 	}
 	if series > 250 {
 		t.Errorf("%d series", series)
+	}
+}
+
+// TestShareInDocument: the share of fast requests, as doc/serving.md writes it for Prometheus, is of requests to models alone.
+func TestShareInDocument(t *testing.T) {
+	data, err := os.ReadFile("../doc/serving.md")
+	if err != nil {
+		t.Skip(err) // the module alone
+	}
+	h := started(t, Options{}, "embed")
+	ask := func(method, path, body string) string {
+		w := httptest.NewRecorder()
+		h.Config.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+		return w.Body.String()
+	}
+	ask("POST", "/embed", `{"inputs":"Paris."}`)
+	ask("GET", "/health", "")
+	ask("GET", "/metrics", "")
+	metrics := ask("GET", "/metrics", "")
+	selectors := regexp.MustCompile(`rate\(avoformer_request_seconds_(bucket|count)\{route!~"([^"]*)"(,le="0.1")?\}\[`).FindAllSubmatch(data, -1)
+	if len(selectors) != 2 {
+		t.Fatalf("doc/serving.md has %d selectors", len(selectors))
+	}
+	for _, s := range selectors {
+		sum, not := "", regexp.MustCompile("^(?:"+string(s[2])+")$")
+		for _, m := range regexp.MustCompile(`(?m)^avoformer_request_seconds_`+string(s[1])+`\{route="([^"]*)"`+string(s[3])+`\} (\S+)$`).FindAllStringSubmatch(metrics, -1) {
+			if !not.MatchString(m[1]) {
+				sum += m[1] + " " + m[2]
+			}
+		}
+		if sum != "/embed 1" {
+			t.Errorf("%s selects %q, want /embed 1", s[0], sum)
+		}
 	}
 }
 
