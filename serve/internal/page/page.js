@@ -19,7 +19,9 @@ async function ask(path, body, signal) {
   const headers = {}, form = body instanceof FormData;
   if ($("#key").value) headers.Authorization = "Bearer " + $("#key").value;
   if (body && !form) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && (form ? body : JSON.stringify(body)), signal });
+  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && (form ? body : JSON.stringify(body)), signal }).catch((e) => {
+    throw e instanceof TypeError ? new Error("the server does not answer") : e; // and not stopped
+  });
   if (answer.ok) return answer;
   const text = await answer.text();
   let message = text;

@@ -4,11 +4,16 @@ const search = $("#search");
 const passageLength = 1200, vectorsAtOnce = 16;
 let passages = []; // {file, text, vector}
 
-// Paragraphs, of which long ones are cut at the ends of sentences.
+// Paragraphs, of which long ones are cut at the ends of sentences. A heading of Markdown belongs to what follows.
 function passagesOf(file, text) {
   const out = [];
+  let heading = "";
   for (let rest of text.split(/\n\s*\n/)) {
-    for (rest = rest.trim(); rest; ) {
+    if (/^#{1,6} .*$/.test(rest.trim())) {
+      heading += rest.trim() + "\n";
+      continue;
+    }
+    for (rest = (heading + rest).trim(), heading = ""; rest; ) {
       let end = rest.length;
       if (end > passageLength) {
         const cut = rest.slice(0, passageLength);
@@ -18,6 +23,7 @@ function passagesOf(file, text) {
       rest = rest.slice(end).trim();
     }
   }
+  if (heading) out.push({ file, text: heading.trim() });
   return out.filter((p) => p.text);
 }
 

@@ -149,12 +149,14 @@ async function searches() {
   const folder = mkdtempSync(join(tmpdir(), "texts-"));
   writeFileSync(join(folder, "a.txt"), want.texts.join("\n\n"));
   writeFileSync(join(folder, "b.bin"), Buffer.from([0, 1, 2]));
+  writeFileSync(join(folder, "c.md"), "# A heading\n\n## Another\n\nIts paragraph.\n");
   await page.locator("#search .files").setInputFiles(folder);
-  await answered("search", `${want.texts.length} passages of 1 files`);
+  await answered("search", `${want.texts.length + 1} passages of 2 files`);
   await page.locator("#search .query").fill(want.texts[1]);
   await page.getByRole("button", { name: "Search" }).click();
   await answered("search", "the best");
-  assert.equal(await page.locator("#search li p").count(), want.texts.length);
+  assert.equal(await page.locator("#search li p").count(), want.texts.length + 1);
+  assert.equal(await page.locator("#search li p", { hasText: "heading" }).textContent(), "# A heading\n## Another\nIts paragraph.");
   const scores = (await page.locator("#search li").allTextContents()).map((t) => parseFloat(/ (-?\d\.\d{3})/.exec(t)[1]));
   assert.deepEqual(scores, [...scores].sort((a, b) => b - a));
   rmSync(folder, { recursive: true });
@@ -172,10 +174,24 @@ async function refusals() {
   await page.getByRole("button", { name: "Compare" }).click();
   await answered("embed", "\\(4\\d\\d\\)");
   assert.ok(await result("embed").evaluate((e) => e.classList.contains("wrong")));
-  wrong.splice(0, wrong.length, ...wrong.filter((w) => !/status of 4\d\d/.test(w)));
+  await context.setOffline(true);
+  await page.getByRole("button", { name: "Compare" }).click();
+  await answered("embed", "the server does not answer");
+  await context.setOffline(false);
+  wrong.splice(0, wrong.length, ...wrong.filter((w) => !/status of 4\d\d|ERR_INTERNET_DISCONNECTED/.test(w)));
 }
 
-for (const test of [embeddings, ranking, chats, systems, files, marks, searches, refusals]) {
+// Nothing is wider than the screen of a small phone.
+async function narrow() {
+  await page.setViewportSize({ width: 320, height: 640 });
+  for (const tab of ["Embeddings", "Ranking", "Chat", "Search"]) {
+    await page.getByRole("tab", { name: tab }).click();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${tab} is wider than the screen`);
+    await page.screenshot({ path: `${pictures}/narrow-${tab}.png` });
+  }
+}
+
+for (const test of [embeddings, ranking, chats, systems, files, marks, searches, refusals, narrow]) {
   await test();
   console.log("page.mjs:", test.name, "ok");
 }
