@@ -1,20 +1,16 @@
 package search
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
 // Files of indexes. All numbers are little-endian:
@@ -43,61 +39,14 @@ const (
 	fingerprinted = 2
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
-func (x *Index) Save(name string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if _, err := x.WriteTo(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
-// summer writes, counts and sums up.
-type summer struct {
-	w   io.Writer
-	sum hash.Hash32
-	n   int64
-	err error
-}
-
-func (s *summer) write(p []byte) {
-	if s.err != nil {
-		return
-	}
-	n, err := s.w.Write(p)
-	s.n, s.err = s.n+int64(n), err
-	s.sum.Write(p)
-}
+func (x *Index) Save(name string) (err error) { return sums.Save(name, x) }
 
 // WriteTo writes the index in the format of a file. Changes wait until it is done.
 func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := &summer{w: w, sum: crc32.New(castagnoli)}
+	s := sums.NewWriter(w)
 	header := []byte(magic)
 	fingerprint := x.options.Fingerprint
 	version := uint32(plain)
@@ -112,30 +61,29 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	if x.ids.len() > x.gone {
 		header[headerSize-2] = 1
 	}
-	s.write(append(header, fingerprint...))
+	s.Write(append(header, fingerprint...))
 	var id [8]byte
 	for i := range x.ids.len() {
-		if x.removed.has(i) {
+		if x.removed.Has(i) {
 			continue
 		}
 		binary.LittleEndian.PutUint64(id[:], uint64(x.ids.row(i)[0]))
-		s.write(id[:])
+		s.Write(id[:])
 	}
-	s.rows(x.options.Precision, x, x.vectors.decode)
+	x.writeRows(s, x.options.Precision, x.vectors.decode)
 	if x.again != nil {
-		s.rows(x.options.Rescore, x, x.again.decode)
+		x.writeRows(s, x.options.Rescore, x.again.decode)
 	}
-	s.write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
-	return s.n, s.err
+	return s.End()
 }
 
-// rows writes the vectors of an index in a precision. Vectors that were rounded to it before are not rounded again.
-func (s *summer) rows(p Precision, x *Index, decode func(dst []float32, i int)) {
+// writeRows writes the vectors in a precision. Vectors that were rounded to it before are not rounded again.
+func (x *Index) writeRows(s *sums.Writer, p Precision, decode func(dst []float32, i int)) {
 	dim := x.dim
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
 	bits := make([]int32, signWords(dim))
 	for i := range x.count {
-		if x.removed.has(i) {
+		if x.removed.Has(i) {
 			continue
 		}
 		decode(v[:dim], i)
@@ -150,7 +98,7 @@ func (s *summer) rows(p Precision, x *Index, decode func(dst []float32, i int)) 
 				binary.LittleEndian.PutUint32(row[4*j:], uint32(w))
 			}
 		}
-		s.write(row)
+		s.Write(row)
 	}
 }
 
@@ -168,21 +116,7 @@ func rowBytes(p Precision, dim int) int {
 // Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a fingerprint answers nothing
 // before [Index.CheckFingerprint].
 func Load(name string, threads int) (*Index, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<20)
-	x, err := Read(r, threads)
-	if err == nil {
-		if _, err = r.ReadByte(); err == io.EOF {
-			return x, nil
-		} else if err == nil {
-			err = check.Errorf(fault.ErrFormat, "bytes after the end")
-		}
-	}
-	return nil, check.InFile(filepath.Base(name), fault.ErrFormat, err)
+	return sums.Load(name, func(r io.Reader) (*Index, error) { return Read(r, threads) })
 }
 
 // Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header
@@ -191,7 +125,7 @@ func Read(r io.Reader, threads int) (*Index, error) {
 	if threads < 0 {
 		return nil, check.Option("threads", threads, "want at least 0")
 	}
-	s := &source{r: r, sum: crc32.New(castagnoli)}
+	s := &source{sums.NewReader(r)}
 	x, count, ids, err := s.header(threads)
 	if err != nil {
 		return nil, err
@@ -211,38 +145,20 @@ func Read(r io.Reader, threads int) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := s.sum.Sum32()
-	var sum [4]byte
-	if err := s.read(sum[:]); err != nil {
+	if err := s.End(); err != nil {
 		return nil, err
-	}
-	if got := binary.LittleEndian.Uint32(sum[:]); got != want {
-		return nil, check.Errorf(fault.ErrFormat, "checksum %08x, want %08x", got, want)
 	}
 	x.count = int(count)
 	return x, nil
 }
 
-// source reads and sums up.
-type source struct {
-	r   io.Reader
-	sum hash.Hash32
-}
-
-func (s *source) read(p []byte) error {
-	if _, err := io.ReadFull(s.r, p); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return check.Errorf(fault.ErrFormat, "it ends early: %w", io.ErrUnexpectedEOF)
-	} else if err != nil {
-		return err
-	}
-	s.sum.Write(p)
-	return nil
-}
+// source reads the parts of a file.
+type source struct{ *sums.Reader }
 
 // header makes an empty index, and returns how many vectors follow and whether they have ids.
 func (s *source) header(threads int) (x *Index, count uint64, ids bool, err error) {
 	var h [headerSize]byte
-	if err := s.read(h[:]); err != nil {
+	if err := s.Read(h[:]); err != nil {
 		return nil, 0, false, err
 	}
 	if string(h[:8]) != magic {
@@ -262,7 +178,7 @@ func (s *source) header(threads int) (x *Index, count uint64, ids bool, err erro
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "count = %d is too large", count)
 	}
 	fingerprint := make([]byte, h[31])
-	if err := s.read(fingerprint); err != nil {
+	if err := s.Read(fingerprint); err != nil {
 		return nil, 0, false, err
 	}
 	x, err = New(int(dim), Options{Precision: Precision(h[28]), Rescore: Precision(h[29]), Oversample: int(oversample), Threads: threads, Fingerprint: string(fingerprint)})
@@ -279,7 +195,7 @@ func (s *source) rows(size int, count uint64, add func(row []byte) error) error 
 	buffer := make([]byte, size*int(min(uint64(at), count)))
 	for count > 0 {
 		n := int(min(uint64(at), count))
-		if err := s.read(buffer[:n*size]); err != nil {
+		if err := s.Read(buffer[:n*size]); err != nil {
 			return err
 		}
 		for i := range n {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
 // kinds are options of every sort of file.
@@ -123,7 +124,7 @@ func TestSaveOver(t *testing.T) {
 // summed returns a file with the checksum that it should have.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
-	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
+	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
 // TestDamaged reads files that are cut, lengthened, or have a byte changed, and such whose checksum is right all the same.

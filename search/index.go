@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/search/internal/best"
 )
 
 // This file has the index, its options, and adding vectors.
@@ -76,7 +77,7 @@ type Index struct {
 	ids     rows[int64] // empty where ids are positions
 	vectors store
 	again   rowStore // nil without rescoring
-	removed marks
+	removed best.Marks
 	gone    int // how many marks there are
 }
 

@@ -1,20 +1,12 @@
 package search
 
 import (
-	"slices"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
 // This file removes vectors. A removed vector is marked, and searches and files skip it. Once half of the vectors are marked, the other
 // vectors move to new memory.
-
-// marks are a bit for each vector, set for those that were removed; those past the end are not set. They are
-// replaced rather than changed: searches read them.
-type marks []uint64
-
-func (m marks) has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
 
 // Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are not an error.
 // Searches that have begun still find them. A call reads all ids of the index: remove many ids in one call. If ids were positions, they do
@@ -54,18 +46,7 @@ func (x *Index) name() {
 
 // remove is Remove under the lock.
 func (x *Index) remove(ids []int64) int {
-	wanted := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
-	}
-	removed := append(slices.Clone(x.removed), make(marks, (x.count+63)/64-len(x.removed))...)
-	n := 0
-	for i := range x.count {
-		if !removed.has(i) && wanted[x.id(i)] {
-			removed[i/64] |= 1 << (i % 64)
-			n++
-		}
-	}
+	removed, n := x.removed.Removed(x.count, x.id, ids)
 	if n == 0 {
 		return 0
 	}
@@ -91,7 +72,7 @@ func (x *Index) compact() {
 	x.reset()
 	v := make([]float32, x.dim)
 	for i := range count {
-		if removed.has(i) {
+		if removed.Has(i) {
 			continue
 		}
 		x.ids.add(ids.row(i))
@@ -112,14 +93,4 @@ func WithID(ids ...int64) func(id int64) bool {
 		set[id] = struct{}{}
 	}
 	return func(id int64) bool { _, ok := set[id]; return ok }
-}
-
-// sieve decides which vectors a search may find.
-type sieve struct {
-	removed marks
-	where   func(id int64) bool // nil: all
-}
-
-func (s *sieve) passes(at int, id int64) bool {
-	return !s.removed.has(at) && (s.where == nil || s.where(id))
 }

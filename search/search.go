@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/search/internal/best"
 )
 
 // This file searches: a job is a block of queries and a segment of vectors, and goroutines take jobs one after the
@@ -33,8 +34,8 @@ type queries struct {
 
 // worker is the state of one goroutine.
 type worker struct {
-	tops   []top     // of each query
-	scores []float32 // [queryBlock, segment]
+	tops   []best.Heap // of each query
+	scores []float32   // [queryBlock, segment]
 }
 
 // snapshot is the index as it was when a search began.
@@ -43,13 +44,13 @@ type snapshot struct {
 	ids     rows[int64]
 	vectors view
 	again   rowView
-	sieve   sieve
+	sieve   best.Sieve
 }
 
 func (x *Index) snapshot() snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := snapshot{count: x.count, ids: x.ids, vectors: x.vectors.view(), sieve: sieve{removed: x.removed}}
+	s := snapshot{count: x.count, ids: x.ids, vectors: x.vectors.view(), sieve: best.Sieve{Removed: x.removed}}
 	if x.again != nil {
 		s.again = x.again.view()
 	}
@@ -80,7 +81,7 @@ func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, whe
 		}
 	}
 	s := x.snapshot()
-	s.sieve.where = where
+	s.sieve.Where = where
 	candidates := min(k, s.count)
 	if s.again != nil {
 		candidates = s.count
@@ -94,18 +95,18 @@ func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, whe
 		return nil, err
 	}
 	hits := make([][]Hit, q.n)
-	tops := make([]*top, len(workers))
+	tops := make([]*best.Heap, len(workers))
 	for i := range hits {
 		for j := range workers {
 			tops[j] = &workers[j].tops[i]
 		}
-		found := best(candidates, tops)
+		found := best.Of(candidates, tops)
 		if s.again != nil {
 			found = rescore(found, vectors[i], s.again)
 		}
 		hits[i] = make([]Hit, min(k, len(found)))
 		for j := range hits[i] {
-			hits[i][j] = Hit{found[j].id, found[j].score}
+			hits[i][j] = Hit{found[j].ID, found[j].Score}
 		}
 	}
 	for _, w := range workers {
@@ -176,7 +177,7 @@ func (w *worker) reset(n, k int) {
 	w.scores = slices.Grow(w.scores[:0], min(n, queryBlock)*segment)[:min(n, queryBlock)*segment]
 	w.tops = slices.Grow(w.tops[:0], n)[:n]
 	for i := range w.tops {
-		w.tops[i].reset(k)
+		w.tops[i].Reset(k)
 	}
 }
 
@@ -191,19 +192,19 @@ func (w *worker) do(s snapshot, q *queries, part, block int) {
 	}
 	n := min(segment, s.count-part*segment)
 	for i := from; i < to; i++ {
-		w.tops[i].take(w.scores[(i-from)*segment:][:n], part*segment, ids, &s.sieve)
+		w.tops[i].Take(w.scores[(i-from)*segment:][:n], part*segment, ids, &s.sieve)
 	}
 }
 
 // rescore scores candidates again and orders them.
-func rescore(found []candidate, query []float32, rows rowView) []candidate {
+func rescore(found []best.Candidate, query []float32, rows rowView) []best.Candidate {
 	x := make([]float32, len(query))
 	again := found[:0]
 	for _, c := range found {
-		if c.score = rows.dot(query, c.at, x); c.score == c.score {
+		if c.Score = rows.dot(query, c.At, x); c.Score == c.Score {
 			again = append(again, c)
 		}
 	}
-	slices.SortFunc(again, candidate.compare)
+	slices.SortFunc(again, best.Candidate.Compare)
 	return again
 }
