@@ -96,3 +96,16 @@ func ExampleWithID() {
 	// [{10 0.6}]
 	// [{30 0.8}]
 }
+
+// Hits of vectors and hits of words, whose scores cannot be compared, in one list.
+func ExampleFuseRanks() {
+	byMeaning := []search.Hit{{ID: 3, Score: 0.9}, {ID: 1, Score: 0.8}}
+	byWords := []search.Hit{{ID: 1, Score: 11.2}, {ID: 7, Score: 4.5}}
+	for _, h := range search.FuseRanks(search.RankConstant, byMeaning, byWords) {
+		fmt.Printf("%d %.4f\n", h.ID, h.Score)
+	}
+	// Output:
+	// 1 0.0325
+	// 3 0.0164
+	// 7 0.0161
+}
