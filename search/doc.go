@@ -26,6 +26,8 @@
 //	index, err = search.Load("vectors.index", 0)
 //	err = index.CheckFingerprint(fingerprint) // an error that names what differs: model, format, version of the numerics
 //
+// Package bm25 searches texts by their words, and [FuseRanks] merges hits of both.
+//
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
 // hits with equal scores the one with the smaller id comes first.
 //
