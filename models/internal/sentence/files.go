@@ -1,10 +1,7 @@
 package sentence
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
+	"github.com/avoformer/avoformer/search/sparse"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -36,47 +33,11 @@ type Files struct {
 	Warnings []string
 }
 
-// A TokenWeight is an element of a sparse vector other than 0.
-type TokenWeight struct {
-	Index int     `json:"index"` // the token
-	Value float32 `json:"value"`
-}
-
-// A SparseVector is the elements of a vector of the vocabulary that are not 0, by their index.
-type SparseVector []TokenWeight
-
-// Dot returns the inner product of two vectors: how well two texts match.
-func (v SparseVector) Dot(w SparseVector) float32 {
-	sum, j := 0.0, 0
-	for _, x := range v {
-		for j < len(w) && w[j].Index < x.Index {
-			j++
-		}
-		if j < len(w) && w[j].Index == x.Index {
-			sum += float64(x.Value) * float64(w[j].Value)
-		}
-	}
-	return float32(sum)
-}
-
-// Largest returns the n elements with the largest absolute values, by their index; all for n = 0. Of equal ones it keeps those
-// with the lower index, and NaN counts as the largest. The result may be v itself.
-func (v SparseVector) Largest(n int) SparseVector {
-	if n == 0 || len(v) <= n {
-		return v
-	}
-	size := func(w TokenWeight) float64 {
-		if w.Value != w.Value {
-			return math.Inf(1)
-		}
-		return math.Abs(float64(w.Value))
-	}
-	byValue := slices.Clone(v)
-	slices.SortStableFunc(byValue, func(a, b TokenWeight) int { return cmp.Compare(size(b), size(a)) })
-	kept := byValue[:n:n]
-	slices.SortFunc(kept, func(a, b TokenWeight) int { return cmp.Compare(a.Index, b.Index) })
-	return kept
-}
+// Sparse vectors, of which package sparse has an index.
+type (
+	TokenWeight  = sparse.Weight
+	SparseVector = sparse.Vector // an element for each token of the vocabulary
+)
 
 // A SparseHead makes a sparse vector of each text's hidden states.
 type SparseHead interface {

@@ -59,7 +59,7 @@ func (s *splade) Weigh(ws *transformer.Workspace, x []float32, in transformer.To
 				weights[t] = s.weight(v)
 			}
 		}
-		vectors[i] = sparse(weights).Largest(s.most)
+		vectors[i] = nonzero(weights).Largest(s.most)
 	}
 	for i, v := range vectors {
 		result(i, v)
@@ -93,12 +93,12 @@ func (s *splade) weight(logit float32) float32 {
 	return float32(w)
 }
 
-// sparse returns the elements that are not 0.
-func sparse(dense []float32) SparseVector {
+// nonzero returns the elements that are not 0.
+func nonzero(dense []float32) SparseVector {
 	v := SparseVector{}
 	for t, w := range dense {
 		if w != 0 {
-			v = append(v, TokenWeight{t, w})
+			v = append(v, TokenWeight{Index: t, Value: w})
 		}
 	}
 	return v
@@ -126,7 +126,7 @@ func (h *tokenWeights) Weigh(ws *transformer.Workspace, x []float32, in transfor
 		}
 		v := make(SparseVector, 0, len(of))
 		for t, w := range of {
-			v = append(v, TokenWeight{t, w})
+			v = append(v, TokenWeight{Index: t, Value: w})
 		}
 		slices.SortFunc(v, func(a, b TokenWeight) int { return cmp.Compare(a.Index, b.Index) })
 		result(i, v)
