@@ -33,7 +33,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// TryLock locks an open file until it is closed, and reports whether no one else holds the lock. On
+// TryLock locks an open file until Unlock, or until it is closed, and reports whether no one else holds the lock. On
 // systems without such locks it is always had.
 func TryLock(f *os.File) (bool, error) {
 	held, err := try(f)
@@ -41,4 +41,13 @@ func TryLock(f *os.File) (bool, error) {
 		return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	return held, nil
+}
+
+// Unlock releases the lock on a file. Closing the file is enough, except while this process starts another one, which has the file open
+// too until its program begins.
+func Unlock(f *os.File) error {
+	if err := unlock(f); err != nil {
+		return &os.PathError{Op: "unlock", Path: f.Name(), Err: err}
+	}
+	return nil
 }

@@ -61,3 +61,23 @@ func TestLock(t *testing.T) {
 		t.Error("a lock in no folder")
 	}
 }
+
+// TestUnlock: the lock is free at once, although a copy of the open file is left, as between a fork and what follows it.
+func TestUnlock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	for range 2 {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close() // later than the next lock
+		if held, err := filelock.TryLock(f); err != nil || !held {
+			t.Fatal(held, err)
+		}
+		if runtime.GOOS == "windows" {
+			f.Close()
+		} else if err := filelock.Unlock(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -22,3 +22,5 @@ func try(f *os.File) (bool, error) {
 		}
 	}
 }
+
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
