@@ -1,0 +1,35 @@
+package maxsim_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/avoformer/avoformer/search/maxsim"
+)
+
+// Documents by late interaction, among all and among candidates.
+func ExampleNew() {
+	must := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	index, err := maxsim.New(2, maxsim.Options{})
+	must(err)
+	must(index.Add([]int64{10, 20, 30}, [][][]float32{
+		{{1, 0}, {0, 1}},
+		{{0.5, 0.75}},
+		{{0, 1}, {-1, 0}, {0, -1}},
+	}))
+	query := [][]float32{{1, 0}, {0, 1}}
+	hits, err := index.Search(context.Background(), query, 2)
+	must(err)
+	fmt.Println(hits)
+	hits, err = index.SearchAmong(context.Background(), query, 2, []int64{20, 30})
+	must(err)
+	fmt.Println(hits)
+	// Output:
+	// [{10 2} {20 1.25}]
+	// [{20 1.25} {30 1}]
+}
