@@ -50,6 +50,7 @@ var (
 	ErrBusy         = errors.New("too many requests wait")               // the queue has no room
 	ErrClosed       = errors.New("the scheduler is closed")              // a request comes after Close
 	ErrCut          = errors.New("the text was cut before it was whole") // a text held to a grammar reached a limit of tokens
+	ErrLocked       = errors.New("locked")                               // another process, or another part of this one, has a folder open
 	ErrOtherResults = errors.New("other results")                        // results that are there, in a folder of bulk or an index, are not those that the call would make: of another model, options or inputs. Make them again elsewhere
 
 	// What comes from a hub.

@@ -26,7 +26,8 @@
 //	index, err = search.Load("vectors.index", 0)
 //	err = index.CheckFingerprint(fingerprint) // an error that names what differs: model, format, version of the numerics
 //
-// Package bm25 searches texts by their words, package sparse searches sparse vectors, and [FuseRanks] merges hits of several indexes.
+// Package store keeps vectors in a folder, with ids that are strings, and payloads. Package bm25 searches texts by their words, package
+// sparse searches sparse vectors, package maxsim vectors of tokens, and [FuseRanks] merges hits of several indexes.
 //
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
 // hits with equal scores the one with the smaller id comes first.

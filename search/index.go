@@ -174,6 +174,9 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 	x.count += len(vectors)
 }
 
+// CheckVectors returns the error that Add and Replace would return for these vectors, nil if there is none.
+func (x *Index) CheckVectors(vectors [][]float32) error { return x.checkAll(vectors) }
+
 // checkAll returns the error of the first vector that cannot be added.
 func (x *Index) checkAll(vectors [][]float32) error {
 	if err := x.matched(); err != nil {

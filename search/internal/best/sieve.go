@@ -9,15 +9,19 @@ func (m Marks) Has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 
 
 // Removed returns m with a mark for each of the first count positions whose id is one of ids, and how many it adds.
 func (m Marks) Removed(count int, id func(i int) int64, ids []int64) (Marks, int) {
-	wanted := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
+	wanted := func(id int64) bool { return id == ids[0] }
+	if len(ids) != 1 {
+		set := make(map[int64]bool, len(ids))
+		for _, id := range ids {
+			set[id] = true
+		}
+		wanted = func(id int64) bool { return set[id] }
 	}
 	marks := make(Marks, (count+63)/64)
 	copy(marks, m)
 	n := 0
 	for i := range count {
-		if !marks.Has(i) && wanted[id(i)] {
+		if !marks.Has(i) && wanted(id(i)) {
 			marks[i/64] |= 1 << (i % 64)
 			n++
 		}
