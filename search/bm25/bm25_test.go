@@ -205,6 +205,13 @@ func TestIDs(t *testing.T) {
 	if n := x.Remove(-5, 99); n != 2 {
 		t.Errorf("%d removed, want both", n)
 	}
+	y := fill(t, Options{}, nil, []string{"b", "a"})
+	if err := y.Replace([]int64{-9}, []string{"a"}); err != nil {
+		t.Error(err)
+	}
+	if hits := find(t, y, "a", 9); len(hits) != 2 || hits[0].ID != -9 || hits[1].ID != 1 {
+		t.Errorf("positions after an addition by Replace: %v", hits)
+	}
 	for name, err := range map[string]error{
 		"too few ids":        x.Add([]int64{1}, []string{"a", "b"}),
 		"too few to replace": x.Replace(nil, []string{"a"}),

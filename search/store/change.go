@@ -26,13 +26,13 @@ func (s *Store) Remove(ids ...string) (numbers []int64, err error) {
 // Update removes records and puts others, in one step: the parts of a new version of a document in place of those of the old one. An id
 // that is removed and put again has a new number.
 func (s *Store) Update(remove []string, put []Record) (removed, numbers []int64, err error) {
-	vectors, seen, bytes := make([][]float32, len(put)), make(map[string]bool, len(put)), 0
+	vectors, seen, bytes := make([][]float32, len(put)), make(map[string]bool, len(put)), int64(0)
 	for i, r := range put {
 		if seen[r.ID] {
 			return nil, nil, check.Errorf(fault.ErrInput, "record %d: id %q is there twice", i, check.Short(r.ID))
 		}
 		seen[r.ID], vectors[i] = true, r.Vector
-		if bytes += len(r.ID) + len(r.Payload) + 4*len(r.Vector) + 4*binary.MaxVarintLen64; bytes > mostBody {
+		if bytes += int64(len(r.ID)) + int64(len(r.Payload)) + 4*int64(len(r.Vector)) + 4*binary.MaxVarintLen64; bytes > mostBody {
 			return nil, nil, check.Errorf(fault.ErrInput, "record %d: more than %d bytes in a call", i, mostBody)
 		}
 	}

@@ -213,6 +213,24 @@ func TestPayloadOfFrames(t *testing.T) {
 	if _, got, err := reopen(t, file[:len(file)-1]); err != nil || !maps.Equal(got, before) {
 		t.Errorf("%v, %v", err, got)
 	}
+	// A frame for its place, without the salt, which is not known to those who write payloads.
+	op, _ := appendPut(nil, 2, "frame", nil, nil)
+	l := &log{size: int64(len(h.file) + frameSize + len(op))}
+	s, _, err = reopen(t, h.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Put(Record{ID: "frame", Vector: []float32{1, 1}, Payload: frameOf(l, []byte("body"))})
+	if err != nil || s.places[n[0]].at != l.size {
+		t.Fatal(err, s.places[n[0]].at, l.size)
+	}
+	s.Close()
+	if file, err = os.ReadFile(filepath.Join(s.dir, logName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := reopen(t, file[:len(file)-1]); err != nil || !maps.Equal(got, before) {
+		t.Errorf("%v, %v", err, got)
+	}
 }
 
 // TestChangedLater: a record whose bytes change while the store is open is an error.

@@ -247,6 +247,34 @@ func TestFingerprint(t *testing.T) {
 	open(t, dir, 1, of("0-f32-1")).Close()
 }
 
+// TestNumbers: no id gets a number that another one had, also not after the log has forgotten it.
+func TestNumbers(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 1, Options{})
+	put := func(id string, want int64) {
+		t.Helper()
+		if n, err := s.Put(Record{ID: id, Vector: []float32{1}}); err != nil || len(n) != 1 || n[0] != want {
+			t.Errorf("%s: %v, %v, want %d", id, n, err, want)
+		}
+	}
+	put("a", 0)
+	put("b", 1)
+	put("a", 0)
+	if n, err := s.Remove("b", "b", "z"); err != nil || !slices.Equal(n, []int64{1}) {
+		t.Error(n, err)
+	}
+	put("b", 2)
+	if _, err := s.Remove("b"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Compact(); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	s = open(t, dir, 1, Options{})
+	put("b", 3)
+}
+
 // TestFailed: after a write that failed, the store has what it had, and takes no more changes if it cannot take the write back.
 func TestFailed(t *testing.T) {
 	dir := t.TempDir()
@@ -255,7 +283,14 @@ func TestFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.log.file.Close()
-	for range 2 {
+	for i := range 2 {
+		if i == 1 { // the next write would work
+			again, err := openLog(filepath.Join(dir, logName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.log.file = again.file
+		}
 		if _, err := s.Put(Record{ID: "b", Vector: []float32{1}}); err == nil || s.Len() != 1 {
 			t.Error(err, s.Len())
 		}

@@ -215,10 +215,10 @@ func (x *parts[K]) loadList(r *Reader, integers bool, left []uint32) ([]Posting,
 			return nil, err
 		}
 		at := next + int(step)
-		if at >= len(left) || left[at] == 0 {
+		if at >= len(left) {
 			return nil, check.Errorf(fault.ErrFormat, "a term of document %d", at)
 		}
-		left[at]--
+		left[at]-- // below 0 it is not 0 at the end
 		next = at + 1
 		x.sizes[at] += weight
 		list = append(list, Posting{uint32(at), weight})
