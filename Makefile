@@ -348,7 +348,7 @@ AT_ONCE_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE 
 # Packages that are there for goroutines or locks: all short tests.
 HAVE_LOCKS := ./hub/... ./internal/filelock/... ./kernels/internal/par/... ./serve/... ./serve/tracing/...
 # Packages that have goroutines or locks next to what they compute.
-HAVE_GOROUTINES := ./generation ./internal/checkasm ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
+HAVE_GOROUTINES := ./generation ./internal/checkasm ./kernels/... ./search/... ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
 RACE = CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -short
 
 .PHONY: test-race

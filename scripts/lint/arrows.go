@@ -40,7 +40,7 @@ var limits = map[string]limit{
 	// The scheduler's loop is one type in five files, and so is decoding with rules.
 	"generation": {knot: 6, up: 10},
 	// An index is one type: what it keeps, adds, removes, finds and writes are methods of it in a file each.
-	"search": {knot: 8, up: 7},
+	"search": {knot: 6, up: 6},
 	// Pull comes first, and the other files have its steps.
 	"hub": {up: 2},
 	// A record of an architecture has the types of all, which begin with one of them.
