@@ -1,14 +1,17 @@
 package maxsim_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/avoformer/avoformer/search/maxsim"
 )
 
-// Documents by late interaction, among all and among candidates.
+// Documents by late interaction, among all and among candidates; then the same from a file.
 func ExampleNew() {
 	must := func(err error) {
 		if err != nil {
@@ -29,7 +32,22 @@ func ExampleNew() {
 	hits, err = index.SearchAmong(context.Background(), query, 2, []int64{20, 30})
 	must(err)
 	fmt.Println(hits)
+
+	dir, err := os.MkdirTemp("", "example")
+	must(err)
+	defer os.RemoveAll(dir)
+	must(index.Save(filepath.Join(dir, "tokens.maxsim")))
+	loaded, err := maxsim.Load(filepath.Join(dir, "tokens.maxsim"), maxsim.Options{})
+	must(err)
+
+	var stream bytes.Buffer // maxsim.Read reads what WriteTo writes
+	_, err = loaded.WriteTo(&stream)
+	must(err)
+	read, err := maxsim.Read(&stream, maxsim.Options{})
+	must(err)
+	fmt.Println(read.Len(), "documents")
 	// Output:
 	// [{10 2} {20 1.25}]
 	// [{20 1.25} {30 1}]
+	// 3 documents
 }

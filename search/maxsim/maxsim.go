@@ -7,6 +7,7 @@
 //	hits, err := index.Search(ctx, query, 10)             // among all documents, the best first
 //	hits, err = index.SearchAmong(ctx, query, 10, ids)    // among candidates, such as the hits of another index
 //	n := index.Remove(3, 4)
+//	err = index.Save("documents.maxsim")
 //
 // The score of a document is the sum, over the vectors of the query, of the largest dot product with a vector of the document: text.MaxSim up to
 // rounding. It is exact: Search reads all vectors, which takes long for many documents; find candidates with an index of package search or

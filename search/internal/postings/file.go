@@ -112,20 +112,6 @@ func (r *Reader) Uvarint(least, most uint64) (uint64, error) {
 	return 0, check.Errorf(fault.ErrFormat, "a number of %d, want %d to %d", x, least, most)
 }
 
-// Bytes reads n bytes. It allocates memory as they arrive.
-func (r *Reader) Bytes(n uint64) ([]byte, error) {
-	var b []byte
-	for n > 0 {
-		at := len(b)
-		b = append(b, make([]byte, min(n, 1<<16))...)
-		if err := r.Read(b[at:]); err != nil {
-			return nil, err
-		}
-		n -= uint64(len(b) - at)
-	}
-	return b, nil
-}
-
 // Load sets an empty index to what WriteTo has written, and returns the parameters. With an error the index is of no use.
 func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err error) {
 	r := &Reader{Reader: sums.NewReader(from)}

@@ -76,6 +76,20 @@ func (s *Reader) Read(p []byte) error {
 	return nil
 }
 
+// Bytes reads n bytes. It allocates memory as they arrive.
+func (s *Reader) Bytes(n uint64) ([]byte, error) {
+	var b []byte
+	for n > 0 {
+		at := len(b)
+		b = append(b, make([]byte, min(n, 1<<16))...)
+		if err := s.Read(b[at:]); err != nil {
+			return nil, err
+		}
+		n -= uint64(len(b) - at)
+	}
+	return b, nil
+}
+
 // End reads the checksum, and compares it.
 func (s *Reader) End() error {
 	want := s.sum.Sum32()
