@@ -384,12 +384,20 @@ func (l *log) record(p place, dim int) (Record, error) {
 	return Record{ID: p.id, Vector: v, Payload: payload}, nil
 }
 
-// quoted returns a path in which filepath.Glob takes every character as it is.
-func quoted(path string) string {
-	if runtime.GOOS == "windows" { // has neither brackets' quotes nor stars in names
-		return path
+// removeTemporary removes what a compaction that was interrupted has left.
+func removeTemporary(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
 	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), logName+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.

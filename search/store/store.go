@@ -82,7 +82,7 @@ func Open(dir string, dim int, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{sync: o.Sync, dir: dir, lock: lock, index: index, numbers: map[string]int64{}, places: map[int64]place{}}
+	s := &Store{sync: o.Sync, dir: filepath.Clean(dir), lock: lock, index: index, numbers: map[string]int64{}, places: map[int64]place{}}
 	if err := s.open(o.Index.Fingerprint); err != nil {
 		if s.log != nil {
 			s.log.file.Close()
@@ -103,14 +103,8 @@ func (s *Store) open(fingerprint string) error {
 	if !held {
 		return check.Errorf(fault.ErrLocked, "%s: another Store has it open", s.dir)
 	}
-	left, err := filepath.Glob(filepath.Join(quoted(s.dir), logName+".*.tmp")) // of a compaction that was interrupted
-	if err != nil {
+	if err := removeTemporary(s.dir); err != nil {
 		return err
-	}
-	for _, name := range left {
-		if err := os.Remove(name); err != nil {
-			return err
-		}
 	}
 	path := filepath.Join(s.dir, logName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +114,7 @@ func (s *Store) open(fingerprint string) error {
 		if err := createLog(path, header{dim: s.index.Dim(), fingerprint: fingerprint}); err != nil {
 			return err
 		}
-		if err := syncFolder(filepath.Dir(s.dir)); err != nil {
+		if err := syncFolder(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) { // it may not be readable
 			return err
 		}
 	}
