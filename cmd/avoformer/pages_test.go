@@ -22,7 +22,7 @@ import (
 )
 
 // pages is the documents for users, whose commands are run.
-var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "stores", "precision", "comparison", "faq", "migrating", "programs"}
+var pages = []string{"../README", "models", "embedding", "search", "reranking", "chat", "serving", "bulk", "stores", "precision", "comparison", "faq", "migrating", "programs"}
 
 // A block is one of a page's between lines of ```, with what follows the first of these.
 type block struct {
@@ -187,12 +187,12 @@ func TestPageFlags(t *testing.T) {
 // TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and `Index.Save`, in their sources.
 func TestPageNames(t *testing.T) {
 	exported := map[string]bool{}
-	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation", "transformer"} {
+	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "search/bm25", "search/maxsim", "search/sparse", "search/store", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation", "transformer"} {
 		declared(t, "../../"+dir, exported)
 	}
 	for _, page := range pages {
 		text, _ := pageBlocks(t, page)
-		names := regexp.MustCompile(`\b(text|answer|search|hub|fault|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
+		names := regexp.MustCompile(`\b(text|answer|search|bm25|maxsim|sparse|store|hub|fault|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
 		for _, m := range regexp.MustCompile("`([A-Z]\\w*\\.[A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
 			names = append(names, m[1])
 		}
