@@ -246,6 +246,11 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"}})})
 		add(call{fn: PackedBytes, name: "PackedBytes", args: []any{FormatF32, n, k}, params: "f n k",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"}})})
+		add(call{fn: PackedLayout, name: "PackedLayout", args: []any{FormatF32}, params: "f", bad: []badArg{{"f", Format(len(weights.Names)), "want a Format"}}})
+		bytes := PackedBytes(FormatF32, n, k)
+		add(call{fn: PackedIn, name: "PackedIn", args: []any{FormatF32, n, k, ownMemory(make([]byte, bytes))}, params: "f n k memory",
+			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"},
+				{"memory", make([]byte, bytes-1), "memory"}, {"memory", make([]byte, bytes+1), "memory"}, {"memory", ownMemory(make([]byte, bytes+8))[1:][:bytes], "modulo 8"}})})
 		add(call{fn: part, name: "Packer.Pack", args: []any{0, data(3 * k)}, params: "j x",
 			bad: []badArg{{"j", -1, "j = -1, want a multiple"}, {"j", 1, "j = 1, want a multiple"}, {"j", 4 * unit, "up to 3 (n)"},
 				{"x", data(3*k - 1), "want rows of"}, {"x", data(2 * k), "want rows of"}, {"x", data(4 * k), "want rows of"}}})
