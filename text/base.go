@@ -212,6 +212,7 @@ func (f *base) openOn(s topology.Share, warn func(string)) (*models.Model, error
 		}
 		return f.checkMemory(m)
 	}
+	o.ReadyCopy = o.ReadyCopy || f.options.CopyWeights // a mapping would be one for all nodes
 	if f.options.CopyWeights && s.CPUs != nil {
 		release, _ := machine.Bind(s.CPUs)
 		defer release()

@@ -88,10 +88,13 @@ func TestGeneratorReplicas(t *testing.T) {
 		lanes  int
 		copies int64
 	}{{Options{ReplicaPerNode: true}, 2, 1}, {Options{ReplicaPerNode: true, CopyWeights: true}, 2, 2}, {Options{Replicas: 4, CopyWeights: true, CacheMemory: 1 << 20}, 4, 2}} {
-		c.opts.Threads, c.opts.machine = 4, twoNodes
+		c.opts.Threads, c.opts.machine, c.opts.Model.Ready = 4, twoNodes, t.TempDir()
 		g, err := OpenGenerator("testdata/generate", c.opts)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if r := g.model.Ready; r == nil || r.Err != nil || r.Copied != c.opts.CopyWeights {
+			t.Errorf("%d replicas: packed weights %+v, want copies: %t", c.lanes, r, c.opts.CopyWeights)
 		}
 		if got, want := g.Footprint().Weights, c.copies*plain.Footprint().Weights; got != want {
 			t.Errorf("%d replicas: %d bytes of weights, want %d", c.lanes, got, want)
