@@ -229,3 +229,17 @@ func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
 		}
 	}
 }
+
+// TestOtherBase: where there is nothing, but a route at the path that a client with another base URL, or one of llama.cpp, means, the error names it.
+func TestOtherBase(t *testing.T) {
+	h := started(t, Options{}, "embed")
+	for path, want := range map[string]string{
+		"/chat/completions": "/v1/chat/completions", "/completion": "/v1/completions", "/embedding": "/v1/embeddings", "/v1/v1/embeddings": "/v1/embeddings", "/v1/api/chat": "/api/chat",
+		"/props": "", "/v1/nothing": "", "/v1": "",
+	} {
+		status, answer, _ := ask(t, "POST", h.URL+path, `{}`)
+		if _, named, _ := strings.Cut(strings.ReplaceAll(answer, `\"`, `"`), `, but at "`); status != 404 || (want == "") != (named == "") || !strings.HasPrefix(named, want) {
+			t.Errorf("%s: %d %s, want %q", path, status, answer, want)
+		}
+	}
+}

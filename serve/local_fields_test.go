@@ -37,7 +37,12 @@ func TestLocalFields(t *testing.T) {
 	plain, _ := chosen(t, h.URL, chat, hello8)
 	same(chat, hello, `, "n_predict": 8`, `, "max_tokens": 8`)
 	same(complete, `"prompt": "The"`, `, "n_predict": 8`, `, "max_tokens": 8`)
-	same(complete, `"prompt": "The"`, `, "n_predict": -1`, ``)
+	same(complete, `"prompt": "The"`, `, "n_predict": -1`, `, "max_tokens": -1`)
+	same(chat, hello, `, "n_predict": -1, "max_tokens": -1`, ``)
+	without, _ := chosen(t, h.URL, complete, `"prompt": "The"`)
+	if all, _ := chosen(t, h.URL, complete, `"prompt": "The", "n_predict": -1`); len(all) <= len(without) || !strings.HasPrefix(all, without) {
+		t.Errorf("n_predict -1: %q, want more than %q", all, without)
+	}
 	same(chat, hello8, `, "repeat_penalty": 3`, `, "repetition_penalty": 3`)
 	if with, _ := chosen(t, h.URL, chat, hello8+`, "repeat_penalty": 50, "repeat_last_n": -1`); with == plain {
 		t.Error("repeat_penalty changes nothing")
@@ -86,7 +91,7 @@ func TestLocalFields(t *testing.T) {
 	}
 	for fields, want := range map[string]string{
 		`"mirostat": 2`: "mirostat 2 is not supported here, want 0", `"use_beam_search": true`: "use_beam_search", `"verbosity": "loud"`: "low, medium or high", `"cache_promt": true`: `\"cache_promt\" is not supported`,
-		`"repeat_last_n": 64, "repeat_penalty": 1.1`: "repeat_last_n", `"n_predict": 5, "max_tokens": 4`: "differ", `"n_predict": 0`: "at least 1",
+		`"repeat_last_n": 64, "repeat_penalty": 1.1`: "repeat_last_n", `"n_predict": 5, "max_tokens": 4`: "differ", `"n_predict": 0`: "at least 1", `"max_tokens": 0`: "or -1 for as many as there is room for", `"max_tokens": -2`: "at least 1", `"n_predict": -1, "max_tokens": 4`: "differ",
 		`"guided_regex": "a", "grammar": "root ::= \"a\""`: "want one of them", `"guided_regex": "("`: `"param":"guided_regex"`, `"guided_choice": []`: "nothing to choose",
 		`"grammar": "root"`: `"param":"grammar"`, `"thinking": {"type": "on"}`: "enabled, disabled", `"thinking": {"type": "enabled", "budget_tokens": 100}`: "budget_tokens",
 		`"structured_outputs": {"structural_tag": {}}`: `\"structured_outputs.structural_tag\" is not supported`, `"thinking": true, "enable_thinking": false`: "differ",

@@ -67,7 +67,7 @@ func (p protocol) sampling(in *completionRequest) (s chat.Sampling, err error) {
 	if in.LogProbs != nil {
 		s.LogProbs, s.TopLogProbs = true, *in.LogProbs
 	}
-	if s.MaxTokens == nil {
+	if s.MaxTokens == nil && !in.endless() {
 		n := completionTokens
 		s.MaxTokens = &n
 	}

@@ -24,7 +24,7 @@ type common struct {
 	} `json:"stream_options"`
 	N         *int               `json:"n"`
 	Stop      wire.Stops         `json:"stop"`
-	MaxTokens *int               `json:"max_tokens"`
+	MaxTokens *int               `json:"max_tokens"` // -1, of llama.cpp: as many as there is room for
 	LogitBias map[string]float64 `json:"logit_bias"`
 	chat.Choice
 	chat.Ends
@@ -51,7 +51,7 @@ func neutral(further wire.Neutral) wire.Neutral {
 		"n_probs": {"0"}, "min_keep": {"0"}, "n_indent": {"0"}, "top_n_sigma": {"-1", "0"}, "tfs_z": {"1"}, "penalize_nl": {"false"}, "lora": {"[]"},
 		"mirostat": {"0"}, "mirostat_tau": nil, "mirostat_eta": nil, "dynatemp_range": {"0"}, "dynatemp_exponent": nil,
 		"xtc_probability": {"0"}, "xtc_threshold": nil, "dry_multiplier": {"0"}, "dry_base": nil, "dry_allowed_length": nil, "dry_penalty_last_n": nil,
-		"dry_sequence_breakers": nil, "post_sampling_probs": {"false"}, "return_tokens": {"false"},
+		"dry_sequence_breakers": nil, "post_sampling_probs": {"false"}, "backend_sampling": {"false"}, "return_tokens": {"false"},
 	}
 	for name, values := range further {
 		out[name] = values
@@ -76,8 +76,8 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	switch {
 	case in.N != nil && (*in.N < 1 || *in.N > most):
 		return s, engine.Errorf(engine.Invalid, "n %d, want 1 to %d", *in.N, most).At("n")
-	case in.MaxTokens != nil && *in.MaxTokens < 1:
-		return s, engine.Errorf(engine.Invalid, "%d tokens at most, want at least 1", *in.MaxTokens).At("max_tokens")
+	case in.MaxTokens != nil && *in.MaxTokens < 1 && *in.MaxTokens != -1:
+		return s, engine.Errorf(engine.Invalid, "max_tokens %d, want at least 1, or -1 for as many as there is room for", *in.MaxTokens).At("max_tokens")
 	case in.Predict != nil && *in.Predict < 1 && *in.Predict != -1:
 		return s, engine.Errorf(engine.Invalid, "n_predict %d, want at least 1, or -1 for as many as there is room for", *in.Predict).At("n_predict")
 	case in.Predict != nil && in.MaxTokens != nil && *in.Predict != *in.MaxTokens:
@@ -94,11 +94,19 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	if n := in.RepeatLast; n != nil && *n != -1 && s.Repetition != nil && *s.Repetition != 1 {
 		return s, engine.Errorf(engine.Invalid, "repeat_last_n %d is not supported here with a penalty, which counts all tokens: want -1", *n).At("repeat_last_n")
 	}
-	if in.Predict != nil && *in.Predict > 0 {
+	if in.Predict != nil {
 		s.MaxTokens = in.Predict
+	}
+	if in.endless() {
+		s.MaxTokens = nil
 	}
 	s.Bias, err = in.bias()
 	return s, err
+}
+
+// endless reports whether the request asks for as many tokens as there is room for.
+func (in *common) endless() bool {
+	return in.Predict != nil && *in.Predict == -1 || in.MaxTokens != nil && *in.MaxTokens == -1
 }
 
 // following returns the format that the answer must follow, nil for any text, and the field that asks for it.
