@@ -185,8 +185,9 @@ type Memory struct {
 	Limit   int64 // of the machine, or the lower limit of the process's cgroups; 0: not known
 	Limited bool  // by a cgroup
 	Weights int64 // of all models, or of as many as may be open at a time
-	Working int64 // about what computing takes: activations, and images while they are decoded
+	Working int64 // about what computing takes: activations, and images and sound while they are decoded
 	Cache   int64 // the most for keys and values of texts that are generated, and of finished ones that are kept; 0: no limit
+	Sound   int64 // the most for the samples of one request's sound, 64,000 for a second; 0: no transcriber, or no limit
 }
 
 // Memory says how the models share the memory of the process. It does not change.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"mime/multipart"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -145,23 +148,64 @@ func TestSoundInCgroup(t *testing.T) {
 		t.Skip(err)
 	}
 	const rate = 1000
-	for seconds, want := range map[int]string{3600: "sound of more than 17m28s takes more than 67108864 bytes", 1040: ""} {
+	write := func(seconds int) (name string) {
 		header := binary.LittleEndian.AppendUint32([]byte("RIFF\x00\x00\x00\x00WAVEfmt "), 16)
 		for _, x := range []uint32{1<<16 | 1, rate, rate, 8<<16 | 1} {
 			header = binary.LittleEndian.AppendUint32(header, x)
 		}
 		header = binary.LittleEndian.AppendUint32(append(header, "data"...), uint32(rate*seconds))
-		name := filepath.Join(t.TempDir(), "sound.wav")
+		name = filepath.Join(t.TempDir(), "sound.wav")
 		if err := os.WriteFile(name, append(header, bytes.Repeat([]byte{100, 150}, rate*seconds/2)...), 0o666); err != nil {
 			t.Fatal(err)
 		}
+		return name
+	}
+	for seconds, want := range map[int]string{3600: "sound of more than 17m28s takes more than 67108864 bytes", 1040: ""} {
 		group := newCgroup(t, 256<<20)
-		c := group.command("transcribe", testdata+"transcribe-times", name)
+		c := group.command("transcribe", testdata+"transcribe-times", write(seconds))
 		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
 		said, _ := c.CombinedOutput()
 		code := map[bool]int{true: exitFailed}[want != ""]
 		if got := c.ProcessState.ExitCode(); got != code || !strings.Contains(string(said), want) {
 			t.Errorf("%d seconds: exit code %d, want %d: %.200s", seconds, got, code, said)
+		}
+	}
+	group := newCgroup(t, 256<<20)
+	c := group.command("serve", "-addr", "127.0.0.1:0", testdata+"transcribe-times", writeChatty(t))
+	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	s := startServerAs(t, c)
+	defer func() {
+		s.Process.Kill()
+		<-s.ended
+	}()
+	m := regexp.MustCompile(`sound has at most (\S+)`).FindStringSubmatch(s.log())
+	if m == nil {
+		t.Fatalf("no limit of sound in %s", s.log())
+	}
+	longest, err := time.ParseDuration(m[1])
+	if err != nil || longest < time.Minute || longest > 10*time.Minute {
+		t.Fatalf("sound has at most %v, %v", longest, err)
+	}
+	for seconds, want := range map[int]int{3600: 400, int(longest/time.Second) + 2: 400, int(longest/time.Second) - 2: 200} {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		file, err := form.CreateFormFile("file", "sound.wav")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(write(seconds))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Write(data)
+		form.Close()
+		res, err := http.Post("http://"+s.addr+"/v1/audio/transcriptions", form.FormDataContentType(), &body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%d seconds: %d, want %d", seconds, res.StatusCode, want)
 		}
 	}
 }

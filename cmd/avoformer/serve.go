@@ -22,6 +22,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/sound"
 )
 
 // serving has the flags of serve.
@@ -126,6 +127,9 @@ func memoryLine(m serve.Memory) string {
 	}
 	if m.Cache > 0 {
 		line += fmt.Sprintf(", keys and values at most %d", m.Cache/1e6)
+	}
+	if m.Sound > 0 {
+		line += fmt.Sprintf("; sound has at most %v", min(4*time.Hour, time.Duration(m.Sound/(4*sound.Rate))*time.Second))
 	}
 	return line
 }

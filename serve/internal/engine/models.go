@@ -427,7 +427,11 @@ type Memory struct {
 	Weights int64 // of all models, or as many as are open at a time
 	Working int64 // about what computing takes
 	Cache   int64 // the most for keys and values of all models that generate; 0: no limit
+	Sound   int64 // the most for the samples of one request's sound; 0: no transcriber, or no limit
 }
+
+// soundTimes is how many times its samples a sound takes at most: as its parts while these are joined, and as a spectrogram.
+const soundTimes = 3
 
 // shareMemory gives models that generate, except for those whose options say how much they may have, equal parts of the memory that
 // weights and activations of all models leave. open is the most bytes of weights at a time, 0 for no limit. It returns an error that matches fault.ErrMemory if these do not fit.
@@ -466,6 +470,10 @@ func shareMemory(all []*model, open int64) (s Memory, err error) {
 	}
 	if s.Working+least > room {
 		s.Working = most // not all models compute at a time
+	}
+	if slices.ContainsFunc(all, func(m *model) bool { return m.Kind == text.KindTranscriber }) { // half of what is left
+		s.Sound = max(1, min(s.Limit/4, (room-s.Working-least)/(2*soundTimes)))
+		s.Working += soundTimes * s.Sound
 	}
 	if len(sharing) == 0 {
 		return s, nil

@@ -86,7 +86,7 @@ func (p protocol) transcriptions(c *wire.Call) error {
 			return engine.Errorf(engine.Invalid, "timestamp_granularities %.50q, want segment or word", g).At("timestamp_granularities")
 		}
 	}
-	samples, err := sound.Read(c.Context(), strings.NewReader(value("file")), sound.Options{Grow: c.Grow})
+	samples, err := sound.Read(c.Context(), strings.NewReader(value("file")), sound.Options{Memory: p.engine.Memory().Sound, Grow: c.Grow})
 	if err != nil {
 		return engine.AsError(err).At("file")
 	}
