@@ -143,6 +143,9 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	if rest[1] == "" { // of a variable of the shell that is not set
+		return usagef("rerank needs a query, which is empty")
+	}
 	o, without, err := common.options()
 	if err != nil {
 		return err

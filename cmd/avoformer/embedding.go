@@ -50,6 +50,8 @@ func (e *embedding) plan(f *flags) (format, error) {
 	format, err := formatOf(e.format, e.out)
 	switch {
 	case err != nil:
+	case e.nearest == "" && f.given("nearest"): // of a variable of the shell that is not set
+		err = usagef("-nearest needs a text, which is empty")
 	case e.check && e.nearest != "", (e.check || e.nearest != "") && (e.toFile() || e.format != ""):
 		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
 	case e.check && !f.given("weights"):

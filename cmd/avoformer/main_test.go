@@ -175,6 +175,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", "-fly", "x"}, "", exitUsage, "-fly"},
 		{[]string{"embed", testdata + "embed", "a", "b"}, "", exitUsage, "DIR [FILE]"},
 		{[]string{"embed", testdata + "embed", "-format", "xml"}, "", exitUsage, "xml"},
+		{[]string{"embed", testdata + "embed", "-nearest", ""}, "a\n", exitUsage, "which is empty"},
+		{[]string{"rerank", testdata + "rerank", ""}, "a\n", exitUsage, "which is empty"},
 		{[]string{"embed", testdata + "embed", "-format", "npy"}, "", exitUsage, "-o FILE"},
 		{[]string{"embed", testdata + "embed", "-input", "xml"}, "", exitUsage, "xml"},
 		{[]string{"embed", testdata + "embed", "-weights", "f8"}, "", exitUsage, "f8"},
