@@ -159,6 +159,7 @@ func TestErrors(t *testing.T) {
 		{"unknown model", "POST", "/v1/embeddings", `{"model":"x","input":"a"}`, 404, []string{openai, `"param":"model"`, `"code":"model_not_found"`}},
 		{"no input", "POST", "/v1/embeddings", `{"model":"embed"}`, 400, []string{"no texts", `"param":"input"`}},
 		{"empty list", "POST", "/v1/embeddings", `{"model":"embed","input":[]}`, 400, []string{"no texts"}},
+		{"empty query", "POST", "/v1/rerank", `{"query":"","documents":["a"]}`, 400, []string{"the query is empty"}},
 		{"empty text", "POST", "/v1/embeddings", `{"model":"embed","input":["a",""]}`, 400, []string{"text 1 is empty"}},
 		{"token ids", "POST", "/v1/embeddings", `{"model":"embed","input":[[1,2]]}`, 400, []string{"check_embedding_ctx_length=False"}},
 		{"ids of one", "POST", "/v1/embeddings", `{"model":"embed","input":[1,2]}`, 400, []string{"check_embedding_ctx_length=False"}},

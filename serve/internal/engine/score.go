@@ -10,6 +10,9 @@ import (
 
 // Rank returns the texts' numbers and scores for a query, the best first, with a model, "" for the first reranker.
 func (e *Engine) Rank(ctx context.Context, model, query string, texts []string, o text.RerankOptions) ([]text.Ranked, Usage, error) {
+	if query == "" {
+		return nil, Usage{}, Errorf(Empty, "the query is empty").At("query")
+	}
 	pairs := make([]text.Input, len(texts))
 	for i, t := range texts {
 		pairs[i] = text.Input{Text: query, Second: t, Pair: true}
