@@ -1,4 +1,4 @@
-// Pictures of the server's page: a ranking and a chat. Arguments: the server's address and the folder.
+// Pictures of the server's page: a ranking and a chat, in light and dark. Arguments: the server's address and the folder.
 
 import { chromium } from "playwright-core";
 
@@ -24,4 +24,6 @@ for (const said of ["What is the capital of France?", "What is 3 plus 4?"]) {
   await page.waitForFunction(() => !document.querySelector("#chat .send").disabled);
 }
 await page.screenshot({ path: `${out}/page-chat.png` });
+await page.emulateMedia({ colorScheme: "dark" });
+await page.screenshot({ path: `${out}/page-chat-dark.png` });
 await browser.close();
