@@ -32,7 +32,10 @@ func readyHash(t *testing.T, dir string, o models.Options) (string, *models.Read
 // TestReady: every folder's model gives the same bits with packed weights from a file as without one, mapped and copied.
 func TestReady(t *testing.T) {
 	folders := hashFolders(t)
-	if testenv.Slow() || testing.Short() {
+	switch {
+	case testenv.Slow():
+		folders = []string{"bert", "llama"}
+	case testing.Short():
 		folders = fewFolders
 	}
 	tftest.EachTier(t, func(t *testing.T) {
