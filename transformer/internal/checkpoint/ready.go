@@ -11,6 +11,9 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
@@ -164,7 +167,7 @@ func (p *Plan) takeReady(key ready.Key, parts []slotPart) error {
 // key identifies what the slots have: their names, sizes and layouts, what the caller says of the source, and three rows of each tensor.
 func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %d %q %d\n", packedForm, kernels.Numerics, p.Ready.Source, len(parts))
+	fmt.Fprintf(h, "%d %d %q %q %d\n", packedForm, kernels.Numerics, release(), p.Ready.Source, len(parts))
 	seen := map[string]bool{}
 	for _, part := range parts {
 		fmt.Fprintf(h, "%q %s %d %d %d\n", part.name, part.layout, part.rows, part.in, part.length)
@@ -184,6 +187,21 @@ func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 	}
 	return ready.Key(h.Sum(nil)), nil
 }
+
+// release returns the version of this module in the program. Without releases it is a word such as "(devel)".
+var release = sync.OnceValue(func() string {
+	const path = "github.com/avoformer/avoformer"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return ""
+})
 
 // sample writes the first, the middle and the last row of a tensor.
 func sample(h hash.Hash, t Tensor, shape []int) error {
