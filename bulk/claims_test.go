@@ -34,6 +34,7 @@ func TestClaims(t *testing.T) {
 		"a string":  {0x68, 0xff, 0xff, 0xff, 0xff, 7, 0},
 		"no end":    {schema, 1<<4 | list&15, 0x55, 2},
 		"a type":    {0x1e, 0},
+		"lists":     append(bytes.Repeat([]byte{0x19}, 150), 0x09, 0),                   // a list in a list, 150 times
 		"a number":  {schema, 1<<4 | list&15, 0x55, 0x84, 0x80, 0x80, 0x80, 0x10, 0, 0}, // 2 and 1<<31
 		"a field":   {0x09, 0x84, 0x80, 8, 1<<4 | list&15, 0x55, 2, 0, 0},               // 2 and 1<<16
 	} {
@@ -112,6 +113,11 @@ func TestPageHeader(t *testing.T) {
 		if got := c.pageHeader(); got != want || c.wrong || c.short {
 			t.Errorf("%x: %+v, want %+v", c.data, got, want)
 		}
+	}
+	again := field(structure, 8, append(field(number, 1, 10), 0)...)
+	c := compact{data: append(slices.Concat(kind, page, again), 0)}
+	if got := c.pageHeader(); got != (pageHeader{kind: dataPage2, values: 5}) {
+		t.Errorf("the last of two structures: %+v", got)
 	}
 	long := []byte{0x90, 0x80, 0x80, 0x80, 0x10} // 8 and 1<<31
 	for _, data := range [][]byte{field(number, 2, long...), append([]byte{number, 0x82, 0x80, 8}, 40), field(structure, 8, field(number, 1, long...)...)} {

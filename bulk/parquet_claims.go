@@ -182,6 +182,11 @@ func (c *compact) count(n uint64) int {
 }
 
 func (c *compact) skip(kind byte) {
+	if c.depth++; c.depth > maxDepth {
+		c.wrong = true
+		return
+	}
+	defer func() { c.depth-- }()
 	switch kind {
 	case thriftTrue, thriftFalse:
 	case thriftInt8:
@@ -268,10 +273,12 @@ func (c *compact) pageHeader() (h pageHeader) {
 			if id == 7 {
 				of = &ofKind[dictionaryPage]
 			}
+			*of = pageHeader{} // of several structures readers keep the last one
 			c.fields(numbers(map[int]*int64{1: &of.values, 2: &of.encoding, 3: &of.levelEncoding}, nil))
 			of.rows = of.values
 		case 8:
 			of := &ofKind[dataPage2]
+			*of = pageHeader{}
 			c.fields(numbers(map[int]*int64{1: &of.values, 3: &of.rows, 4: &of.encoding, 5: &of.defined, 6: &of.repeated}, map[int]*bool{7: &of.asIs}))
 		default:
 			return false

@@ -263,6 +263,16 @@ func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }
 
+// Sample writes some of the integers, the scales and the zeros of a matrix of integers, whose rows are not stored side by side. It reports whether the
+// tensor is such a matrix.
+func (w *files) Sample(to io.Writer, name string) (bool, error) {
+	t, ok := w.of[name].(interface{ sample(to io.Writer) error })
+	if !ok {
+		return false, nil
+	}
+	return true, t.sample(to)
+}
+
 // readBlocks reads blocks as r stores them, if r can do that.
 func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
 	if b, ok := r.(transformer.BlockReader); ok {
@@ -272,7 +282,14 @@ func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
 }
 
 // parts is how many blocks of a size n elements are.
-func parts(n, size int) int { return (n + size - 1) / max(size, 1) }
+func parts(n, size int) int {
+	size = max(size, 1)
+	whole := n / size
+	if n%size != 0 {
+		whole++
+	}
+	return whole
+}
 
 // dtypeOf returns the type of a tensor's elements, "" if it is not known.
 func dtypeOf(r transformer.Reader, name string) safetensors.DType {

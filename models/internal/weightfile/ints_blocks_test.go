@@ -1,6 +1,7 @@
 package weightfile
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,14 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
+
+func TestParts(t *testing.T) {
+	for _, c := range [][3]int{{0, 3, 0}, {1, 3, 1}, {3, 3, 1}, {4, 3, 2}, {5, math.MaxInt, 1}, {math.MaxInt, 2, math.MaxInt/2 + 1}, {4, 0, 4}} {
+		if got := parts(c[0], c[1]); got != c[2] {
+			t.Errorf("parts(%d, %d) = %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+}
 
 // TestIntsBlocks: blocks have the numbers that the matrix has in float32, from any block on, and rows are read in any pieces.
 func TestIntsBlocks(t *testing.T) {

@@ -240,12 +240,6 @@ func (t *tiffFile) unpack(b *blocks, i int) (io.Reader, error) {
 	if t.compression == tiffPlain {
 		src = src[:want]
 	}
-	if t.reversed {
-		src = bytes.Clone(src)
-		for i, v := range src {
-			src[i] = mathbits.Reverse8(v)
-		}
-	}
 	switch t.compression {
 	case tiffPlain:
 		return bytes.NewReader(src), nil
@@ -328,6 +322,12 @@ func decodeTIFF(data []byte) (*RGB, error) {
 	for i := range b.offsets { // before there is memory for pixels
 		if _, _, err := t.source(b, i); err != nil {
 			return nil, err
+		}
+	}
+	if t.reversed { // the tags are read already
+		t.data = bytes.Clone(data)
+		for i, v := range t.data {
+			t.data[i] = mathbits.Reverse8(v)
 		}
 	}
 	colour, err := t.colour()
