@@ -63,7 +63,13 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 		return nil, err
 	}
 	m.Warnings = append(warnings, m.Warnings...)
-	if m.Ready = ready; ready != nil && ready.Err != nil {
+	if m.Ready = ready; ready == nil {
+		return m, nil
+	}
+	if ready.Old != nil {
+		m.Warnings = append(m.Warnings, c.options.warn(fmt.Sprintf("%s does not count: %v", ready.Path, ready.Old))...)
+	}
+	if ready.Err != nil {
 		m.Warnings = append(m.Warnings, c.options.warn(fmt.Sprintf("no ready file in %s: %v", ready.Dir, ready.Err))...)
 	}
 	return m, nil

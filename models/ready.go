@@ -24,7 +24,11 @@ func (o Options) ready(files []fs.FileInfo) (*transformer.Ready, error) {
 	}
 	for _, a := range o.Adapters {
 		fmt.Fprintf(&source, "adapter %v %q\n", a.Scale, a.Name)
-		err := filepath.WalkDir(hub.Folder(a.Path), func(path string, _ fs.DirEntry, err error) error {
+		root, err := filepath.EvalSymlinks(hub.Folder(a.Path))
+		if err != nil {
+			return nil, err
+		}
+		err = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -52,7 +56,7 @@ type ReadyFile struct {
 	About string // the format of its weights, and names, sizes and times of its files
 }
 
-// ReadyFiles lists the files with packed weights in a folder. It leaves out what is not such a file.
+// ReadyFiles lists the files with packed weights in a folder, those too that are damaged or were not finished. It leaves out other files.
 func ReadyFiles(dir string) (files []ReadyFile, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -60,7 +64,7 @@ func ReadyFiles(dir string) (files []ReadyFile, err error) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if filepath.Ext(path) != transformer.ReadyExt {
+		if !strings.Contains(e.Name(), transformer.ReadyExt) { // one that was interrupted has more behind
 			continue
 		}
 		note, err := transformer.ReadyNote(path)

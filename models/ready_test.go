@@ -99,26 +99,54 @@ func TestReadyIsStale(t *testing.T) {
 	adapted.Adapters[0].Scale = 0.5
 	opened("another scale", adapted, false)
 
-	// A file of the same size and time with other numbers in one tensor.
 	path := filepath.Join(dir, "model.safetensors")
 	info := tftest.Must(os.Stat(path))(t)
-	data := tftest.Must(os.ReadFile(path))(t)
-	for i := len(data) - 1; i > len(data)/2; i -= 4 {
-		data[i] ^= 1 << 7 // signs
-	}
-	tftest.NoError(t, os.WriteFile(path, data, 0o600))
-	tftest.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
-	if got := opened("other weights", o, false); got == first {
-		t.Error("the weights changed nothing")
-	}
 	later := info.ModTime().Add(time.Second)
 	tftest.NoError(t, os.Chtimes(path, later, later))
 	opened("a later file", o, false)
 	opened("a later file again", o, true)
 
 	files := tftest.Must(models.ReadyFiles(o.Ready))(t)
-	if len(files) != 7 || files[0].Model != dir || files[0].Bytes == 0 || !strings.Contains(files[0].About, "model.safetensors") {
+	if len(files) != 6 || files[0].Model != dir || files[0].Bytes == 0 || !strings.Contains(files[0].About, "model.safetensors") {
 		t.Errorf("%d files, the first of them %+v", len(files), files[0])
+	}
+}
+
+// TestReadyOfOthers: files of the same size and time with other numbers do not count, also where matrices are stored transposed or as integers; nor does
+// an adapter behind a link that was changed.
+func TestReadyOfOthers(t *testing.T) {
+	for _, folder := range []string{"llama", "gpt2", "llama-ints-awq", "llama-ints-packed", "qwen3-fp8"} {
+		dir, o := copied(t, folder), models.Options{Ready: t.TempDir()}
+		tftest.Must(models.Open(dir, o))(t)
+		path := filepath.Join(dir, "model.safetensors")
+		info := tftest.Must(os.Stat(path))(t)
+		data := tftest.Must(os.ReadFile(path))(t)
+		for i := len(data) - 1; i > len(data)/4; i-- {
+			data[i] ^= 1
+		}
+		tftest.NoError(t, os.WriteFile(path, data, 0o600))
+		tftest.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		m := tftest.Must(models.Open(dir, o))(t)
+		if m.Ready.Hit || m.Ready.Err != nil {
+			t.Errorf("%s: %+v", folder, m.Ready)
+		}
+		if again := tftest.Must(models.Open(dir, o))(t); !again.Ready.Hit {
+			t.Errorf("%s again: %+v", folder, again.Ready)
+		}
+	}
+	adapter := t.TempDir()
+	tftest.NoError(t, os.CopyFS(adapter, os.DirFS(filepath.Join(modelstest.Adapters, "llama-linear"))))
+	link := filepath.Join(t.TempDir(), "latest")
+	tftest.NoError(t, os.Symlink(adapter, link))
+	o := models.Options{Ready: t.TempDir(), Adapters: []models.Adapter{{Path: link}}}
+	for _, hit := range []bool{false, true, false} {
+		if m := tftest.Must(models.Open(filepath.Join(own, "llama"), o))(t); m.Ready.Hit != hit {
+			t.Errorf("an adapter behind a link: %+v, want a hit: %t", m.Ready, hit)
+		}
+		if hit {
+			later := time.Now().Add(time.Hour)
+			tftest.NoError(t, os.Chtimes(filepath.Join(adapter, "adapter_model.safetensors"), later, later))
+		}
 	}
 }
 
@@ -140,10 +168,10 @@ func TestReadyFails(t *testing.T) {
 		tftest.NoError(t, os.WriteFile(r.Path, bad, 0o600))
 		o.ReadyCopy = i%3 == 0
 		got, again := readyHash(t, dir, o)
-		if got != want || again.Hit || !errors.Is(again.Err, fault.ErrFormat) || again.Path != r.Path {
+		if got != want || again.Hit || !errors.Is(again.Old, fault.ErrFormat) || again.Err != nil || again.Path != r.Path {
 			t.Fatalf("damage %d: %+v", i, again)
 		}
-		if _, again := readyHash(t, dir, o); !again.Hit || again.Err != nil {
+		if _, again := readyHash(t, dir, o); !again.Hit || again.Old != nil || again.Err != nil {
 			t.Fatalf("after damage %d: %+v", i, again)
 		}
 	}

@@ -332,7 +332,7 @@ type Ready = checkpoint.Ready
 // Ready makes Finish look in r.Dir for a file with the packed weights, and map it: weights are then not read from the checkpoint, and are one copy in
 // memory for all processes. If there is none, Finish packs the weights and writes the file. A file counts only for the same
 // release, names, sizes, formats, version of the numerics and layout of packed weights, for the same r.Source, and for the same numbers in three rows of each
-// tensor. A file that does not count, or cannot be written, is not an error of Finish, but r.Err.
+// tensor. Why a file that is there does not count, and why none can be written, are not errors of Finish, but r.Old and r.Err.
 func (l *Loader) Ready(r *Ready) { l.plan.Ready = r }
 
 // ReadyExt is the end of the names of files with packed weights.

@@ -20,7 +20,7 @@ import (
 // list prints the models in the cache, under the names that DIR accepts, with their sizes and folders.
 func list(a *app, args []string) error {
 	f := a.flags("list")
-	asJSON := f.json("a line for each model: name, revisions, folder, files, bytes")
+	asJSON := f.json("a line for each model: name, revisions, folder, files, bytes; and with -ready for each file of packed weights: ready, bytes, model")
 	if _, err := f.parse(args, 0, 0); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func remove(a *app, args []string) error {
 	for _, name := range names {
 		var bytes int64
 		var err error
-		if path.Ext(name) == transformer.ReadyExt {
+		if strings.Contains(path.Base(name), transformer.ReadyExt) {
 			bytes, err = removeReady(name)
 		} else {
 			bytes, err = hub.Remove(name, a.hub())

@@ -35,9 +35,12 @@ func prepare(a *app, args []string) error {
 	case m.Ready == nil:
 		return fmt.Errorf("%s: its files have no times, by which packed weights are found again", rest[0])
 	}
+	if m.Ready.Err != nil {
+		return m.Ready.Err
+	}
 	info, err := os.Stat(m.Ready.Path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", m.Ready.Err, err)
+		return err
 	}
 	if *asJSON {
 		return a.printJSON(map[string]any{"file": m.Ready.Path, "bytes": info.Size(), "found": m.Ready.Hit})

@@ -3,6 +3,7 @@ package weightfile
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -420,6 +421,26 @@ func (w *files) forget() {
 	recent.Lock()
 	defer recent.Unlock()
 	recent.of = slices.DeleteFunc(recent.of, func(r recentInts) bool { return w.of[r.t.stem+".weight"] == transformer.Reader(r.t) })
+}
+
+// sample writes elements from the beginning, the middle and the end of each tensor that is stored.
+func (t *intTensor) sample(to io.Writer) error {
+	for _, name := range slices.Sorted(maps.Keys(t.of.of)) {
+		shape, _ := t.of.Shape(name)
+		size := map[safetensors.DType]int{safetensors.I8: 1, safetensors.F16: 2, safetensors.BF16: 2, safetensors.I32: 4, safetensors.F32: 4, safetensors.I64: 8}[dtypeOf(t.of.of[name], name)]
+		all, size := check.Product(shape), max(size, 1)
+		n := min(all, 1024)
+		b := make([]byte, n*size)
+		for _, from := range []int{0, (all - n) / 2, all - n} {
+			if err := t.of.ReadBlocks(b, name, from); err != nil {
+				return err
+			}
+			if _, err := to.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Names implements transformer.Weights.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -35,7 +36,8 @@ type Ready struct {
 
 	Path string // of the file, once Finish has returned
 	Hit  bool   // whether the weights are those of a file that was there
-	Err  error  // why there is no file, or why the one that was there did not count
+	Old  error  // why a file that was there did not count
+	Err  error  // why there is no file now
 }
 
 // packedForm changes where the meaning of a file changes although the numerics, and the layouts of package kernels, stay.
@@ -122,12 +124,16 @@ func (p *Plan) readOrPack() {
 		return
 	}
 	r.Path = filepath.Join(r.Dir, hex.EncodeToString(key[:16])+ReadyExt)
-	if r.Err = p.takeReady(key, parts); r.Err == nil {
+	way := ready.Map
+	if r.Copied {
+		way = ready.Copy
+	}
+	if err = p.takeReady(key, parts, way); err == nil {
 		r.Hit = true
 		return
 	}
-	if errors.Is(r.Err, fs.ErrNotExist) {
-		r.Err = nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		r.Old = err
 	}
 	runJobs(p.fill())
 	if p.err.count() > 0 {
@@ -137,24 +143,22 @@ func (p *Plan) readOrPack() {
 	for i, part := range parts {
 		memory[i] = part.memory()
 	}
-	if err := ready.Write(r.Path, key, r.Note, memory); err != nil {
-		r.Err = errors.Join(r.Err, err)
+	if r.Err = ready.Write(r.Path, key, r.Note, memory); r.Err != nil || r.Copied {
 		return
 	}
-	if !r.Copied { // one copy for this process and the later ones
-		if err := p.takeReady(key, parts); err != nil {
-			r.Err = errors.Join(r.Err, err)
-		}
+	// One copy for this process and the later ones.
+	if err := p.takeReady(key, parts, ready.MapOnly); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		r.Err = err
 	}
 }
 
 // takeReady fills the slots from the file.
-func (p *Plan) takeReady(key ready.Key, parts []slotPart) error {
+func (p *Plan) takeReady(key ready.Key, parts []slotPart, way ready.Way) error {
 	lengths := make([]int, len(parts))
 	for i, part := range parts {
 		lengths[i] = part.length
 	}
-	memory, err := ready.Open(p.Ready.Path, key, lengths, !p.Ready.Copied)
+	memory, err := ready.Open(p.Ready.Path, key, lengths, way)
 	if err != nil {
 		return err
 	}
@@ -176,11 +180,11 @@ func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 		}
 		for _, s := range part.tensors {
 			fmt.Fprintf(h, "%q %v %t %d %d %d %d %x %v\n", s.Weight.Tensor, s.Weight.Shape, s.Weight.Transposed, s.From, s.Rows, s.Step, s.Item, math.Float32bits(s.Scale), s.tensor.Format())
-			if seen[s.Weight.Tensor] || s.Weight.Transposed { // of those that are read as a whole the source must be enough
+			if seen[s.Weight.Tensor] {
 				continue
 			}
 			seen[s.Weight.Tensor] = true
-			if err := sample(h, s.tensor, s.Weight.Shape); err != nil {
+			if err := p.identify(h, s.Weight); err != nil {
 				return ready.Key{}, err
 			}
 		}
@@ -202,6 +206,37 @@ var release = sync.OnceValue(func() string {
 	}
 	return ""
 })
+
+// identify writes some of the stored numbers of a tensor, and all that adapters do to it.
+func (p *Plan) identify(h hash.Hash, w Want) error {
+	t, err := p.source.source(w).Open(w.read(), w.stored())
+	if err != nil {
+		return err
+	}
+	for _, d := range p.source.terms(w.Tensor) {
+		fmt.Fprintf(h, "term %d %x %t\n", d.Rank, math.Float32bits(d.Scale), d.Tied)
+		for _, x := range [][]float32{d.Left, d.Right, d.Magnitude} {
+			h.Write(bytesOf(x))
+		}
+	}
+	for _, r := range p.source.rows[w.Tensor] {
+		fmt.Fprintf(h, "rows %v %t\n", r.At, r.Tied)
+		h.Write(bytesOf(r.Values))
+	}
+	if f, ok := t.(inFile); ok {
+		if s, ok := f.from.(sampler); ok {
+			if done, err := s.Sample(h, f.name); done || err != nil {
+				return err
+			}
+		}
+	}
+	return sample(h, t, w.stored())
+}
+
+// A sampler is a Reader that may write some of what is stored for a tensor, where reading a row would read all of it. It reports whether it has.
+type sampler interface {
+	Sample(w io.Writer, name string) (done bool, err error)
+}
 
 // sample writes the first, the middle and the last row of a tensor.
 func sample(h hash.Hash, t Tensor, shape []int) error {

@@ -88,12 +88,20 @@ func Write(path string, key Key, note string, parts [][]byte) error {
 // ErrOther is that a file was made from something else.
 var ErrOther = errors.New("made from something else")
 
-// Open returns the parts of a file with the key, which have the given lengths. They are read-only and stay for the life of the process: a second call
-// for the same file returns the same memory. If mapped is false, or the system maps no files, they are a copy. An error matches fs.ErrNotExist if there
-// is no file, ErrOther, or fault.ErrFormat if it is damaged.
+// A Way is how the parts of a file come into memory.
+type Way int
+
+const (
+	Map     Way = iota // mapped, or a copy where the system maps no files
+	MapOnly            // mapped, or errors.ErrUnsupported
+	Copy
+)
+
+// Open returns the parts of a file with the key, which have the given lengths. Mapped parts are read-only and stay for the life of the process: a second
+// call for the same file returns the same memory. An error matches fs.ErrNotExist if there is no file, ErrOther, or fault.ErrFormat if it is damaged.
 //
 // A program that shortens a file while it is mapped ends the processes that read the lost part, as with every mapped file.
-func Open(path string, key Key, lengths []int, mapped bool) ([][]byte, error) {
+func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -103,15 +111,12 @@ func Open(path string, key Key, lengths []int, mapped bool) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := readHeader(f, info.Size())
+	h, err := readHeader(f, info.Size(), len(lengths))
 	if err != nil {
 		return nil, err
 	}
 	if h.key != key {
 		return nil, ErrOther
-	}
-	if len(h.entries) != len(lengths) {
-		return nil, damaged("%d parts, want %d", len(h.entries), len(lengths))
 	}
 	for i, e := range h.entries {
 		if e.length != int64(lengths[i]) {
@@ -123,10 +128,10 @@ func Open(path string, key Key, lengths []int, mapped bool) ([][]byte, error) {
 	at := slices.IndexFunc(known.files, func(k knownFile) bool {
 		return os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime())
 	})
-	if at >= 0 && mapped {
+	if at >= 0 && way != Copy {
 		return h.cut(known.files[at].data), nil
 	}
-	data, shared, err := memory(f, int(info.Size()), mapped)
+	data, shared, err := memory(f, int(info.Size()), way)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +166,11 @@ type knownFile struct {
 }
 
 // memory returns what a file has: mapped, or a copy.
-func memory(f *os.File, size int, mapped bool) (data []byte, shared bool, err error) {
-	if mapped {
+func memory(f *os.File, size int, way Way) (data []byte, shared bool, err error) {
+	if way != Copy {
 		if data, err := mapFile(f, size); err == nil {
 			return data, true, nil
-		} else if !errors.Is(err, errors.ErrUnsupported) {
+		} else if way == MapOnly || !errors.Is(err, errors.ErrUnsupported) {
 			return nil, false, err
 		}
 	}
@@ -181,7 +186,6 @@ func memory(f *os.File, size int, mapped bool) (data []byte, shared bool, err er
 // header is what a file says of itself.
 type header struct {
 	key     Key
-	note    string
 	entries []entry
 }
 
@@ -199,49 +203,69 @@ func (h *header) cut(data []byte) [][]byte {
 	return parts
 }
 
-// readHeader reads the header of a file of size bytes. It takes no more memory than the file has.
-func readHeader(f io.ReaderAt, size int64) (*header, error) {
-	head := make([]byte, headLen)
-	if size < int64(headLen) {
-		return nil, damaged("%d bytes", size)
+// readHeader reads the header of a file of size bytes with so many parts.
+func readHeader(f io.ReaderAt, size int64, count int) (*header, error) {
+	n, note, err := readNote(f, size)
+	if err != nil {
+		return nil, err
 	}
+	whole := int64(headLen) + int64(len(note)) + int64(count)*entryLen + 4
+	if n != int64(count) || whole > size || size != int64(int(size)) {
+		return nil, damaged("%d parts in %d bytes, want %d parts", n, size, count)
+	}
+	head := make([]byte, whole)
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	if !bytes.HasPrefix(head, []byte(mark)) {
-		return nil, damaged("it begins with %q", head[:len(mark)])
-	}
-	numbers := head[len(mark):]
-	if v := le.Uint32(numbers); v != version {
-		return nil, damaged("version %d, want %d", v, version)
-	}
-	n, noteLen := int64(le.Uint32(numbers[4:])), int64(le.Uint32(numbers[8:]))
-	whole := int64(headLen) + noteLen + n*entryLen + 4
-	if noteLen > mostNote || whole > size {
-		return nil, damaged("%d parts and a note of %d bytes in a file of %d bytes", n, noteLen, size)
-	}
-	head = make([]byte, whole)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, err
-	}
 	if end := head[whole-4:]; crc32.Checksum(head[:whole-4], table) != le.Uint32(end) {
 		return nil, damaged("the header has another checksum")
 	}
-	h := &header{key: Key(head[headLen-len(Key{}):]), note: string(head[headLen:][:noteLen]), entries: make([]entry, n)}
+	h := &header{key: Key(head[headLen-len(Key{}):]), entries: make([]entry, n)}
 	at := whole
 	for i := range h.entries {
-		b := head[int64(headLen)+noteLen+int64(i)*entryLen:]
+		b := head[headLen+len(note)+i*entryLen:]
 		e := entry{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), le.Uint32(b[16:])}
 		if e.length < 0 || e.length > size || e.at != place(at, int(e.length)) || e.at > size-e.length {
 			return nil, damaged("part %d has bytes %d to %d of %d", i, e.at, e.at+e.length, size)
 		}
 		h.entries[i], at = e, e.at+e.length
 	}
+	if at != size {
+		return nil, damaged("%d bytes, of which parts have %d", size, at)
+	}
 	return h, nil
 }
 
-// Note returns the note of a file.
+// readNote reads the number of parts and the note of a file of size bytes.
+func readNote(f io.ReaderAt, size int64) (parts int64, note string, err error) {
+	head := make([]byte, headLen)
+	if size < int64(headLen) {
+		return 0, "", damaged("%d bytes", size)
+	}
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return 0, "", err
+	}
+	le := binary.LittleEndian
+	if !bytes.HasPrefix(head, []byte(mark)) {
+		return 0, "", damaged("it begins with %q", head[:len(mark)])
+	}
+	numbers := head[len(mark):]
+	if v := le.Uint32(numbers); v != version {
+		return 0, "", damaged("version %d, want %d", v, version)
+	}
+	n := int64(le.Uint32(numbers[8:]))
+	if n > min(mostNote, size-int64(headLen)) {
+		return 0, "", damaged("a note of %d bytes", n)
+	}
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, int64(headLen)); err != nil {
+		return 0, "", err
+	}
+	return int64(le.Uint32(numbers[4:])), string(b), nil
+}
+
+// Note returns the note of a file, which may be damaged or not be whole.
 func Note(path string) (string, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -252,11 +276,8 @@ func Note(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h, err := readHeader(f, info.Size())
-	if err != nil {
-		return "", err
-	}
-	return h.note, nil
+	_, note, err := readNote(f, info.Size())
+	return note, err
 }
 
 func damaged(format string, args ...any) error {

@@ -35,8 +35,8 @@ func written(t testing.TB) string {
 
 func TestRoundTrip(t *testing.T) {
 	path := written(t)
-	for _, mapped := range []bool{true, false, true} {
-		parts, err := Open(path, someKey, lengthsOf(someParts), mapped)
+	for _, way := range []Way{Map, Copy, Map} {
+		parts, err := Open(path, someKey, lengthsOf(someParts), way)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,16 +52,16 @@ func TestRoundTrip(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); len(entries) != 1 || err != nil {
 		t.Errorf("files %v, %v; want one", entries, err)
 	}
-	if err := Write(path, Key{9}, "another", someParts[:1]); err != nil {
+	if err := Write(path, Key{9}, "another", someParts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, someKey, lengthsOf(someParts), true); !errors.Is(err, ErrOther) {
+	if _, err := Open(path, someKey, lengthsOf(someParts), Map); !errors.Is(err, ErrOther) {
 		t.Errorf("a file of another key: %v", err)
 	}
-	if parts, err := Open(path, Key{9}, []int{5}, true); err != nil || string(parts[0]) != "first" {
+	if parts, err := Open(path, Key{9}, lengthsOf(someParts), Map); err != nil || string(parts[0]) != "first" {
 		t.Errorf("a file in place of one that is mapped: %q, %v", parts, err)
 	}
-	if _, err := Open(path+"x", someKey, nil, true); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(path+"x", someKey, nil, Map); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -69,11 +69,11 @@ func TestRoundTrip(t *testing.T) {
 // TestSharedMapping: two calls return the same memory.
 func TestSharedMapping(t *testing.T) {
 	path := written(t)
-	a, err := Open(path, someKey, lengthsOf(someParts), true)
+	a, err := Open(path, someKey, lengthsOf(someParts), Map)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(path, someKey, lengthsOf(someParts), true)
+	b, err := Open(path, someKey, lengthsOf(someParts), Map)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := make([]bool, len(whole)) // padding is not
-	h, err := readHeader(bytes.NewReader(whole), int64(len(whole)))
+	h, err := readHeader(bytes.NewReader(whole), int64(len(whole)), len(someParts))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range headLen + len(h.note) + len(h.entries)*entryLen + 4 {
+	for i := range headLen + len("a note") + len(h.entries)*entryLen + 4 {
 		used[i] = true
 	}
 	for _, e := range h.entries {
@@ -106,7 +106,7 @@ func TestDamaged(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		parts, err := Open(path, someKey, lengthsOf(someParts), false)
+		parts, err := Open(path, someKey, lengthsOf(someParts), Copy)
 		for i, p := range parts {
 			if !bytes.Equal(p, someParts[i]) {
 				t.Errorf("part %d is wrong without an error", i)
@@ -131,13 +131,16 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", i, err)
 		}
 	}
+	if err := open(append(bytes.Clone(whole), 0)); !errors.Is(err, fault.ErrFormat) {
+		t.Errorf("a byte more: %v", err)
+	}
 	if err := open(whole); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(path, someKey, []int{5, 0, 3, 1}, false); !errors.Is(err, fault.ErrFormat) || !strings.Contains(err.Error(), "part 2") {
+	if _, err := Open(path, someKey, []int{5, 0, 3, 1}, Copy); !errors.Is(err, fault.ErrFormat) || !strings.Contains(err.Error(), "part 2") {
 		t.Errorf("another length: %v", err)
 	}
-	if _, err := Open(path, someKey, []int{5}, false); !errors.Is(err, fault.ErrFormat) {
+	if _, err := Open(path, someKey, []int{5}, Copy); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("fewer parts: %v", err)
 	}
 }
@@ -151,7 +154,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add(whole[:600])
 	f.Add(whole[:headLen])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := readHeader(bytes.NewReader(data), int64(len(data)))
+		h, err := readHeader(bytes.NewReader(data), int64(len(data)), len(someParts))
 		if err != nil {
 			return
 		}
