@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"encoding/binary"
-	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels"
@@ -16,9 +15,9 @@ func (v *vectors) jobs(p *Plan) []job {
 	switch {
 	case v.tied:
 	case format == kernels.FormatBF16:
-		return v.halves(p, format, half.ToBFloat16s, half.BFloat16)
+		return v.halves(p, format, half.ToBFloat16s)
 	case format == kernels.FormatF16:
-		return v.halves(p, format, half.ToFloat16s, half.Float16)
+		return v.halves(p, format, half.ToFloat16s)
 	case format == kernels.FormatF32:
 		return v.floats(p)
 	}
@@ -41,8 +40,8 @@ func (v *vectors) floats(p *Plan) []job {
 }
 
 // halves returns what fills the table in 16 bits.
-func (v *vectors) halves(p *Plan, format kernels.Format, narrow func(dst []uint16, x []float32), widen func(uint16) float32) []job {
-	v.half, v.widen = make([]uint16, v.rows*v.dim), widen
+func (v *vectors) halves(p *Plan, format kernels.Format, narrow func(dst []uint16, x []float32)) []job {
+	v.half, v.widen = make([]uint16, v.rows*v.dim), widenOf(format)
 	return v.pieces(func(buf *jobBuffers, from, to int) {
 		piece := v.half[from*v.dim : to*v.dim]
 		if v.stored == format && readHalves(v.tensor, piece, from*v.dim) == nil {
@@ -58,7 +57,7 @@ func (v *vectors) halves(p *Plan, format kernels.Format, narrow func(dst []uint1
 
 // readHalves is ReadBlocks for numbers of 16 bits.
 func readHalves(t Tensor, dst []uint16, from int) error {
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
+	raw := bytesOf(dst)
 	if err := t.ReadBlocks(raw, from); err != nil {
 		return err
 	}
