@@ -24,9 +24,10 @@ import (
 type intForm struct {
 	words, scales, zeros, groups string // ends of their names, in place of ".weight"
 	more                         []string
-	// shape returns the shape of the tensor with the integers of a matrix, and those of scales and zeros of some groups.
+	// rows and columns return those of a matrix whose integers are a tensor of a shape.
 	rows, columns func(shape []int, bits int) int
-	zeroShape     func(rows, groups, bits int) []int
+	// zeroShape returns the shape of the tensor of zeros.
+	zeroShape func(rows, groups, bits int) []int
 	// turned returns words that have neighbours of a row, row by row; nil: the file has such words.
 	turned func(t *intTensor, words []byte) []byte
 	// zero returns the place of a zero: that of its word, and of its lowest bit in it.
@@ -363,7 +364,7 @@ func (t *intTensor) sides() (*sides, error) {
 			zero := int16(word(words, at) >> shift & (1<<t.bits - 1))
 			if t.addOne {
 				if zero++; zero == 1<<t.bits {
-					return nil, fmt.Errorf("the zero of row %d, group %d, is %d or 0: files of this kind cannot tell", row, g, zero)
+					return nil, fmt.Errorf("the zero of row %d, group %d, is %d, want at most %d", row, g, zero, zero-1)
 				}
 			}
 			s.zeros[i] = zero

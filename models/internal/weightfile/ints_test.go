@@ -86,6 +86,7 @@ func TestIntsHeld(t *testing.T) {
 	}{
 		"llama-ints-awq": {kernels.FormatF32, "14 of 14 matrices"}, "llama-ints-gptq": {kernels.FormatQ4_0, ""}, "llama-ints-gptq-order": {kernels.FormatF32, "14 of 14"},
 		"llama-ints-packed": {kernels.FormatQ4_0, ""}, "llama-ints-packed-zeros": {kernels.FormatF32, "14 of 14"}, "llama-ints-bytes": {kernels.FormatQ8_0, "activations"},
+		"llama-ints-gptq-two": {kernels.FormatF32, "14 of 14"},
 	} {
 		m := tftest.Must(models.Open(filepath.Join(modelstest.Own, folder), models.Options{}))(t)
 		for _, h := range m.Holdings {
@@ -137,9 +138,9 @@ func TestIntsRefused(t *testing.T) {
 			y.Shape = []int{y.Shape[1], y.Shape[0]}
 			x[at+"weight_scale"] = y
 		}, "weight_scale"},
-		"a group":                 {"gptq-order", func(x map[string]rawTensor) { binary.LittleEndian.PutUint32(x[at+"g_idx"].Data, 99) }, "of group 99"},
-		"below 0":                 {"gptq-order", func(x map[string]rawTensor) { binary.LittleEndian.PutUint32(x[at+"g_idx"].Data, 1<<31) }, "of group -"},
-		"a zero that is not told": {"gptq", func(x map[string]rawTensor) { x[at+"qzeros"].Data[0] |= 15 }, "is 16 or 0"},
+		"a group":                    {"gptq-order", func(x map[string]rawTensor) { binary.LittleEndian.PutUint32(x[at+"g_idx"].Data, 99) }, "of group 99"},
+		"below 0":                    {"gptq-order", func(x map[string]rawTensor) { binary.LittleEndian.PutUint32(x[at+"g_idx"].Data, 1<<31) }, "of group -"},
+		"a zero beyond the integers": {"gptq", func(x map[string]rawTensor) { x[at+"qzeros"].Data[0] |= 15 }, "is 16, want at most 15"},
 	} {
 		_, err := models.OpenFS(intsFolder(t, "llama-ints-"+c.folder, nil, c.change), models.Options{})
 		if !errors.Is(err, fault.ErrFormat) || !strings.Contains(fmt.Sprint(err), c.want) {
