@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -206,12 +207,7 @@ func (s *Store) load() error {
 
 // sorted returns all numbers in ascending order.
 func (s *Store) sorted() []int64 {
-	numbers := make([]int64, 0, len(s.places))
-	for n := range s.places {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	return numbers
+	return slices.Sorted(maps.Keys(s.places))
 }
 
 // Len returns how many records there are.

@@ -3,6 +3,7 @@ package postings
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -199,12 +200,7 @@ func Live(list []Posting, removed best.Marks) int {
 
 // keys returns all terms in order.
 func (x *parts[K]) keys() []K {
-	keys := make([]K, 0, len(x.lists))
-	for k := range x.lists {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(x.lists))
 }
 
 // terms returns how many terms each document has.
