@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func remove(a *app, args []string) error {
 	for _, name := range names {
 		var bytes int64
 		var err error
-		if strings.Contains(path.Base(name), transformer.ReadyExt) {
+		if strings.Contains(filepath.Base(name), transformer.ReadyExt) {
 			bytes, err = removeReady(name)
 		} else {
 			bytes, err = hub.Remove(name, a.hub())

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -27,7 +29,8 @@ func prepare(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Model.Ready, o.Model.Images, o.Model.Warn, o.Model.MemoryLimit = a.ready, *images, a.warn, a.memoryLimit
+	allowed, _ := replica.Memory()
+	o.Model.Ready, o.Model.Images, o.Model.Warn, o.Model.MemoryLimit = a.ready, *images, a.warn, cmp.Or(a.memoryLimit, allowed)
 	m, err := interruptible(a, func() (*models.Model, error) { return models.Open(hub.Folder(rest[0]), o.Model) })
 	switch {
 	case err != nil:
