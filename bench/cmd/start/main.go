@@ -110,16 +110,16 @@ func run(command, folder, model string) error {
 		return nil
 	}
 	fmt.Print("\nProportional set size (PSS) of servers that have answered a request, in MB:\n\n| | one process | sum of eight | quotient |\n| --- | ---: | ---: | ---: |\n")
-	for name, ready := range map[string]string{"without a file": "", "with packed weights in a file": ready} {
-		one, err := memory(command, folder, ready, 1)
+	for _, row := range []struct{ name, ready string }{{"without a file", ""}, {"with packed weights in a file", ready}} {
+		one, err := memory(command, folder, row.ready, 1)
 		if err != nil {
 			return err
 		}
-		eight, err := memory(command, folder, ready, 8)
+		eight, err := memory(command, folder, row.ready, 8)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("| %s | %.0f | %.0f | %.2f |\n", name, one, eight, eight/one)
+		fmt.Printf("| %s | %.0f | %.0f | %.2f |\n", row.name, one, eight, eight/one)
 	}
 	return nil
 }
