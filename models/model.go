@@ -212,7 +212,7 @@ type Joint interface {
 	Compare(ws *Workspace, dst, images, texts []float32) error
 }
 
-// Ready says where the packed weights of a model are kept, and whether they were there; see [Options].
+// Ready says where the packed weights of a model are kept, and whether they were there: see [Options], and [transformer.Ready] for its fields.
 type Ready = transformer.Ready
 
 // Footprint is the memory of a model in bytes: of its weights, and of the keys and values of texts that it generates. What

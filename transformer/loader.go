@@ -326,7 +326,10 @@ func (l *Loader) Holdings() []Holding { return l.plan.Holdings() }
 // limit.
 func (l *Loader) Limit(n int64) { l.plan.Limit(n) }
 
-// A Ready says in which folder [Loader.Finish] keeps packed weights, and, after it has returned, what it found there.
+// A Ready says in which folder [Loader.Finish] keeps packed weights, and, after it has returned, what it found there. The caller sets Dir, the folder;
+// Source, a string that differs where the tensors do, such as paths, sizes and times of files; Note, a text for people; and Copied, by which the file is
+// read into memory in place of being mapped. Finish sets Path, that of the file; Hit, whether the weights are those of a file that was there; Old, why a
+// file that was there did not count; and Err, why there is no file now, which Finish does not return.
 type Ready = checkpoint.Ready
 
 // Ready makes Finish look in r.Dir for a file with the packed weights, and map it: weights are then not read from the checkpoint, and are one copy in

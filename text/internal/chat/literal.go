@@ -41,8 +41,8 @@ func NewLiteral(t *tokenizer.Tokenizer) *Literal {
 // trusted are the roles whose texts may have control tokens: those of the program, and of the model, whose thoughts and calls templates look for.
 var trusted = map[string]bool{"system": true, "developer": true, "assistant": true}
 
-// names are the fields whose values templates compare, where those are plain.
-var names = map[string]bool{"type": true, "role": true, "name": true, "id": true, "tool_call_id": true}
+// comparedFields are the fields whose values templates compare, where those are plain.
+var comparedFields = map[string]bool{"type": true, "role": true, "name": true, "id": true, "tool_call_id": true}
 
 // messages marks all strings of the messages whose roles are not trusted.
 func (l *Literal) messages(list conversation) error {
@@ -112,7 +112,7 @@ func (l *Literal) object(o *object) (*object, error) {
 	out := newObject()
 	for _, name := range o.names {
 		v := o.fields[name]
-		if s, ok := text(v); !names[name] || !ok || !l.plain(s) {
+		if s, ok := text(v); !comparedFields[name] || !ok || !l.plain(s) {
 			var err error
 			if v, err = l.mark(v); err != nil {
 				return nil, err
