@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/hub"
-	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -35,20 +32,13 @@ func registerGGUF(name string, a llamacpp.Architecture) {
 
 // openGGUF is [Open] for a GGUF file.
 func openGGUF(path string, o Options) (*Model, error) {
-	if !gguf.Is(path) {
-		return nil, check.Errorf(fault.ErrFolder, "%s is not a folder%s", path, asPointer(path))
-	}
 	file, err := gguf.Open(path)
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFolder, err)
 	}
 	defer file.Close()
-	files, err := stats(hub.Parts(path)...)
-	if err != nil {
-		return nil, check.InFile(path, fault.ErrFolder, err)
-	}
 	o.path = path
-	m, err := readGGUF(file, files, o)
+	m, err := readGGUF(file, o)
 	if errors.Is(err, fault.ErrMemory) || errors.Is(err, fault.ErrOption) { // not about the file
 		return nil, fmt.Errorf("%s: %w", path, err)
 	} else if err != nil {
@@ -57,20 +47,11 @@ func openGGUF(path string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// asPointer is what to add about a file where a GGUF file should be.
-func asPointer(path string) string {
-	f, err := regular.Open(path)
+func readGGUF(file *gguf.File, o Options) (*Model, error) {
+	files, err := file.Stat()
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	defer f.Close()
-	if !hub.IsPointer(f) {
-		return ""
-	}
-	return ", " + hub.ErrPointer.Error()
-}
-
-func readGGUF(file *gguf.File, files []fs.FileInfo, o Options) (*Model, error) {
 	r := llamacpp.NewReader(file, ggufArchitectures)
 	doc, err := r.Document()
 	if err != nil {

@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,20 +49,6 @@ func NameOf(path string) string {
 		}
 	}
 	return ""
-}
-
-// pointer is the beginning of a file of Git LFS that takes the place of another file.
-const pointer = "version https://git-lfs.github.com/spec/"
-
-// ErrPointer is the error of opening such a file.
-var ErrPointer = errors.New("it is a pointer of Git LFS: the file itself was not downloaded (git lfs pull does that)")
-
-// IsPointer reports whether a file is what Git LFS leaves in place of a file that was not
-// downloaded.
-func IsPointer(r io.ReaderAt) bool {
-	var start [len(pointer)]byte
-	n, _ := r.ReadAt(start[:], 0)
-	return string(start[:n]) == pointer
 }
 
 // split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.

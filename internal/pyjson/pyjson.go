@@ -23,8 +23,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-
-	"github.com/avoformer/avoformer/internal/hub"
 )
 
 // A TypeError is a value that does not fit the Go type it is for.
@@ -47,9 +45,6 @@ func (e *TypeError) Error() string {
 // arrays, maps from strings, pointers, json.RawMessage, other implementations of
 // json.Unmarshaler, and any, which is filled as by encoding/json.
 func Unmarshal(text []byte, into any) error {
-	if hub.IsPointer(bytes.NewReader(text)) {
-		return hub.ErrPointer
-	}
 	if err := valid(text); err != nil {
 		return err
 	}

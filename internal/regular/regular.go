@@ -1,8 +1,9 @@
-// Package regular opens only regular files. Folders of models are not trusted: opening a pipe
+// Package regular opens only regular files that were downloaded. Folders of models are not trusted: opening a pipe
 // waits for a writer, and a device such as /dev/zero never ends.
 package regular
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,15 @@ import (
 var (
 	ErrKind = errors.New("not a regular file")
 	ErrSize = errors.New("too long to be read whole")
+)
+
+// ErrPointer is the error for a file that Git LFS left in place of one that was not downloaded.
+var ErrPointer = errors.New("it is a pointer of Git LFS: the file itself was not downloaded (git lfs pull does that)")
+
+// pointer is the beginning of such a file, which is shorter than longestPointer.
+const (
+	pointer        = "version https://git-lfs.github.com/spec/"
+	longestPointer = 1 << 10
 )
 
 // most is the number of bytes of the longest file that is read whole. The longest tokenizer.json
@@ -28,12 +38,20 @@ func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	if n := info.Size(); n > most {
 		return nil, pathError(name, fmt.Errorf("%w: %d bytes, want at most %d", ErrSize, n, most))
 	}
-	return fs.ReadFile(fsys, name)
+	text, err := fs.ReadFile(fsys, name)
+	if err == nil && bytes.HasPrefix(text, []byte(pointer)) {
+		return nil, pathError(name, ErrPointer)
+	}
+	return text, err
 }
 
 // OpenFS is fsys.Open for regular files.
 func OpenFS(fsys fs.FS, name string) (fs.File, error) {
-	if _, err := stat(fsys, name); err != nil {
+	info, err := stat(fsys, name)
+	if err == nil && info.Size() < longestPointer {
+		_, err = ReadFile(fsys, name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return fsys.Open(name)
@@ -45,7 +63,16 @@ func Open(path string) (*os.File, error) {
 	if err = check(path, info, err); err != nil {
 		return nil, err
 	}
-	return os.Open(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var start [len(pointer)]byte
+	if n, _ := f.ReadAt(start[:], 0); string(start[:n]) == pointer {
+		f.Close()
+		return nil, pathError(path, ErrPointer)
+	}
+	return f, nil
 }
 
 // stat is fs.Stat of a regular file.

@@ -22,13 +22,16 @@ type long struct{ fs.FileInfo }
 func (long) Mode() fs.FileMode { return 0 }
 func (long) Size() int64       { return 1 << 40 }
 
+// lfs is what Git LFS leaves in place of a file.
+const lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 90868376\n"
+
 func TestReadFile(t *testing.T) {
 	fsys := fstest.MapFS{
-		"file": {Data: []byte("text")}, "folder": {Mode: fs.ModeDir}, "pipe": {Mode: fs.ModeNamedPipe},
+		"file": {Data: []byte("text")}, "pointer": {Data: []byte(lfs)}, "folder": {Mode: fs.ModeDir}, "pipe": {Mode: fs.ModeNamedPipe},
 		"device": {Mode: fs.ModeDevice | fs.ModeCharDevice}, "socket": {Mode: fs.ModeSocket},
 	}
 	for name, want := range map[string]error{
-		"file": nil, "folder": regular.ErrKind, "pipe": regular.ErrKind, "device": regular.ErrKind, "socket": regular.ErrKind, "none": fs.ErrNotExist,
+		"file": nil, "folder": regular.ErrKind, "pipe": regular.ErrKind, "device": regular.ErrKind, "socket": regular.ErrKind, "none": fs.ErrNotExist, "pointer": regular.ErrPointer,
 	} {
 		data, err := regular.ReadFile(fsys, name)
 		if !errors.Is(err, want) || err == nil && string(data) != "text" {
@@ -53,10 +56,13 @@ func TestReadFile(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
+	pointer := filepath.Join(dir, "pointer")
+	for name, text := range map[string]string{path: "", pointer: lfs} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, want := range map[string]error{path: nil, dir: regular.ErrKind, os.DevNull: regular.ErrKind, path + "s": fs.ErrNotExist} {
+	for name, want := range map[string]error{path: nil, pointer: regular.ErrPointer, dir: regular.ErrKind, os.DevNull: regular.ErrKind, path + "s": fs.ErrNotExist} {
 		f, err := regular.Open(name)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", name, err, want)

@@ -17,7 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 
@@ -57,7 +59,7 @@ type File struct {
 	data     int64 // where the data starts
 	entries  map[string]*entry
 	metadata map[string]any
-	closers  []io.Closer
+	files    []*os.File // that Open opened
 }
 
 // Is reports whether the file at path begins as a GGUF file does.
@@ -73,11 +75,11 @@ func Is(path string) bool {
 }
 
 func openOne(path string) (*File, error) {
-	f, closer, err := datafile.Open(path, NewFile)
+	f, file, err := datafile.Open(path, NewFile)
 	if err != nil {
 		return nil, err
 	}
-	f.closers = []io.Closer{closer}
+	f.files = []*os.File{file}
 	return f, nil
 }
 
@@ -100,10 +102,23 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 // Close closes a file that came from Open; otherwise it does nothing.
 func (f *File) Close() error {
 	var err error
-	for _, c := range f.closers {
-		err = errors.Join(err, c.Close())
+	for _, file := range f.files {
+		err = errors.Join(err, file.Close())
 	}
 	return err
+}
+
+// Stat describes the file that came from Open, or its parts in their order if it was split. Otherwise it returns nil.
+func (f *File) Stat() ([]fs.FileInfo, error) {
+	var infos []fs.FileInfo
+	for _, file := range f.files {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
 }
 
 // Version returns the version of the format, 1 to 3.

@@ -60,7 +60,7 @@ func (f *File) add(path string, number, count int64) error {
 	if err != nil {
 		return err
 	}
-	f.closers = append(f.closers, part.closers...)
+	f.files = append(f.files, part.files...)
 	if n, c, err := part.split(); err != nil || n != number || c != count {
 		return errors.Join(fmt.Errorf("%w: %s: it is part %d of %d", fault.ErrFormat, path, n+1, c), err)
 	}

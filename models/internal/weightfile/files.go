@@ -14,7 +14,6 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -50,6 +49,35 @@ func OpenWeights(fsys fs.FS, dir string) (*files, error) {
 	return nil, noWeights(fsys, dir)
 }
 
+// OpenFiles opens the file single or, if it does not exist, the shards that index lists.
+func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
+	if configuration.Exists(fsys, single) {
+		return OpenFile(fsys, single)
+	}
+	doc, err := configuration.ReadJSON(fsys, index)
+	if err != nil {
+		return nil, err
+	}
+	shardOf, err := indexed(doc)
+	if err != nil {
+		return nil, err
+	}
+	w := &files{Name: index, of: map[string]transformer.Reader{}}
+	for _, shard := range slices.Compact(slices.Sorted(maps.Values(shardOf))) {
+		if err := w.add(fsys, path.Join(dir, shard)); err != nil {
+			w.Close()
+			return nil, check.InFile(path.Join(dir, shard), fault.ErrFormat, fmt.Errorf("%w (%s names the file)", err, index))
+		}
+	}
+	for name := range shardOf {
+		if w.of[name] == nil {
+			w.Close()
+			return nil, &fault.Error{Kind: fault.ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
+		}
+	}
+	return w.joined()
+}
+
 // OpenFile opens a file of weights.
 func OpenFile(fsys fs.FS, name string) (*files, error) {
 	w := &files{Name: name, of: map[string]transformer.Reader{}}
@@ -57,49 +85,16 @@ func OpenFile(fsys fs.FS, name string) (*files, error) {
 		w.Close()
 		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
-	w.names = slices.Sorted(maps.Keys(w.of))
-	return w, nil
+	return w.joined()
 }
 
-// OpenFiles opens the file single or, if it does not exist, the shards that index lists.
-func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
-	w := &files{Name: single, of: map[string]transformer.Reader{}}
-	shards := []string{single}
-	doc, err := configuration.ReadJSON(fsys, index)
-	switch {
-	case err == nil && !configuration.Exists(fsys, single):
-		w.Name = index
-		if shards, err = w.indexed(doc, dir); err != nil {
-			return nil, err
-		}
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	listed := w.of // which tensors shards should have, by the index
-	w.of = map[string]transformer.Reader{}
-	for _, shard := range shards {
-		if err := w.add(fsys, shard); err != nil {
-			w.Close()
-			if w.Name == index {
-				err = fmt.Errorf("%w (%s names the file)", err, index)
-			}
-			return nil, check.InFile(shard, fault.ErrFormat, err)
-		}
-	}
-	for name := range listed {
-		if w.of[name] == nil {
-			w.Close()
-			return nil, &fault.Error{Kind: fault.ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
-		}
-	}
+// joined returns the opened files with one tensor in place of those that are stored as several.
+func (w *files) joined() (*files, error) {
 	if err := w.joinMXFP4(); err != nil {
 		w.Close()
 		return nil, check.InFile(w.Name, fault.ErrFormat, err)
 	}
-	for name := range w.of {
-		w.names = append(w.names, name)
-	}
-	slices.Sort(w.names)
+	w.names = slices.Sorted(maps.Keys(w.of))
 	return w, nil
 }
 
@@ -113,8 +108,8 @@ func noWeights(fsys fs.FS, dir string) error {
 	return check.Errorf(fault.ErrFolder, "neither %s nor %s.index.json, and nothing of that form for %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
 }
 
-// indexed returns the shards that an index names, in the same folder. It notes the tensors.
-func (w *files) indexed(doc configuration.Document, dir string) ([]string, error) {
+// indexed returns the shards of tensors, which an index names and which are in the same folder.
+func indexed(doc configuration.Document) (map[string]string, error) {
 	raw := struct {
 		Map map[string]string `json:"weight_map"`
 	}{}
@@ -124,16 +119,12 @@ func (w *files) indexed(doc configuration.Document, dir string) ([]string, error
 	if len(raw.Map) == 0 {
 		return nil, doc.ErrorWith("weight_map", "", "missing or empty")
 	}
-	var shards []string
 	for tensor, shard := range raw.Map {
 		if shard != path.Base(shard) || !fs.ValidPath(shard) {
 			return nil, doc.ErrorWith("weight_map."+tensor, strconv.Quote(shard), "want the name of a file")
 		}
-		w.of[tensor] = nil
-		shards = append(shards, path.Join(dir, shard))
 	}
-	slices.Sort(shards)
-	return slices.Compact(shards), nil
+	return raw.Map, nil
 }
 
 // add opens a file and notes its tensors.
@@ -159,9 +150,6 @@ func (w *files) add(fsys fs.FS, name string) error {
 			return err
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
-	}
-	if hub.IsPointer(at) {
-		return check.Errorf(fault.ErrFolder, "%w", hub.ErrPointer)
 	}
 	r, err := tensorsOf(at, size, name)
 	if err != nil {

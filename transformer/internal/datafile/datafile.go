@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Open opens the file at path and has parse read its header.
-func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) (F, io.Closer, error) {
+func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) (F, *os.File, error) {
 	var none F
 	file, err := regular.Open(path)
 	if err != nil {
@@ -27,9 +25,6 @@ func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) 
 	}
 	f, err := parse(file, stat.Size())
 	if err != nil {
-		if hub.IsPointer(file) {
-			err = check.Errorf(fault.ErrFormat, "%w", hub.ErrPointer)
-		}
 		file.Close()
 		return none, nil, fmt.Errorf("%s: %w", path, err)
 	}
