@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -48,45 +47,41 @@ func openGGUF(path string, o Options) (*Model, error) {
 }
 
 func readGGUF(file *gguf.File, o Options) (*Model, error) {
-	files, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	r := llamacpp.NewReader(file, ggufArchitectures)
-	doc, err := r.Document()
+	said, err := llamacpp.Read(file, ggufArchitectures)
 	if err != nil {
 		return nil, err
 	}
 	o.asStored = true
-	c, err := newCheckpoint(doc, configuration.Document{}, o)
+	c, err := newCheckpoint(said.Document, configuration.Document{}, o)
 	if err != nil {
 		return nil, err
 	}
-	further, warnings := r.Further()
-	s := source{
-		Base: lora.Base{Weights: r.Weights, Architecture: r.Architecture}, files: files, Convention: r.Convention(), rename: r.Names(), remarks: r.Widened,
-		spare: append(further, "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"), // are read already
+	files, err := file.Stat()
+	if err != nil {
+		return nil, err
 	}
 	var dense []*transformer.Linear
-	if build := c.build; r.Pool != nil {
-		s.spare = append(s.spare, "output.weight")
+	if build := c.build; said.Pool != nil {
 		c.build = func(c *Checkpoint) (*Model, error) {
 			m, err := build(c)
 			if err == nil && m.Encoder != nil {
-				dense, err = denseAfterPooling(c.Loader, m.Encoder.Dim(), s.rename)
+				dense, err = denseAfterPooling(c.Loader, m.Encoder.Dim(), said.Names)
 			}
 			return m, err
 		}
 	}
-	m, err := c.open(s)
+	m, err := c.open(source{
+		Base: lora.Base{Weights: said.Weights, Architecture: said.Architecture}, Convention: said.Convention,
+		files: files, rename: said.Names, spare: said.Spare, remarks: said.Widened,
+	})
 	if err != nil {
 		return nil, err
 	}
 	m.fromGGUF = true
-	if r.Pool != nil {
-		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool, dense...)
+	if said.Pool != nil {
+		m.Embedders.Sentence = sentence.PooledAndNormalized(m.Encoder, said.Pool, dense...)
 	}
-	m.Warnings = append(m.Warnings, o.warn(slices.Concat(warnings, r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0))...)...)
+	m.Warnings = append(m.Warnings, o.warn(said.Warnings...)...)
 	return m, nil
 }
 

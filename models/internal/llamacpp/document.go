@@ -12,10 +12,8 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // This file opens GGUF files: it says in the words of config.json what their metadata
@@ -33,8 +31,8 @@ func (r *Reader) order(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// Document is config.json for the file.
-func (r *Reader) Document() (configuration.Document, error) {
+// document returns config.json for the file.
+func (r *Reader) document() (configuration.Document, error) {
 	var err error
 	if r.Architecture, err = r.File.Text("general.architecture"); err != nil {
 		return configuration.Document{}, err
@@ -66,7 +64,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	if err != nil {
 		return configuration.Document{}, &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml", Err: err}
 	}
-	r.Fields["eos_token_id"] = ends
+	r.Fields["eos_token_id"], r.endless = ends, len(ends) == 0
 	r.Pool = r.pooling()
 	if r.own.Encoder {
 		r.encoder()
@@ -161,8 +159,8 @@ var ggufNeutral = []string{
 	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
 }
 
-// Unread returns a warning for each key of the architecture that was not read.
-func (r *Reader) Unread() (warnings []string) {
+// unread returns a warning for each key of the architecture that was not read.
+func (r *Reader) unread() (warnings []string) {
 	for _, key := range r.File.Keys() {
 		name, own := strings.CutPrefix(key, r.Architecture+".")
 		if value, _ := r.File.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
@@ -172,38 +170,15 @@ func (r *Reader) Unread() (warnings []string) {
 	return warnings
 }
 
-// Guessed returns a warning for each thing about texts that the file leaves open. endless says that no token ends a text.
-func (r *Reader) Guessed(endless bool) (warnings []string) {
+// guessed returns a warning for each thing about texts that the file leaves open.
+func (r *Reader) guessed() (warnings []string) {
 	if model, _ := r.File.Text("tokenizer.ggml.model"); model == "gpt2" {
 		if pre, _ := r.File.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
 			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
 		}
 	}
-	if endless {
+	if generates := !r.own.Encoder || r.own.Decodes; generates && r.Pool == nil && r.endless {
 		warnings = append(warnings, "metadata: no token ends a text: generation continues to its limit")
 	}
 	return warnings
-}
-
-// Widened returns a warning if weights take more memory than in the file, since they become float32 for want of a format
-// for the blocks that it has them in.
-func (r *Reader) Widened(held []transformer.Holding) []string {
-	var types []string
-	var inFile, inMemory int
-	for _, h := range held {
-		info, ok := r.File.Info(h.Tensor)
-		if !ok || h.Format != kernels.FormatF32 || r.Weights.Format(h.Tensor) != kernels.FormatF32 || info.Type.Block() == 1 {
-			continue
-		}
-		if name := info.Type.String(); !slices.Contains(types, name) {
-			types = append(types, name)
-		}
-		inFile += info.Type.Bytes(h.Elements)
-		inMemory += 4 * h.Elements
-	}
-	if types == nil {
-		return nil
-	}
-	slices.Sort(types)
-	return []string{fmt.Sprintf("%s: %d bytes in the file take %d in memory, as float32", strings.Join(types, ", "), inFile, inMemory)}
 }

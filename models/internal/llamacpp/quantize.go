@@ -81,8 +81,8 @@ func (q *Quantizer) Write(w io.Writer, path string) error {
 }
 
 func (q *Quantizer) writeFile(w io.Writer) error {
-	r := NewReader(q.File, q.Known)
-	if _, err := r.Document(); err != nil {
+	r := newReader(q.File, q.Known)
+	if _, err := r.document(); err != nil {
 		return err
 	}
 	for _, f := range q.Patterns {
@@ -112,7 +112,7 @@ func (q *Quantizer) writeFile(w io.Writer) error {
 	q.fallback, q.without = map[[2]kernels.Format][]string{}, nil
 	var tensors []gguf.Tensor
 	for _, name := range q.File.Names() {
-		tensors = append(tensors, q.tensor(name, r.Weights.Format(name), tied))
+		tensors = append(tensors, q.tensor(name, r.weights.Format(name), tied))
 	}
 	q.warnOfFallbacks()
 	if len(q.without) > 0 {

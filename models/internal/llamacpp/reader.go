@@ -19,39 +19,29 @@ import (
 // Reader collects the fields of config.json from metadata.
 type Reader struct {
 	File         *gguf.File
-	Weights      transformer.Reader
 	Architecture string         // llama.cpp's name
 	Fields       map[string]any // of config.json
 	Pool         block.Pooling  // of an embedder; else nil
 
-	known map[string]Architecture
-	own   Architecture
-	read  map[string]bool // keys
-	err   error           // the first
+	weights transformer.Reader
+	known   map[string]Architecture
+	own     Architecture
+	read    map[string]bool // keys
+	endless bool            // no token ends a text
+	err     error           // the first
 }
 
-// NewReader reads the metadata of a file of one of the known architectures, by llama.cpp's names.
-func NewReader(file *gguf.File, known map[string]Architecture) *Reader {
-	return &Reader{File: file, Weights: transformer.FromGGUF(file), Fields: map[string]any{}, known: known, read: map[string]bool{}}
+func newReader(file *gguf.File, known map[string]Architecture) *Reader {
+	return &Reader{File: file, weights: transformer.FromGGUF(file), Fields: map[string]any{}, known: known, read: map[string]bool{}}
 }
 
-// Names returns llama.cpp's names of the tensors that Hugging Face's have.
-func (r *Reader) Names() func(name string) string {
+// names returns llama.cpp's names of the tensors that Hugging Face's have.
+func (r *Reader) names() func(name string) string {
 	if r.own.Names != nil {
 		return r.own.Names(r)
 	}
 	return r.own.names()
 }
-
-// A Convention says how a checkpoint writes tensors and fields that llama.cpp's converter writes in another way than transformers. The zero
-// value is transformers' way.
-type Convention struct {
-	Converted  bool // by llama.cpp: Gemma's normalizations hold 1+w, for example
-	Neighbours bool // rotary pairs of queries and keys are neighbours where they are half a head apart
-}
-
-// Convention returns that of the file.
-func (r *Reader) Convention() Convention { return Convention{true, r.own.Neighbours} }
 
 // Key returns the architecture's key of a name, which is read.
 func (r *Reader) Key(name string) string {
@@ -69,12 +59,12 @@ func (r *Reader) Note(err error) {
 	}
 }
 
-// furtherLayers is the key of how many of the last layers predict further tokens.
-const furtherLayers = "nextn_predict_layers"
+// furtherKey is the key of how many of the last layers predict further tokens.
+const furtherKey = "nextn_predict_layers"
 
 // Layers returns the number of layers without those that predict further tokens.
 func (r *Reader) Layers() int64 {
-	return r.IntegerOf("block_count") - max(r.IntegerOf(furtherLayers), 0)
+	return r.IntegerOf("block_count") - max(r.IntegerOf(furtherKey), 0)
 }
 
 // each returns a list with a value for each layer, without those for layers that predict further tokens.
