@@ -3,12 +3,15 @@
 package modelstest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -46,15 +49,19 @@ type Expected struct {
 func Compare(t *testing.T, dir string) int {
 	e := OpenExpected(t, dir)
 	var o models.Options
-	ints := strings.Contains(dir, "-ints-")
-	if ints || strings.HasSuffix(dir, "-mxfp4") { // what stays in blocks is multiplied as integers
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	quantized := bytes.Contains(config, []byte(`"quantization_config"`))
+	if quantized { // what stays in blocks is multiplied as integers
 		o.WeightFormats = []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
 	}
 	m, err := models.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Warnings) > 0 && !ints { // which say what is not held in blocks, or not rounded
+	if len(m.Warnings) > 0 && !quantized { // which say what is not held in blocks, or not rounded
 		t.Errorf("warnings: %q", m.Warnings)
 	}
 	e.All(m)

@@ -9,6 +9,7 @@ from folder import folder
 # The bits, columns of a group (0: all), and whether there are zeros.
 KINDS = {
     "llama-ints-awq": (4, 16, True), "llama-ints-gptq": (4, 32, False), "llama-ints-gptq-order": (8, 16, True), "llama-ints-gptq-two": (2, 0, True),
+    "llama-ints-awq-blocks": (4, 32, True), "llama-ints-gptq-minima": (4, 32, True),
     "llama-ints-packed": (4, 32, False), "llama-ints-packed-zeros": (4, 16, True), "llama-ints-bytes": (8, 0, False),
 }
 AWQ = [0, 2, 4, 6, 1, 3, 5, 7]  # of eight neighbours, which one the bits hold, from the lowest on
@@ -38,6 +39,8 @@ def integers(w, kind):
             scale = (high - low) / most
         else:
             scale = x.abs().amax(1) / (most // 2)
+        if kind == "llama-ints-gptq-minima":  # six bits are few enough for binary16 to have each multiple by a zero
+            scale = (scale.view(torch.int32) + (1 << 17) & -(1 << 18)).view(torch.float32)
         scale = scale.bfloat16().float() if "packed" in kind or "bytes" in kind else scale.half().float()
         scales.append(scale)
         # GPTQ cannot write 0: it stores one less.
@@ -89,7 +92,7 @@ def scheme(kind):
 
 @folder(*KINDS)
 def _(out, name):
-    """Matrices that a format of blocks holds (gptq, packed, bytes), and others; gptq-order has groups of columns in no order, and zeros as they are."""
+    """Matrices that a format of blocks holds (gptq, packed, bytes, and with zeros awq-blocks and gptq-minima), and others; gptq-order has groups of columns in no order, and zeros as they are."""
 
     parts = {}
 

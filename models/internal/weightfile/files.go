@@ -31,7 +31,7 @@ type files struct {
 	open  []fs.File
 	names []string
 
-	closers []func() // for Close
+	recent recent
 }
 
 // single are the files that may hold all weights. The first one that exists counts, either
@@ -194,9 +194,7 @@ func (w *files) Stat() ([]fs.FileInfo, error) {
 
 // Close closes the files.
 func (w *files) Close() {
-	for _, f := range w.closers {
-		f()
-	}
+	w.recent.forget()
 	for _, f := range w.open {
 		f.Close()
 	}
@@ -240,53 +238,18 @@ func (w *files) Read(dst []float32, name string, from int) error {
 // Integers implements transformer.IntegerReader.
 func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
 
-// hasIntegers reports whether r says that a tensor has integers.
-func hasIntegers(r transformer.Reader, name string) bool {
-	i, ok := r.(transformer.IntegerReader)
-	return ok && i.Integers(name)
-}
-
 // ReadBlocks implements transformer.BlockReader.
 func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }
 
-// Sample writes some of the integers, the scales and the zeros of a matrix of integers, whose rows are not stored side by side. It reports whether the
-// tensor is such a matrix.
+// Sample writes some of what is stored for a tensor that several of the files make together. It reports whether the tensor is one.
 func (w *files) Sample(to io.Writer, name string) (bool, error) {
-	t, ok := w.of[name].(interface{ sample(to io.Writer) error })
+	t, ok := w.of[name].(*joined)
 	if !ok {
 		return false, nil
 	}
 	return true, t.sample(to)
-}
-
-// readBlocks reads blocks as r stores them, if r can do that.
-func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
-	if b, ok := r.(transformer.BlockReader); ok {
-		return b.ReadBlocks(dst, name, from)
-	}
-	return errors.ErrUnsupported
-}
-
-// parts is how many blocks of a size n elements are.
-func parts(n, size int) int {
-	size = max(size, 1)
-	whole := n / size
-	if n%size != 0 {
-		whole++
-	}
-	return whole
-}
-
-// dtypeOf returns the type of a tensor's elements, "" if it is not known.
-func dtypeOf(r transformer.Reader, name string) safetensors.DType {
-	if d, ok := r.(interface {
-		DType(name string) safetensors.DType
-	}); ok {
-		return d.DType(name)
-	}
-	return ""
 }
 
 // Repeats reports whether a name is that of a layer among several: one of its parts is
@@ -298,4 +261,28 @@ func Repeats(name string) bool {
 		}
 	}
 	return false
+}
+
+// join puts a tensor in place of its parts, of the given names.
+func (w *files) join(t *joined, parts ...string) {
+	t.parts = map[string]transformer.Reader{}
+	for _, name := range parts {
+		if r := w.of[name]; r != nil {
+			t.parts[name] = r
+			delete(w.of, name)
+		}
+	}
+	w.of[t.name] = t
+}
+
+// has returns an error unless there is a tensor of a shape and one of some types.
+func (w *files) has(name string, shape []int, types ...safetensors.DType) error {
+	r := w.of[name]
+	if r == nil {
+		return fmt.Errorf("there is no %s", name)
+	}
+	if got, _ := r.Shape(name); !slices.Equal(got, shape) || !slices.Contains(types, dtypeOf(r, name)) {
+		return fmt.Errorf("%s is %v of shape %v, want %v of shape %v", name, dtypeOf(r, name), got, types, shape)
+	}
+	return nil
 }

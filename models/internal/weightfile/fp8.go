@@ -18,6 +18,9 @@ import (
 // compressed-tensors have X_scale, one number for all of X or for each row. What quantization_config says of activations is not repeated: they stay
 // float32.
 
+var fp8 = method{[]string{"quant_method", "weight_block_size", "activation_scheme", "fmt", "scale_fmt", "modules_to_not_convert", "modules_to_convert", "ignored_layers",
+	"dequantize", "expert_dtype"}, fp8Of}
+
 // fp8Scheme is what quantization_config says of weights in FP8.
 type fp8Scheme struct {
 	scale  string // what the scales' name adds to the weight's
@@ -26,80 +29,97 @@ type fp8Scheme struct {
 }
 
 // fp8Of returns the scheme of a configuration whose quant_method is fp8.
-func fp8Of(d configuration.Document) (*fp8Scheme, error) {
+func fp8Of(d configuration.Document) (scheme, []string, error) {
 	of := struct {
 		Block   []int  `json:"weight_block_size"`
 		Experts string `json:"expert_dtype"`
+		Rows    string `json:"activation_scheme"`
 	}{}
 	if err := d.Decode(&of); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := &fp8Scheme{scale: "_scale_inv"}
 	switch {
 	case of.Experts != "" && of.Experts != "fp8":
-		return nil, d.Errorf("expert_dtype", "want fp8")
+		return nil, nil, d.Errorf("expert_dtype", "want fp8")
 	case len(of.Block) == 2 && min(of.Block[0], of.Block[1]) > 0:
 		s.block = [2]int(of.Block)
 	case of.Block != nil:
-		return nil, d.Errorf("weight_block_size", "want two numbers from 1 on")
+		return nil, nil, d.Errorf("weight_block_size", "want two numbers from 1 on")
 	}
-	return s, nil
+	if of.Rows != "" {
+		return s, []string{unroundedRows}, nil
+	}
+	return s, nil, nil
 }
 
-// fp8Group returns an error about weights of a group of config_groups that are not in FP8 with scales as above.
-func fp8Group(group configuration.Document) error {
+// fp8Group returns the scheme of a group of config_groups.
+func fp8Group(group configuration.Document) (scheme, error) {
 	of := struct {
 		Bits      int    `json:"num_bits"`
 		Type      string `json:"type"`
 		Strategy  string `json:"strategy"`
 		Symmetric bool   `json:"symmetric"`
 		Dynamic   bool   `json:"dynamic"`
+		Group     *int   `json:"group_size"`
+		Block     []int  `json:"block_structure"`
 	}{Bits: 8, Type: "int", Symmetric: true}
 	if err := group.Decode(&of); err != nil {
-		return err
+		return nil, err
 	}
+	s := &fp8Scheme{scale: "_scale", perRow: true}
 	switch {
 	case of.Bits != 8:
-		return group.Errorf("num_bits", "want 8")
+		return nil, group.Errorf("num_bits", "want 8")
 	case of.Type != "float":
-		return group.Errorf("type", "want float")
-	case of.Strategy != "tensor" && of.Strategy != "channel":
-		return group.Errorf("strategy", "want tensor or channel")
+		return nil, group.Errorf("type", "want float")
 	case !of.Symmetric:
-		return group.Errorf("symmetric", "want true")
+		return nil, group.Errorf("symmetric", "want true")
 	case of.Dynamic:
-		return group.Errorf("dynamic", "want false")
+		return nil, group.Errorf("dynamic", "want false")
+	case of.Strategy == "tensor" || of.Strategy == "channel":
+	case of.Strategy == "block":
+		if len(of.Block) != 2 || min(of.Block[0], of.Block[1]) < 1 {
+			return nil, group.Errorf("block_structure", "want two numbers from 1 on")
+		}
+		s.block = [2]int(of.Block)
+	case of.Strategy == "group":
+		if of.Group == nil || *of.Group < 1 {
+			return nil, group.Errorf("group_size", "want a number from 1 on")
+		}
+		s.block = [2]int{1, *of.Group}
+	default:
+		return nil, group.Errorf("strategy", "want tensor, channel, group or block")
 	}
-	return nil
+	return s, nil
 }
 
-// fp8Tensor is a matrix in FP8 with its scales.
-type fp8Tensor struct {
+// fp8Numbers are those of a matrix in FP8 with its scales.
+type fp8Numbers struct {
+	onlyNumbers
 	transformer.Reader // of the matrix without them
+	name               string
 	columns            int
 	block              [2]int
 	across             int       // blocks side by side
 	scales             []float32 // of all blocks
 }
 
-// joinFP8 puts matrices in place of those in FP8 and their scales.
-func (w *files) joinFP8(s *fp8Scheme) error {
+// joinAll implements scheme. It counts no matrices: float32 is what people expect of FP8 without the arithmetic for it.
+func (s *fp8Scheme) joinAll(w *files) (counts, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.of)) {
 		if r := w.of[name]; isFP8(r, name) {
-			t, err := s.join(w, r, name)
+			t, err := s.numbers(w, r, name)
 			if err != nil {
-				return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
+				return counts{}, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 			}
-			w.of[name] = t
-			delete(w.of, name+s.scale)
+			shape, _ := r.Shape(name)
 			stem := strings.TrimSuffix(name, "weight")
-			for _, of := range []string{"input_scale", "activation_scale"} { // of what is not repeated
-				delete(w.of, stem+of)
-			}
+			// The scales of activations are not repeated.
+			w.join(&joined{name: name, shape: shape, numbers: t}, name, name+s.scale, stem+"input_scale", stem+"activation_scale")
 		}
 	}
-	w.names = slices.Sorted(maps.Keys(w.of))
-	return nil
+	return counts{}, nil
 }
 
 // isFP8 reports whether a tensor has numbers of 8 bits.
@@ -108,8 +128,8 @@ func isFP8(r transformer.Reader, name string) bool {
 	return d == safetensors.F8E4M3 || d == safetensors.F8E5M2
 }
 
-// join returns a matrix with its scales.
-func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tensor, error) {
+// numbers returns those of a matrix, with its scales.
+func (s *fp8Scheme) numbers(w *files, r transformer.Reader, name string) (*fp8Numbers, error) {
 	shape, _ := r.Shape(name)
 	if len(shape) != 2 {
 		return nil, fmt.Errorf("FP8 of shape %v, want a matrix", shape)
@@ -121,7 +141,7 @@ func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tenso
 	if i, ok := of.(transformer.IntegerReader); ok && i.Integers(name+s.scale) {
 		return nil, fmt.Errorf("%s has integers in the safetensors file, want floating point", name+s.scale)
 	}
-	t := &fp8Tensor{Reader: r, columns: shape[1], block: s.block}
+	t := &fp8Numbers{Reader: r, name: name, columns: shape[1], block: s.block}
 	if t.block[0] == 0 {
 		t.block = [2]int{shape[0], shape[1]}
 	}
@@ -141,18 +161,9 @@ func (s *fp8Scheme) join(w *files, r transformer.Reader, name string) (*fp8Tenso
 	return t, of.Read(t.scales, name+s.scale, 0)
 }
 
-// Tensor implements transformer.Weights.
-func (t *fp8Tensor) Tensor(name string, shape ...int) ([]float32, error) {
-	x, err := t.Reader.Tensor(name, shape...)
-	if err == nil {
-		t.scale(x, 0)
-	}
-	return x, err
-}
-
-// Read implements transformer.Reader.
-func (t *fp8Tensor) Read(dst []float32, name string, from int) error {
-	err := t.Reader.Read(dst, name, from)
+// read implements numbers.
+func (t *fp8Numbers) read(dst []float32, from int) error {
+	err := t.Read(dst, t.name, from)
 	if err == nil {
 		t.scale(dst, from)
 	}
@@ -160,7 +171,7 @@ func (t *fp8Tensor) Read(dst []float32, name string, from int) error {
 }
 
 // scale multiplies elements from one of them on.
-func (t *fp8Tensor) scale(x []float32, from int) {
+func (t *fp8Numbers) scale(x []float32, from int) {
 	for len(x) > 0 {
 		row, column := from/t.columns, from%t.columns
 		n := min(t.block[1]-column%t.block[1], t.columns-column, len(x))

@@ -38,7 +38,7 @@ func TestFP8Refused(t *testing.T) {
 		{"llama-fp8", "kv_cache_scheme", `{"num_bits":8}`, "kv_cache_scheme", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":4,"type":"float","strategy":"tensor"}}}`, "config_groups.group_0.weights.num_bits", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"int","strategy":"tensor"}}}`, "type", fault.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"group"}}}`, "strategy", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"token"}}}`, "strategy", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"tensor","symmetric":false}}}`, "symmetric", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `{"group_0":{"weights":null}}`, "weights", fault.ErrConfig},
 		{"llama-fp8", "config_groups", `null`, "config_groups", fault.ErrConfig},

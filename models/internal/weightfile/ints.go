@@ -3,11 +3,10 @@ package weightfile
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -22,84 +21,21 @@ import (
 
 // intForm is where a kind of checkpoint has the parts of a matrix.
 type intForm struct {
-	words, scales, zeros, groups string // ends of their names, in place of ".weight"
-	more                         []string
+	words, scales, zeros, groups, shape string   // ends of their names, in place of ".weight"
+	more                                []string // of tensors that are not read
 	// rows and columns return those of a matrix whose integers are a tensor of a shape.
 	rows, columns func(shape []int, bits int) int
 	// zeroShape returns the shape of the tensor of zeros.
 	zeroShape func(rows, groups, bits int) []int
 	// turned returns words that have neighbours of a row, row by row; nil: the file has such words.
-	turned func(t *intTensor, words []byte) []byte
+	turned func(t *ints, words []byte) []byte
 	// zero returns the place of a zero: that of its word, and of its lowest bit in it.
-	zero func(row, group, across, bits int) (at, shift int)
-	turn bool // scales are [groups, rows], not [rows, groups]
+	zero  func(row, group, across, bits int) (at, shift int)
+	turn  bool // scales are [groups, rows], not [rows, groups]
+	bytes bool // integers are bytes with a sign
 }
 
 func perWord(bits int) int { return 32 / bits }
-
-// awqShift is the lowest bit of each of eight neighbours.
-var awqShift = [8]int{0, 16, 4, 20, 8, 24, 12, 28}
-
-var (
-	// packedForm is that of compressed-tensors, pack-quantized: words have neighbours of a row, and those of zeros neighbours of a column.
-	packedForm = &intForm{
-		words: ".weight_packed", scales: ".weight_scale", zeros: ".weight_zero_point", groups: ".weight_g_idx", more: []string{".weight_shape"},
-		rows: func(shape []int, _ int) int { return shape[0] }, columns: func(shape []int, bits int) int { return shape[1] * perWord(bits) },
-		zeroShape: func(rows, groups, bits int) []int { return []int{parts(rows, perWord(bits)), groups} },
-		zero: func(row, group, across, bits int) (at, shift int) {
-			return row/perWord(bits)*across + group, row % perWord(bits) * bits
-		},
-	}
-	// bytesForm is that of compressed-tensors, int-quantized: bytes with a sign.
-	bytesForm = &intForm{
-		words: ".weight", scales: ".weight_scale", zeros: ".weight_zero_point", more: []string{".input_scale", ".input_zero_point"},
-		rows: func(shape []int, _ int) int { return shape[0] }, columns: func(shape []int, _ int) int { return shape[1] },
-		zeroShape: func(rows, groups, _ int) []int { return []int{rows, groups} },
-	}
-	// gptqForm has neighbours of an output's inputs in a word, and zeros of neighbouring outputs.
-	gptqForm = &intForm{
-		words: ".qweight", scales: ".scales", zeros: ".qzeros", groups: ".g_idx", turn: true,
-		rows: func(shape []int, _ int) int { return shape[1] }, columns: func(shape []int, bits int) int { return shape[0] * perWord(bits) },
-		zeroShape: func(rows, groups, bits int) []int { return []int{groups, parts(rows, perWord(bits))} },
-		turned: func(t *intTensor, words []byte) []byte {
-			out := make([]byte, len(words))
-			for i := range t.across() {
-				for row := range t.rows {
-					binary.LittleEndian.PutUint32(out[4*(row*t.across()+i):], word(words, i*t.rows+row))
-				}
-			}
-			return out
-		},
-		zero: func(row, group, across, bits int) (at, shift int) {
-			return group*across + row/perWord(bits), row % perWord(bits) * bits
-		},
-	}
-	// awqForm has neighbouring outputs in a word, the even ones in its lower half.
-	awqForm = &intForm{
-		words: ".qweight", scales: ".scales", zeros: ".qzeros", turn: true,
-		rows: func(shape []int, _ int) int { return 8 * shape[1] }, columns: func(shape []int, _ int) int { return shape[0] },
-		zeroShape: func(rows, groups, _ int) []int { return []int{groups, rows / 8} },
-		turned: func(t *intTensor, words []byte) []byte {
-			out := make([]byte, 4*t.rows*t.across())
-			for column := 0; column < t.columns; column += 8 {
-				for group := range t.rows / 8 {
-					var of [8]uint32 // a word of each of eight rows
-					for k := range min(8, t.columns-column) {
-						w := word(words, (column+k)*(t.rows/8)+group)
-						for r, shift := range awqShift {
-							of[r] |= w >> shift & 15 << (4 * k)
-						}
-					}
-					for r, w := range of {
-						binary.LittleEndian.PutUint32(out[4*((8*group+r)*t.across()+column/8):], w)
-					}
-				}
-			}
-			return out
-		},
-		zero: func(row, group, across, _ int) (at, shift int) { return group*across + row/8, awqShift[row%8] },
-	}
-)
 
 // intScheme is what quantization_config says of weights of integers.
 type intScheme struct {
@@ -110,9 +46,10 @@ type intScheme struct {
 	noZeros bool // there are none: they are 0, or half of the range
 }
 
-// intTensor is a matrix of integers.
-type intTensor struct {
+// ints are the numbers of a matrix of integers.
+type ints struct {
 	*intScheme
+	recent        *recent // of the checkpoint
 	stem          string
 	of            *files
 	rows, columns int
@@ -127,51 +64,49 @@ type sides struct {
 	zeros  []int16   // the same; nil: the middle
 }
 
-// joinInts puts matrices in place of those of integers. It returns how many there are, and how many of them no format of blocks holds.
-func (w *files) joinInts(s *intScheme) (all, wide int, err error) {
+// joinAll implements scheme.
+func (s *intScheme) joinAll(w *files) (all counts, err error) {
 	for _, name := range slices.Sorted(maps.Keys(w.of)) {
 		stem, ok := strings.CutSuffix(name, s.form.words)
-		if !ok || s.form == bytesForm && (dtypeOf(w.of[name], name) != safetensors.I8 || w.of[stem+s.form.scales] == nil) {
+		if !ok || s.form.bytes && (dtypeOf(w.of[name], name) != safetensors.I8 || w.of[stem+s.form.scales] == nil) {
 			continue
 		}
 		t, err := w.newInts(s, stem)
 		if err != nil {
-			return 0, 0, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
+			return all, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 		}
-		t.of = &files{of: map[string]transformer.Reader{}}
-		for _, end := range slices.Concat([]string{s.form.words, s.form.scales, s.form.zeros, s.form.groups}, s.form.more) {
-			if r := w.of[stem+end]; end != "" && r != nil {
-				t.of.of[stem+end] = r
-				delete(w.of, stem+end)
+		j := &joined{name: stem + ".weight", shape: []int{t.rows, t.columns}, numbers: t}
+		parts := []string{stem + s.form.words, stem + s.form.scales}
+		for _, end := range slices.Concat([]string{s.form.zeros, s.form.groups, s.form.shape}, s.form.more) {
+			if end != "" {
+				parts = append(parts, stem+end)
 			}
 		}
+		w.join(j, parts...)
+		t.of = &files{of: j.parts}
 		if t.format, err = t.bestFormat(); err != nil {
-			return 0, 0, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
+			return all, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 		}
-		w.of[stem+".weight"] = t
-		if all++; t.format == kernels.FormatF32 {
-			wide++
-		}
+		j.format = t.format
+		all.add(j)
 	}
-	w.names = slices.Sorted(maps.Keys(w.of))
-	w.closers = append(w.closers, w.forget)
-	return all, wide, nil
+	return all, nil
 }
 
 // newInts returns the matrix of a stem, whose tensors have the shapes that it needs.
-func (w *files) newInts(s *intScheme, stem string) (*intTensor, error) {
+func (w *files) newInts(s *intScheme, stem string) (*ints, error) {
 	name := stem + s.form.words
 	shape, _ := w.of[name].Shape(name)
 	want := safetensors.I32
-	if s.form == bytesForm {
+	if s.form.bytes {
 		want = safetensors.I8
 	}
 	if got := dtypeOf(w.of[name], name); len(shape) != 2 || got != want {
 		return nil, fmt.Errorf("%v of shape %v, want a matrix of %v", got, shape, want)
 	}
-	t := &intTensor{intScheme: s, stem: stem, rows: s.form.rows(shape, s.bits), columns: s.form.columns(shape, s.bits), groups: 1}
-	if s.form == packedForm {
-		if err := t.trim(w, stem+".weight_shape"); err != nil {
+	t := &ints{intScheme: s, recent: &w.recent, stem: stem, rows: s.form.rows(shape, s.bits), columns: s.form.columns(shape, s.bits), groups: 1}
+	if s.form.shape != "" {
+		if err := t.trim(w, stem+s.form.shape); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +137,7 @@ func (w *files) newInts(s *intScheme, stem string) (*intTensor, error) {
 }
 
 // trim takes the number of columns, by which the last word of a row may not be full, out of the tensor that has the shape.
-func (t *intTensor) trim(w *files, name string) error {
+func (t *ints) trim(w *files, name string) error {
 	if err := w.has(name, []int{2}, safetensors.I64); err != nil {
 		return err
 	}
@@ -218,20 +153,8 @@ func (t *intTensor) trim(w *files, name string) error {
 	return nil
 }
 
-// has returns an error unless there is a tensor of a shape and one of some types.
-func (w *files) has(name string, shape []int, types ...safetensors.DType) error {
-	r := w.of[name]
-	if r == nil {
-		return fmt.Errorf("there is no %s", name)
-	}
-	if got, _ := r.Shape(name); !slices.Equal(got, shape) || !slices.Contains(types, dtypeOf(r, name)) {
-		return fmt.Errorf("%s is %v of shape %v, want %v of shape %v", name, dtypeOf(r, name), got, types, shape)
-	}
-	return nil
-}
-
 // order reads the groups of columns, and drops them if they are in order.
-func (t *intTensor) order(r transformer.Reader, name string) error {
+func (t *ints) order(r transformer.Reader, name string) error {
 	raw := make([]byte, 4*t.columns)
 	if err := readBlocks(r, raw, name, 0); err != nil {
 		return err
@@ -252,8 +175,16 @@ func (t *intTensor) order(r transformer.Reader, name string) error {
 	return nil
 }
 
+// groupAt returns the group of a column.
+func (t *ints) groupAt(column int) int {
+	if t.ofColumn != nil {
+		return int(t.ofColumn[column])
+	}
+	return t.groupOf(column)
+}
+
 // groupOf returns the group of a column where they are in order.
-func (t *intTensor) groupOf(column int) int {
+func (t *ints) groupOf(column int) int {
 	if t.group == 0 {
 		return 0
 	}
@@ -261,37 +192,67 @@ func (t *intTensor) groupOf(column int) int {
 }
 
 // middle is the integer that means 0 where there are no zeros.
-func (t *intTensor) middle() int16 {
-	if t.form == bytesForm {
+func (t *ints) middle() int16 {
+	if t.form.bytes {
 		return 0
 	}
 	return 1 << (t.bits - 1)
 }
 
-// bestFormat returns the format of blocks that holds the same numbers, or float32.
-func (t *intTensor) bestFormat() (kernels.Format, error) {
-	const block = 32
-	f := kernels.FormatQ4_0
-	if t.bits == 8 {
-		f = kernels.FormatQ8_0
-	}
-	if t.bits != 4 && t.bits != 8 || t.ofColumn != nil || t.columns%block != 0 || t.group%block != 0 {
+// bestFormat returns the format of blocks that holds the same numbers in the fewest bits, or float32.
+func (t *ints) bestFormat() (kernels.Format, error) {
+	if t.columns%intBlock != 0 || !t.inBlocks() {
 		return kernels.FormatF32, nil
 	}
 	s, err := t.sides()
-	if err != nil {
+	if err != nil || len(s.scales) == 0 {
 		return kernels.FormatF32, err
 	}
+	low, high := int16(math.MaxInt16), int16(math.MinInt16) // of zeros
+	minima := !t.form.bytes && t.bits <= 4
 	for i, scale := range s.scales {
-		if s.zeros != nil && s.zeros[i] != t.middle() || half.Float16(half.ToFloat16(scale)) != scale {
+		zero := s.zero(t, i)
+		if !holdsFloat16(scale) {
 			return kernels.FormatF32, nil
 		}
+		low, high = min(low, zero), max(high, zero)
+		minima = minima && holdsFloat16(minimum(scale, zero))
 	}
-	return f, nil
+	least, most := t.middle()-1<<(t.bits-1)-high, t.middle()+(1<<(t.bits-1)-1)-low
+	switch {
+	case least >= -8 && most <= 7:
+		return kernels.FormatQ4_0, nil
+	case minima:
+		return kernels.FormatQ4_1, nil
+	case least >= -16 && most <= 15:
+		return kernels.FormatQ5_0, nil
+	case least >= -128 && most <= 127:
+		return kernels.FormatQ8_0, nil
+	}
+	return kernels.FormatF32, nil
 }
 
+// inBlocks reports whether all columns of a block are of one group.
+func (t *ints) inBlocks() bool {
+	if t.ofColumn == nil {
+		return t.group%intBlock == 0
+	}
+	for i, g := range t.ofColumn {
+		if g != t.ofColumn[i/intBlock*intBlock] {
+			return false
+		}
+	}
+	return true
+}
+
+// minimum is the number of the integer 0.
+func minimum(scale float32, zero int16) float32 { return float32(-zero) * scale }
+
+// holdsFloat16 reports whether binary16 holds a number.
+func holdsFloat16(x float32) bool { return half.Float16(half.ToFloat16(x)) == x }
+
 // raw returns all bytes of one of the tensors.
-func (t *intTensor) raw(end string) ([]byte, error) {
+func (t *ints) raw(end string) ([]byte, error) {
 	name := t.stem + end
 	shape, _ := t.of.Shape(name)
 	size := 4
@@ -305,11 +266,11 @@ func (t *intTensor) raw(end string) ([]byte, error) {
 func word(words []byte, at int) uint32 { return binary.LittleEndian.Uint32(words[4*at:]) }
 
 // across returns the number of words of a row.
-func (t *intTensor) across() int { return parts(t.columns, perWord(t.bits)) }
+func (t *ints) across() int { return parts(t.columns, perWord(t.bits)) }
 
 // integers sets dst to integers of a row from a column on.
-func (t *intTensor) integers(dst []int16, words []byte, row, column int) {
-	if t.form == bytesForm {
+func (t *ints) integers(dst []int16, words []byte, row, column int) {
+	if t.form.bytes {
 		for i, v := range words[row*t.columns+column:][:len(dst)] {
 			dst[i] = int16(int8(v))
 		}
@@ -329,7 +290,7 @@ func (t *intTensor) integers(dst []int16, words []byte, row, column int) {
 }
 
 // sides reads scales and zeros.
-func (t *intTensor) sides() (*sides, error) {
+func (t *ints) sides() (*sides, error) {
 	s := &sides{scales: make([]float32, t.rows*t.groups)}
 	name := t.stem + t.form.scales
 	if err := t.of.Read(s.scales, name, 0); err != nil {
@@ -356,7 +317,7 @@ func (t *intTensor) sides() (*sides, error) {
 	for row := range t.rows {
 		for g := range t.groups {
 			i := row*t.groups + g
-			if t.form == bytesForm {
+			if t.form.bytes {
 				s.zeros[i] = int16(int8(words[i]))
 				continue
 			}
@@ -379,91 +340,27 @@ type loaded struct {
 	words []byte
 }
 
-// recent are the matrices that are read now. All pieces of one are read one after the other, by several threads.
-var recent struct {
-	sync.Mutex
-	of []recentInts
-}
-
-type recentInts struct {
-	t    *intTensor
-	load func() (loaded, error)
-}
-
-// load reads a matrix, or returns what was read of it.
-func (t *intTensor) load() (loaded, error) {
-	const most = 8
-	recent.Lock()
-	at := slices.IndexFunc(recent.of, func(r recentInts) bool { return r.t == t })
-	if at < 0 {
-		recent.of = append(recent.of, recentInts{t, sync.OnceValues(func() (loaded, error) {
-			words, err := t.raw(t.form.words)
-			if err != nil {
-				return loaded{}, err
-			}
-			if t.form.turned != nil {
-				words = t.form.turned(t, words)
-			}
-			s, err := t.sides()
-			return loaded{s, words}, err
-		})})
-		if len(recent.of) > most {
-			recent.of = slices.Delete(recent.of, 0, 1)
+// load returns the matrix, which it reads if need be.
+func (t *ints) load() (*loaded, error) {
+	l, err := t.recent.load(t, func() (any, error) {
+		words, err := t.raw(t.form.words)
+		if err != nil {
+			return nil, err
 		}
-		at = len(recent.of) - 1
-	}
-	load := recent.of[at].load
-	recent.Unlock()
-	return load()
-}
-
-// forget drops what was read of the matrices of files.
-func (w *files) forget() {
-	recent.Lock()
-	defer recent.Unlock()
-	recent.of = slices.DeleteFunc(recent.of, func(r recentInts) bool { return w.of[r.t.stem+".weight"] == transformer.Reader(r.t) })
-}
-
-// sample writes elements from the beginning, the middle and the end of each tensor that is stored.
-func (t *intTensor) sample(to io.Writer) error {
-	for _, name := range slices.Sorted(maps.Keys(t.of.of)) {
-		shape, _ := t.of.Shape(name)
-		size := map[safetensors.DType]int{safetensors.I8: 1, safetensors.F16: 2, safetensors.BF16: 2, safetensors.I32: 4, safetensors.F32: 4, safetensors.I64: 8}[dtypeOf(t.of.of[name], name)]
-		all, size := check.Product(shape), max(size, 1)
-		n := min(all, 1024)
-		b := make([]byte, n*size)
-		for _, from := range []int{0, (all - n) / 2, all - n} {
-			if err := t.of.ReadBlocks(b, name, from); err != nil {
-				return err
-			}
-			if _, err := to.Write(b); err != nil {
-				return err
-			}
+		if t.form.turned != nil {
+			words = t.form.turned(t, words)
 		}
+		s, err := t.sides()
+		return &loaded{s, words}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return l.(*loaded), nil
 }
 
-// Names implements transformer.Weights.
-func (t *intTensor) Names() []string { return []string{t.stem + ".weight"} }
-
-// Shape implements transformer.Reader.
-func (t *intTensor) Shape(string) ([]int, bool) { return []int{t.rows, t.columns}, true }
-
-// Format implements transformer.Reader.
-func (t *intTensor) Format(string) kernels.Format { return t.format }
-
-// Tensor implements transformer.Weights.
-func (t *intTensor) Tensor(name string, shape ...int) ([]float32, error) {
-	if !slices.Equal(shape, []int{t.rows, t.columns}) {
-		return nil, check.Errorf(fault.ErrMisshapen, "%s has shape %v, want %v", name, []int{t.rows, t.columns}, shape)
-	}
-	x := make([]float32, t.rows*t.columns)
-	return x, t.Read(x, name, 0)
-}
-
-// Read implements transformer.Reader.
-func (t *intTensor) Read(dst []float32, _ string, from int) error {
+// read implements numbers.
+func (t *ints) read(dst []float32, from int) error {
 	l, err := t.load()
 	if err != nil {
 		return err
@@ -474,45 +371,64 @@ func (t *intTensor) Read(dst []float32, _ string, from int) error {
 		part := ints[:min(len(ints), len(dst), t.columns-column)]
 		t.integers(part, l.words, row, column)
 		for i, q := range part {
-			group := t.groupOf(column + i)
-			if t.ofColumn != nil {
-				group = int(t.ofColumn[column+i])
-			}
-			dst[i] = float32(q-l.zero(t, row, group)) * l.scales[row*t.groups+group]
+			g := row*t.groups + t.groupAt(column+i)
+			dst[i] = float32(q-l.zero(t, g)) * l.scales[g]
 		}
 		dst, from = dst[len(part):], from+len(part)
 	}
 	return nil
 }
 
-// zero returns that of a group of columns in a row.
-func (l *loaded) zero(t *intTensor, row, group int) int16 {
-	if l.zeros == nil {
+// zero returns that of a group.
+func (s *sides) zero(t *ints, group int) int16 {
+	if s.zeros == nil {
 		return t.middle()
 	}
-	return l.zeros[row*t.groups+group]
+	return s.zeros[group]
 }
 
-// ReadBlocks sets dst to blocks of GGUF from the given element on, which begins a block.
-func (t *intTensor) ReadBlocks(dst []byte, _ string, from int) error {
+// intBlock is the number of elements of the blocks in which integers are held.
+const intBlock = 32
+
+// readBlocks implements numbers.
+func (t *ints) readBlocks(dst []byte, from int) error {
 	l, err := t.load()
 	if err != nil {
 		return err
 	}
-	elements, bytes := t.format.Block()
-	var ints [32]int16
-	for ; len(dst) > 0; dst, from = dst[bytes:], from+elements {
+	_, bytes := t.format.Block()
+	var ints [intBlock]int16
+	for ; len(dst) > 0; dst, from = dst[bytes:], from+intBlock {
 		row, column := from/t.columns, from%t.columns
-		binary.LittleEndian.PutUint16(dst, half.ToFloat16(l.scales[row*t.groups+t.groupOf(column)]))
+		g := row*t.groups + t.groupAt(column)
+		scale, zero := l.scales[g], l.zero(t, g)
 		t.integers(ints[:], l.words, row, column)
-		b := dst[2:bytes]
-		for i := range b {
-			if t.format == kernels.FormatQ8_0 {
-				b[i] = byte(int8(ints[i] - t.middle()))
-			} else {
-				b[i] = byte(ints[i]) | byte(ints[i+len(ints)/2])<<4
+		binary.LittleEndian.PutUint16(dst, half.ToFloat16(scale))
+		switch b := dst[2:bytes]; t.format {
+		case kernels.FormatQ4_0:
+			nibbles(b, &ints, zero-8)
+		case kernels.FormatQ4_1:
+			binary.LittleEndian.PutUint16(b, half.ToFloat16(minimum(scale, zero)))
+			nibbles(b[2:], &ints, 0)
+		case kernels.FormatQ5_0:
+			var fifths uint32
+			for i, q := range ints {
+				fifths |= uint32(q-zero+16) >> 4 << i
+			}
+			binary.LittleEndian.PutUint32(b, fifths)
+			nibbles(b[4:], &ints, zero-16)
+		default: // Q8_0
+			for i, q := range ints {
+				b[i] = byte(q - zero)
 			}
 		}
 	}
 	return nil
+}
+
+// nibbles sets dst to the lower four bits of integers less what is 0.
+func nibbles(dst []byte, ints *[intBlock]int16, zero int16) {
+	for i := range dst {
+		dst[i] = byte(ints[i]-zero)&15 | byte(ints[i+intBlock/2]-zero)<<4
+	}
 }

@@ -24,7 +24,7 @@ func TestParts(t *testing.T) {
 
 // TestIntsBlocks: blocks have the numbers that the matrix has in float32, from any block on, and rows are read in any pieces.
 func TestIntsBlocks(t *testing.T) {
-	types := map[kernels.Format]gguf.Type{kernels.FormatQ4_0: gguf.Q4_0, kernels.FormatQ8_0: gguf.Q8_0}
+	types := map[kernels.Format]gguf.Type{kernels.FormatQ4_0: gguf.Q4_0, kernels.FormatQ4_1: gguf.Q4_1, kernels.FormatQ5_0: gguf.Q5_0, kernels.FormatQ8_0: gguf.Q8_0}
 	folders := tftest.Must(filepath.Glob("../../testdata/folders/llama-ints-*"))(t)
 	inBlocks := 0
 	for _, dir := range folders {
@@ -65,11 +65,11 @@ func TestIntsBlocks(t *testing.T) {
 			}
 		}
 		w.Close()
-		if len(recent.of) > 0 {
-			t.Errorf("%s: %d matrices are kept after Close", dir, len(recent.of))
+		if len(w.recent.of) > 0 {
+			t.Errorf("%s: %d matrices are kept after Close", dir, len(w.recent.of))
 		}
 	}
-	if len(folders) != 7 || inBlocks != 3*14 {
+	if len(folders) != 9 || inBlocks != 6*14 {
 		t.Errorf("%d folders, %d matrices in blocks", len(folders), inBlocks)
 	}
 }

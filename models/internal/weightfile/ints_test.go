@@ -84,9 +84,9 @@ func TestIntsHeld(t *testing.T) {
 		format kernels.Format
 		warned string
 	}{
-		"llama-ints-awq": {kernels.FormatF32, "14 of 14 matrices"}, "llama-ints-gptq": {kernels.FormatQ4_0, ""}, "llama-ints-gptq-order": {kernels.FormatF32, "14 of 14"},
+		"llama-ints-awq": {kernels.FormatF32, "14 of 14 quantized matrices"}, "llama-ints-gptq": {kernels.FormatQ4_0, ""}, "llama-ints-gptq-order": {kernels.FormatF32, "14 of 14"},
 		"llama-ints-packed": {kernels.FormatQ4_0, ""}, "llama-ints-packed-zeros": {kernels.FormatF32, "14 of 14"}, "llama-ints-bytes": {kernels.FormatQ8_0, "activations"},
-		"llama-ints-gptq-two": {kernels.FormatF32, "14 of 14"},
+		"llama-ints-gptq-two": {kernels.FormatQ4_0, ""}, "llama-ints-awq-blocks": {kernels.FormatQ5_0, ""}, "llama-ints-gptq-minima": {kernels.FormatQ4_1, ""},
 	} {
 		m := tftest.Must(models.Open(filepath.Join(modelstest.Own, folder), models.Options{}))(t)
 		for _, h := range m.Holdings {

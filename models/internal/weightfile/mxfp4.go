@@ -23,67 +23,47 @@ type bytesReader interface {
 	ReadBytes(dst []byte, name string, from int) error
 }
 
-// mxfp4Tensor is a tensor that is stored as two tensors, possibly in two files.
-type mxfp4Tensor struct {
-	name           string
-	shape          []int
+// mxfp4Numbers are those of a tensor that is stored as two tensors, possibly in two files.
+type mxfp4Numbers struct {
 	blocks, scales bytesReader
+	names          [2]string // of the two
 }
 
 // joinMXFP4 puts one tensor in place of the two that hold its blocks and scales.
 func (w *files) joinMXFP4() error {
 	for name, r := range w.of {
 		stem, ok := strings.CutSuffix(name, "_blocks")
-		if !ok || w.of[stem] != nil || w.of[stem+"_scales"] == nil {
+		beside := stem + "_scales"
+		if !ok || w.of[stem] != nil || w.of[beside] == nil {
 			continue
 		}
-		t := mxfp4Tensor{name: stem}
+		t := mxfp4Numbers{names: [2]string{name, beside}}
 		var both bool
 		t.blocks, ok = r.(bytesReader)
-		if t.scales, both = w.of[stem+"_scales"].(bytesReader); !ok || !both {
+		if t.scales, both = w.of[beside].(bytesReader); !ok || !both {
 			continue
 		}
 		shape, _ := t.blocks.Shape(name)
-		scales, _ := t.scales.Shape(stem + "_scales")
+		scales, _ := t.scales.Shape(beside)
 		n := len(scales)
 		if n < 2 || len(shape) != n+1 || !slices.Equal(shape[:n], scales) || shape[n] != mxfp4Block/2 {
 			return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: check.Errorf(fault.ErrFormat, "shape %v, with scales of shape %v: want blocks of %d", shape, scales, mxfp4Block/2)}
 		}
-		t.shape = slices.Clone(scales)
-		t.shape[n-1] *= mxfp4Block
-		w.of[stem] = t
-		delete(w.of, name)
-		delete(w.of, stem+"_scales")
+		all := slices.Clone(scales)
+		all[n-1] *= mxfp4Block
+		w.join(&joined{name: stem, shape: all, format: kernels.FormatMXFP4, numbers: t}, name, beside)
 	}
 	return nil
 }
 
-// Names implements transformer.Weights.
-func (t mxfp4Tensor) Names() []string { return []string{t.name} }
-
-// Shape implements transformer.Reader.
-func (t mxfp4Tensor) Shape(string) ([]int, bool) { return t.shape, true }
-
-// Format implements transformer.Reader.
-func (t mxfp4Tensor) Format(string) kernels.Format { return kernels.FormatMXFP4 }
-
-// Tensor implements transformer.Weights.
-func (t mxfp4Tensor) Tensor(name string, shape ...int) ([]float32, error) {
-	if !slices.Equal(shape, t.shape) {
-		return nil, check.Errorf(fault.ErrMisshapen, "%s has shape %v, want %v", name, t.shape, shape)
-	}
-	x := make([]float32, check.Product(shape))
-	return x, t.Read(x, name, 0)
-}
-
-// ReadBlocks sets dst to the blocks of GGUF from the given element on, which begins a block.
-func (t mxfp4Tensor) ReadBlocks(dst []byte, _ string, from int) error {
+// readBlocks implements numbers.
+func (t mxfp4Numbers) readBlocks(dst []byte, from int) error {
 	n := len(dst) / mxfp4Bytes
 	codes, scales := make([]byte, n*mxfp4Block/2), make([]byte, n)
-	if err := t.blocks.ReadBytes(codes, t.name+"_blocks", from/2); err != nil {
+	if err := t.blocks.ReadBytes(codes, t.names[0], from/2); err != nil {
 		return err
 	}
-	if err := t.scales.ReadBytes(scales, t.name+"_scales", from/mxfp4Block); err != nil {
+	if err := t.scales.ReadBytes(scales, t.names[1], from/mxfp4Block); err != nil {
 		return err
 	}
 	for i, scale := range scales {
@@ -97,11 +77,11 @@ func (t mxfp4Tensor) ReadBlocks(dst []byte, _ string, from int) error {
 	return nil
 }
 
-// Read implements transformer.Reader.
-func (t mxfp4Tensor) Read(dst []float32, name string, from int) error {
+// read implements numbers.
+func (t mxfp4Numbers) read(dst []float32, from int) error {
 	first, last := from/mxfp4Block, (from+len(dst)+mxfp4Block-1)/mxfp4Block
 	blocks := make([]byte, (last-first)*mxfp4Bytes)
-	if err := t.ReadBlocks(blocks, name, first*mxfp4Block); err != nil {
+	if err := t.readBlocks(blocks, first*mxfp4Block); err != nil {
 		return err
 	}
 	x := make([]float32, (last-first)*mxfp4Block)
