@@ -210,9 +210,14 @@ scripts/stores/.venv: scripts/stores/requirements.txt
 	$@/bin/pip install --quiet -r $<
 	touch $@
 
-# PYTHON=python3 of an environment that has scripts/stores/requirements.txt saves making one.
+scripts/stores/.java/%: scripts/stores/%/pom.xml
+	mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DoutputDirectory=$(abspath $@)
+	for zip in $@/*.zip; do [ ! -e $$zip ] || python3 -m zipfile -e $$zip $${zip%.zip}; done
+	touch $@
+
+# PYTHON=python3 of an environment that has scripts/stores/requirements.txt saves making one. Elasticsearch needs Java 21 or later.
 .PHONY: test-stores
-test-stores: $(if $(PYTHON),,scripts/stores/.venv) ## vectors of avoformer bulk in twelve databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes); WRITE=-write writes them
+test-stores: $(if $(PYTHON),,scripts/stores/.venv) scripts/stores/.java/elasticsearch scripts/stores/.java/opensearch ## vectors of avoformer bulk in fourteen databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes); WRITE=-write writes them
 	bin=$$(mktemp -d) && trap 'rm -r $$bin' EXIT && $(GO) build -o $$bin/search ./scripts/stores && $(GO) build -C cmd/avoformer -o $$bin/avoformer . && \
 	$(or $(PYTHON),scripts/stores/.venv/bin/python) scripts/stores/stores.py $$bin/avoformer $$bin/search doc/stores.md $(WRITE)
 

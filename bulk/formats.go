@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// newWriter makes the writer of a format, whose files are those that ends names.
-func newWriter(format string, files []io.Writer, columns []Column) (writer, error) {
+// newWriter makes the writer of a format for the shard of a name. The format's files are those that ends names.
+func newWriter(format string, files []io.Writer, columns []Column, shard string) (writer, error) {
 	switch format {
 	case "parquet":
 		return newParquetWriter(files, columns)
@@ -26,6 +26,8 @@ func newWriter(format string, files []io.Writer, columns []Column) (writer, erro
 		return newNumpyWriter(files, columns)
 	case "csv":
 		return newCSVWriter(files, columns)
+	case "elastic":
+		return newElasticWriter(files, columns, shard)
 	default:
 		return newJSONWriter(files, columns)
 	}

@@ -20,7 +20,7 @@ type Options struct {
 	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
 
 	Out    string // the folder of results
-	Format string // "parquet", "arrow", "npy", "jsonl" or "csv"
+	Format string // "parquet", "arrow", "npy", "jsonl", "csv" or "elastic"
 
 	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
 	Shard, Shards int
@@ -57,12 +57,13 @@ var ends = map[string][]string{
 	"npy":     {".npy", ".rows.jsonl"},
 	"jsonl":   {".out.jsonl"},
 	"csv":     {".out.csv"},
+	"elastic": {".bulk.ndjson"},
 }
 
 // check sets options that are left out to their defaults, and makes the folder of results.
 func (o *Options) check() error {
 	if ends[o.Format] == nil {
-		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy, jsonl or csv", o.Format)
+		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy, jsonl, csv or elastic", o.Format)
 	}
 	if o.Text == "" {
 		o.Text = "text"

@@ -118,7 +118,7 @@ func (s *shard) begin(passed []Column) error {
 		s.files, files = append(s.files, o), append(files, o)
 	}
 	var err error
-	s.into, err = newWriter(s.options.Format, files, columns)
+	s.into, err = newWriter(s.options.Format, files, columns, s.name)
 	return err
 }
 

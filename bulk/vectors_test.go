@@ -68,7 +68,7 @@ func written(t *testing.T, format string, columns []Column, rows [][]any) []byte
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWriter(format, []io.Writer{o, io.Discard}, columns)
+	w, err := newWriter(format, []io.Writer{o, io.Discard}, columns, "rows.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,5 +186,27 @@ lines",,,1e+100,,false,\x,,,
 `
 	if got := string(written(t, "csv", columns, rows)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestElastic compares the body of a request to _bulk with lines by hand: vectors of each type, and where _id comes from.
+func TestElastic(t *testing.T) {
+	columns := []Column{{Name: "id", Kind: JSON}, {Name: "row", Kind: Int64}, {Name: "floats", Kind: Floats, Length: 2}, {Name: "half", Kind: Float16s, Length: 2},
+		{Name: "codes", Kind: Int8s, Length: 2}, {Name: "bits", Kind: Bytes, Length: 3}, {Name: "blob", Kind: Bytes}}
+	row := func(id any, number int64) []any {
+		return []any{id, number, []float32{0.1, -2}, []uint16{0x3c00, 0x8001}, []int8{-128, 127}, []byte{0x80, 0x7f, 0xff}, []byte{0, 255}}
+	}
+	rest := `"floats":[0.1,-2],"half":[1,-5.9604645e-08],"codes":[-128,127],"bits":[-128,127,-1],"blob":"AP8="}` + "\n"
+	rows := [][]any{row(`"a\"b"`, 0), row("17", 1), row(nil, 2), row(`""`, 3)}
+	want := `{"index":{"_id":"a\"b"}}` + "\n" + `{"id":"a\"b","row":0,` + rest +
+		`{"index":{"_id":"17"}}` + "\n" + `{"id":17,"row":1,` + rest +
+		`{"index":{"_id":"rows.txt:2"}}` + "\n" + `{"id":null,"row":2,` + rest +
+		`{"index":{"_id":"rows.txt:3"}}` + "\n" + `{"id":"","row":3,` + rest
+	if got := string(written(t, "elastic", columns, rows)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	columns, rows = []Column{{Name: "row", Kind: Int64}}, [][]any{{int64(5)}}
+	if got, want := string(written(t, "elastic", columns, rows)), `{"index":{"_id":"rows.txt:5"}}`+"\n"+`{"row":5}`+"\n"; got != want {
+		t.Errorf("without a column id: %s, want %s", got, want)
 	}
 }

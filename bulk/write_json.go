@@ -23,11 +23,12 @@ import (
 type jsonWriter struct {
 	w       io.Writer
 	columns []Column
+	value   func(dst []byte, c Column, v any) []byte // appends one
 	line    []byte
 }
 
 func newJSONWriter(files []io.Writer, columns []Column) (writer, error) {
-	return &jsonWriter{w: files[0], columns: columns}, nil
+	return &jsonWriter{w: files[0], columns: columns, value: appendJSON}, nil
 }
 
 func (w *jsonWriter) write(rows [][]any) error {
@@ -46,7 +47,7 @@ func (w *jsonWriter) row(row []any) error {
 			w.line = append(w.line, ',')
 		}
 		w.line = append(append(w.line, textline.Quote(c.Name)...), ':')
-		w.line = appendJSON(w.line, c, row[i])
+		w.line = w.value(w.line, c, row[i])
 	}
 	w.line = append(w.line, "}\n"...)
 	_, err := w.w.Write(w.line)
@@ -132,7 +133,7 @@ type numpyWriter struct {
 }
 
 func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
-	w := &numpyWriter{vector: -1, others: jsonWriter{w: files[1]}}
+	w := &numpyWriter{vector: -1, others: jsonWriter{w: files[1], value: appendJSON}}
 	var ok bool
 	if w.array, ok = files[0].(*output); !ok {
 		return nil, check.Errorf(fault.ErrOption, "npy needs a file, whose beginning is written at the end")

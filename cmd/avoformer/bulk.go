@@ -24,7 +24,7 @@ func bulkFiles(a *app, args []string) error {
 	var b filesToFiles
 	f := a.flags("bulk")
 	f.StringVar(&b.Out, "o", "", "`folder` of results, which several processes may share; files that have results there are skipped")
-	f.StringVar(&b.Format, "format", "parquet", "parquet, arrow, npy, jsonl or csv")
+	f.StringVar(&b.Format, "format", "parquet", "parquet, arrow, npy, jsonl, csv or elastic, which is the body of a request to _bulk of Elasticsearch and OpenSearch")
 	f.StringVar(&b.Input, "input", "", "lines, jsonl, csv, tsv or parquet; default: what the names of the files say")
 	f.StringVar(&b.Text, "field", "text", "the `name` of the field or column of texts")
 	f.StringVar(&b.pass, "pass", "", "`names` of fields or columns to copy to the results, separated by commas: name, or name:int64 or another type; * for all columns of CSV and Parquet")

@@ -11,9 +11,13 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.request
 import warnings
 
 import numpy as np
@@ -396,7 +400,149 @@ class Zvec:
         return [(int(doc.id), doc.score) for doc in self.db.query(self.zvec.Query("embedding", vector=query.tolist()), topk=k)]
 
 
-STORES = (SQLiteVec, PgVector, DuckDB, DuckDBIndex, Faiss, USearch, HNSWLib, Voyager, LanceDB, Chroma, Qdrant, Milvus, Zvec)
+def java():
+    """Returns a Java of version 21 or later, which Elasticsearch needs."""
+    homes = [os.environ.get("JAVA_HOME", "/usr"), "/usr", *sorted(map(str, pathlib.Path("/usr/lib/jvm").glob("*")))]
+    for program in (os.path.join(home, "bin/java") for home in homes):
+        if os.path.exists(program):
+            said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+            if said.split('"')[1].split(".")[0] >= "21":
+                return program
+    raise SystemExit("no Java of version 21 or later: set JAVA_HOME")
+
+
+class Rest:
+    """What Elasticsearch and OpenSearch share: a server in Java, which the first of the databases starts, and indexes over HTTP."""
+
+    exact = True
+    address = None
+    made = 0
+
+    @classmethod
+    def start(cls):
+        import atexit
+        import socket
+
+        jars = sorted((ROOT / "scripts/stores/.java" / cls.folder).glob("**/*.jar"))
+        home = pathlib.Path(tempfile.mkdtemp())
+        (home / "config").mkdir()
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        path = os.pathsep.join(map(str, cls.arrange(home, jars)))
+        log = open(home / "log", "w")
+        server = subprocess.Popen([java(), "-Xmx768m", f"-Des.path.home={home}", "-cp", path, ROOT / "scripts/stores" / cls.folder / "Server.java", home, str(port)], stdout=log, stderr=log)
+        atexit.register(server.kill)
+        cls.address = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            if "started" in (home / "log").read_text():
+                return
+            if server.poll() is not None:
+                break
+            time.sleep(0.2)
+        raise SystemExit(f"{cls.name} does not start:\n" + (home / "log").read_text()[-3000:])
+
+    @classmethod
+    def arrange(cls, home, jars):
+        """Returns the jars of the class path."""
+        return jars
+
+    def __init__(self, kind, dim, metric):
+        if not type(self).address:
+            type(self).start()
+        Rest.made += 1
+        self.kind, self.dim, self.metric, self.index = kind, dim, metric, f"texts{Rest.made}"
+        self.ask("PUT", f"/{self.index}", self.mapping())
+
+    def ask(self, method, path, body=None):
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/x-ndjson" if isinstance(body, bytes) else "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request) as f:
+                return json.load(f)
+        except urllib.error.HTTPError as e:
+            raise ValueError(f"{e.code} {e.read().decode()[:1000]}") from None
+
+    def value(self, row):
+        return row.view(np.int8).tolist() if self.kind == "binary" else row.tolist()
+
+    def add(self, rows):
+        self.send(b"".join(json.dumps(x).encode() + b"\n" for i, row in enumerate(rows) for x in ({"index": {}}, {"row": i, "embedding": self.value(row)})))
+
+    def load(self, path):
+        self.send(path.read_bytes())
+        if self.refused:
+            raise SystemExit(f"{self.name}: {self.refused} rows of {path} are refused")
+
+    def send(self, body):
+        answer = self.ask("POST", f"/{self.index}/_bulk?refresh=true", body)
+        wrong = [item["index"]["error"] for item in answer["items"] if "error" in item["index"]]
+        self.refused = len(wrong)
+        if len(wrong) == len(answer["items"]):
+            raise ValueError(wrong[0])
+
+    def search(self, query, k):
+        hits = self.ask("POST", f"/{self.index}/_search", {"size": k, "_source": ["row"], **self.query(self.value(query), k)})["hits"]["hits"]
+        return [(hit["_source"]["row"], hit["_score"]) for hit in hits]
+
+
+class Elasticsearch(Rest):
+    name, folder = "Elasticsearch", "elasticsearch"
+    version = "9.5.3"
+    kinds = {"float32": "float", "int8": "byte", "binary": "bit"}
+    metrics = {"float32": ("cosine", "dot_product", "max_inner_product", "l2_norm"), "int8": ("cosine", "dot_product", "l2_norm"), "binary": ("l2_norm",)}
+    reads = {kind: "elastic" for kind in kinds}
+
+    @classmethod
+    def arrange(cls, home, jars):
+        """The module for HTTP is in a folder of its own."""
+        module = home / "modules/transport-netty4"
+        module.mkdir(parents=True)
+        for jar in jars:
+            if "netty" in jar.name:
+                shutil.copy(jar, module)
+        (module / "plugin-descriptor.properties").write_text(
+            "name=transport-netty4\ndescription=HTTP\nclassname=org.elasticsearch.transport.netty4.Netty4Plugin\n"
+            f"java.version=21\nversion={cls.version}\nelasticsearch.version={cls.version}\nextended.plugins=\nhas.native.controller=false\n"
+        )
+        return [jar for jar in jars if "netty" not in jar.name]
+
+    def mapping(self):
+        return {"mappings": {"properties": {"embedding": {"type": "dense_vector", "dims": self.dim, "element_type": self.kinds[self.kind], "similarity": self.metric, "index_options": {"type": "flat"}}}}}
+
+    def query(self, vector, k):
+        return {"knn": {"field": "embedding", "query_vector": vector, "k": k, "num_candidates": 1000}}
+
+
+class OpenSearch(Rest):
+    name, folder = "OpenSearch", "opensearch"
+    version = "2.19.1"
+    kinds = {"float32": "float", "int8": "byte", "binary": "binary"}
+    metrics = {"float32": ("cosinesimil", "innerproduct", "l2", "l1"), "int8": ("cosinesimil", "innerproduct", "l2"), "binary": ("hamming",)}
+    reads = {kind: "elastic" for kind in kinds}
+
+    def mapping(self):
+        return {"mappings": {"properties": {"embedding": {"type": "knn_vector", "dimension": self.dim, "data_type": self.kinds[self.kind]}}}}
+
+    def query(self, vector, k):
+        script = {"lang": "knn", "source": "knn_score", "params": {"field": "embedding", "query_value": vector, "space_type": self.metric}}
+        return {"query": {"script_score": {"query": {"exists": {"field": "embedding"}}, "script": script}}}
+
+
+class OpenSearchIndex(OpenSearch):
+    name, exact = "OpenSearch, HNSW", False
+    kinds = {"float32": "float", "int8": "byte"}
+    metrics = {"float32": ("cosinesimil", "innerproduct", "l2"), "int8": ("cosinesimil", "l2")}
+
+    def mapping(self):
+        method = {"name": "hnsw", "engine": "lucene", "space_type": self.metric}
+        return {"settings": {"index.knn": True}, "mappings": {"properties": {"embedding": {"type": "knn_vector", "dimension": self.dim, "data_type": self.kinds[self.kind], "method": method}}}}
+
+    def query(self, vector, k):
+        return {"query": {"knn": {"embedding": {"vector": vector, "k": k}}}}
+
+
+STORES = (SQLiteVec, PgVector, DuckDB, DuckDBIndex, Faiss, USearch, HNSWLib, Voyager, LanceDB, Chroma, Qdrant, Milvus, Zvec, Elasticsearch, OpenSearch, OpenSearchIndex)
 INNER_PRODUCT = {("faiss", "int8"), ("zvec", "int8")}  # of integers, which are not scaled to length 1
 
 
@@ -408,7 +554,7 @@ def files(avoformer, folder):
     (folder / "queries.txt").write_text("\n".join(sentences[3::8] + [f"Tell me: {s}" for s in sentences[::8]]) + "\n")
     made = {}
     for kind in TYPES:
-        for format, end in (("npy", ".npy"), ("csv", ".out.csv"), ("jsonl", ".out.jsonl"), ("parquet", ".parquet"), ("arrow", ".arrow")):
+        for format, end in (("npy", ".npy"), ("csv", ".out.csv"), ("jsonl", ".out.jsonl"), ("parquet", ".parquet"), ("arrow", ".arrow"), ("elastic", ".bulk.ndjson")):
             out = folder / kind / format
             subprocess.run([avoformer, "bulk", MODEL, "embed", folder / "texts.txt", folder / "queries.txt", "-o", out, "-vectors", kind, "-format", format], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             made[kind, format] = out / ("texts.txt" + end)
@@ -465,13 +611,16 @@ def facts(store):
         db = store("float32", dim, metric)
         db.add(vectors)
         found = dict(db.search(vectors[3], 5))
-        cells = [short(found[i]) if i in found else "not found" for i in (0, 1, 2, 4)]
+        missing = "refused" if getattr(db, "refused", 0) else "not found"
+        cells = [short(found[i]) if i in found else missing for i in (0, 1, 2, 4)]
         db = store("float32", dim, metric)
         damaged = vectors.copy()
         damaged[0] = np.nan
         what = "refused"
         try:
             db.add(damaged)
+            if getattr(db, "refused", 0):
+                raise ValueError
             what = "searches fail"
             place = [i for i, _ in db.search(vectors[3], 5)]
             what = "never found" if 0 not in place else ("first" if place[0] == 0 else "last" if place[-1] == 0 else "between others")
@@ -479,8 +628,8 @@ def facts(store):
             pass
         cells.append(what)
         db = store("float32", dim, metric)
-        db.add(np.ones((50, dim), np.float32))
-        ties = [[i for i, _ in db.search(np.ones(dim, np.float32), k)] for k in (1, 3)]
+        db.add(np.tile(vectors[3], (50, 1)))
+        ties = [[i for i, _ in db.search(vectors[3], k)] for k in (1, 3)]
         cells.append(" and ".join(",".join(map(str, t)) for t in ties) if store.exact else "any")
         yield f"| {store.name} {store.version} | `{metric}` | " + " | ".join(cells) + " |"
 
