@@ -16,8 +16,11 @@ import onnx
 import onnxruntime
 import openvino
 import torch
+from compressed_tensors.quantization.utils.mxfp_utils import generate_mx_scales
 from gguf import GGMLQuantizationType, quants
 from onnx import TensorProto, helper
+from torchao.prototype.mx_formats.config import ScaleCalculationMode
+from torchao.prototype.mx_formats.mx_tensor import MXTensor
 
 warnings.filterwarnings("ignore")
 np.seterr(all="ignore")
@@ -119,11 +122,13 @@ def cast(name, x, numpy, of_torch, to, **attributes):
     return name, (lambda: x.astype(numpy).astype(np.float32)) if numpy else None, lambda: T(x).to(of_torch).float(), node("Cast", x, to=to, **attributes)
 
 
-def attention(name, hidden, values):
+def attention(name, mask, values):
     q, k, v = (np.ones((1, 1, n, 8), np.float32) for n in (1, 3, 3))
     for i, x in enumerate(values):
         v[..., i, :] = x
-    mask = np.array([[[[not h for h in hidden]]]])
+    mask = np.array([[[mask]]])
+    if mask.dtype != bool:
+        mask = mask.astype(np.float32)
     def of_torch():
         return F.scaled_dot_product_attention(T(q), T(k), T(v), attn_mask=T(mask))[0, 0, 0, :1]
     return name, None, of_torch, node("Attention", q, k, v, mask, opset=23), lambda y: y[0, 0, 0, :1]
@@ -151,10 +156,41 @@ def threads(rows):
     return (f"`a @ b` of {rows} rows, 4096 by 512, on 1 thread and on 2: same bits", NONE, word(of_torch), *(word(lambda n: r(*node("MatMul", a, b), n)) for r in (ort, ov)))
 
 
+def block(*x):
+    whole = np.zeros((1, 32), np.float32)
+    whole[0, : len(x)] = x
+    return whole
+
+
 def q8_0(name, x):
-    block = np.zeros((1, 32), np.float32)
-    block[0, 0], block[0, 1 : 1 + len(x)] = 127, x
-    return name, lambda: quants.quantize(block, GGMLQuantizationType.Q8_0)[0, 3 : 3 + len(x)].view(np.int8), None, None
+    return name, lambda: quants.quantize(block(127, *x), GGMLQuantizationType.Q8_0)[0, 3 : 3 + len(x)].view(np.int8), None, None
+
+
+def by_scale(show_one):
+    """What torchao's ways to choose the power of 2 of a block make."""
+    return "; ".join(f"{way.value} {show_one(way)}" for way in (ScaleCalculationMode.FLOOR, ScaleCalculationMode.EVEN, ScaleCalculationMode.RCEIL))
+
+
+def mxfp4(name, *x):
+    kind = GGMLQuantizationType.MXFP4
+    def of_torch(way):
+        return show(MXTensor.to_mx(T(block(*x)), torch.float4_e2m1fn_x2, 32, way).dequantize(torch.float32)[0, : len(x)])
+    return name, lambda: quants.dequantize(quants.quantize(block(*x), kind), kind)[0, : len(x)], lambda: by_scale(of_torch), None
+
+
+def powers(name, element, bits, *most):
+    """Powers of 2 of blocks by their largest magnitude."""
+    def of_gguf():
+        return np.concatenate([quants.quantize(block(m), GGMLQuantizationType.MXFP4)[0, :1] for m in most]).astype(np.float32) - 127
+    def of_torch(way):
+        return show(np.concatenate([MXTensor.to_mx(T(block(m)), element, 32, way).scale.view(torch.uint8).ravel() for m in most]).astype(np.float32) - 127)
+    def of_tensors():
+        return show(generate_mx_scales(T(f32(*most)), bits) - 127)
+    return name, of_gguf if bits == 4 else None, lambda: by_scale(of_torch) + "; compressed-tensors " + of_tensors(), None
+
+
+def product(name, a, b):
+    return name, lambda: a @ b, lambda: T(a) @ T(b), node("MatMul", a, b)
 
 
 far = [1e30, -1e30] * 8
@@ -171,14 +207,21 @@ CASES = [
     softmax("softmax of Inf, 0", [INF, 0]),
     softmax("softmax of NaN, 0", [NAN, 0]),
     softmax("softmax of -Inf, 0", [-INF, 0]),
-    attention("attention that sees no key, values 1, 2, 6", (True, True, True), (1, 2, 6)),
-    attention("attention that sees the first of values 1, NaN, NaN", (False, True, True), (1, NAN, NAN)),
+    attention("attention that sees no key, values 1, 2, 6", (False, False, False), (1, 2, 6)),
+    attention("attention that adds -Inf to each key, values 1, 2, 6", (-INF, -INF, -INF), (1, 2, 6)),
+    attention("attention that adds -1e30 to each key, values 1, 2, 6", (-1e30, -1e30, -1e30), (1, 2, 6)),
+    attention("attention that adds -3.4e38 to each key, values 1, 2, 6", (-3.4e38, -3.4e38, -3.4e38), (1, 2, 6)),
+    attention("attention that sees the first of values 1, NaN, NaN", (True, False, False), (1, NAN, NAN)),
     layer_norm("layer norm of 768 times 0.1, eps 1e-12", [0.1] * 768, 1e-12),
     layer_norm("layer norm of 1e30, -1e30, eight times", far, 1e-5),
     rms_norm("RMS norm of 1e30, -1e30, eight times", far, 1e-5),
     rms_norm("RMS norm of 1e-30, -1e-30, eight times, eps 0", [1e-30, -1e-30] * 8, 0.0),
     rms_norm("RMS norm of zeros, eps 0", [0.0] * 16, 0.0),
+    product("`a @ b` of 1 by 0 and 0 by 2", np.ones((1, 0), np.float32), np.ones((0, 2), np.float32)),
+    product("`a @ b`, 1e-20 by 1e-20", f32(1e-20)[None], f32(1e-20)[None]),
+    product("`a @ b`, 1e-40 by 1e30", f32(1e-40)[None], f32(1e30)[None]),
     gemm("1 * 1 * 2 + 0 * NaN", [1.0], [NAN], 1.0, 0.0),
+    gemm("1 * 1 * 2 + 0 * Inf", [1.0], [INF], 1.0, 0.0),
     gemm("0 * NaN * 2 + 1 * 3", [NAN], [3.0], 0.0, 1.0),
     gemm("1 * NaN * 2 + 1 * 3", [NAN], [3.0], 1.0, 1.0),
     cast("float16 of 1 + 2^-11, 1 + 3*2^-11, 65519, 65520, 2^-25", (1 + 2**-11, 1 + 3 * 2**-11, 65519, 65520, 2**-25), np.float16, torch.float16, TensorProto.FLOAT16),
@@ -186,7 +229,14 @@ CASES = [
     cast("float8 E4M3 of 464, 465, 500, Inf", (464, 465, 500, INF), ml_dtypes.float8_e4m3fn, torch.float8_e4m3fn, TensorProto.FLOAT8E4M3FN),
     cast("float8 E5M2 of 61439, 61440, Inf", (61439, 61440, INF), ml_dtypes.float8_e5m2, torch.float8_e5m2, TensorProto.FLOAT8E5M2),
     q8_0("Q8_0 of 0.5, 1.5, -0.5, 2.5 beside 127", (0.5, 1.5, -0.5, 2.5)),
+    powers("MXFP4: the power of 2 of a block up to 6, 6.5, 7, 7.5, 8", torch.float4_e2m1fn_x2, 4, 6, 6.5, 7, 7.5, 8),
+    powers("MXFP8 of E4M3: the power of 2 of a block up to 448, 449, 480, 512", torch.float8_e4m3fn, 8, 448, 449, 480, 512),
+    mxfp4("MXFP4 of 4, 0.25, -0.75, 1.25, 2.5, 3.5, 5", 4, 0.25, -0.75, 1.25, 2.5, 3.5, 5),
+    mxfp4("MXFP4 of 7, 1", 7, 1),
+    mxfp4("MXFP4 of NaN, 1", NAN, 1),
+    mxfp4("MXFP4 of Inf, 1", INF, 1),
     ("the best of 4, 9, 9, 9", lambda: np.argmax(f32(4, 9, 9, 9)), lambda: torch.topk(T(f32(4, 9, 9, 9)), 1)[1], node("TopK", f32(4, 9, 9, 9), np.array([1]), outputs=2)),
+    ("the best two of 4, 9, 9, 9", lambda: np.argsort(-f32(4, 9, 9, 9))[:2], lambda: torch.topk(T(f32(4, 9, 9, 9)), 2)[1], node("TopK", f32(4, 9, 9, 9), np.array([2]), outputs=2)),
     ("the best of 3, NaN, 5, 1", lambda: np.argmax(f32(3, NAN, 5, 1)), lambda: torch.argmax(T(f32(3, NAN, 5, 1))), node("ArgMax", f32(3, NAN, 5, 1), keepdims=0)),
     ("the larger of NaN and 1, of 1 and NaN", lambda: np.maximum(f32(NAN, 1), f32(1, NAN)), lambda: torch.maximum(T(f32(NAN, 1)), T(f32(1, NAN))), node("Max", f32(NAN, 1), f32(1, NAN))),
     ("clip of NaN to 0 and 6", lambda: np.clip(f32(NAN), 0, 6), lambda: torch.clamp(T(f32(NAN)), 0, 6), node("Clip", f32(NAN), np.array(0, np.float32), np.array(6, np.float32))),
@@ -196,7 +246,7 @@ CASES = [
 
 def table():
     version = importlib.metadata.version
-    yield f"| | avoformer | numpy {version('numpy')}, ml_dtypes {version('ml_dtypes')}, gguf {version('gguf')} | torch {version('torch')} | ONNX Runtime {version('onnxruntime')} | OpenVINO {version('openvino')} |"
+    yield f"| | avoformer | numpy {version('numpy')}, ml_dtypes {version('ml_dtypes')}, gguf {version('gguf')} | torch {version('torch')}, torchao {version('torchao')}, compressed-tensors {version('compressed-tensors')} | ONNX Runtime {version('onnxruntime')} | OpenVINO {version('openvino')} |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for name, numpy, of_torch, model, *take in CASES:
         take = take[0] if take else lambda y: y

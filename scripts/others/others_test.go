@@ -14,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/ref"
 	"github.com/avoformer/avoformer/search"
 )
 
@@ -75,20 +76,21 @@ func gemm(a, c, alpha, beta float32) string {
 	return show(to...)
 }
 
-// attention returns what a query sees of values, of which a mask hides some.
-func attention(hidden []bool, values ...float32) string {
+// attention returns what a query sees of values under a mask.
+func attention(mask kernels.MaskTerm, values ...float32) string {
 	const dim = 8
 	n := len(values)
 	q, k, v, dst := repeat(dim, 1), repeat(n*dim, 1), []float32{}, make([]float32, dim)
-	keep := make([]bool, n)
-	for i, x := range values {
+	for _, x := range values {
 		v = append(v, repeat(dim, x)...)
-		keep[i] = !hidden[i]
 	}
-	kernels.Attention(kernels.AttentionParams{Batch: 1, Heads: 1, LenQ: 1, LenK: n, HeadDim: dim, Dst: dst, Q: q, K: k, V: v,
-		Mask: []kernels.MaskTerm{kernels.KeepMask(keep, 1, 1, 1, n)}})
+	kernels.Attention(kernels.AttentionParams{Batch: 1, Heads: 1, LenQ: 1, LenK: n, HeadDim: dim, Dst: dst, Q: q, K: k, V: v, Mask: []kernels.MaskTerm{mask}})
 	return show(dst[0])
 }
+
+func keep(keys ...bool) kernels.MaskTerm { return kernels.KeepMask(keys, 1, 1, 1, len(keys)) }
+
+func bias(keys ...float32) kernels.MaskTerm { return kernels.BiasMask(keys, 1, 1, 1, len(keys)) }
 
 func float16(x ...float32) string {
 	for i := range x {
@@ -117,8 +119,33 @@ func q8(x ...float32) string {
 	return show(x...)
 }
 
-// best returns the id of the vector with the best score, or says that there is an error.
-func best(t *testing.T, scores ...float32) string {
+// mxfp4 returns x after a block of MXFP4 that begins with it.
+func mxfp4(x ...float32) string {
+	block, bytes := make([]float32, 32), make([]byte, 17)
+	copy(block, x)
+	kernels.FormatMXFP4.Quantize(bytes, block)
+	return show(ref.Blocks("mxfp4", bytes).Float32()[:len(x)]...)
+}
+
+// powers returns the powers of 2 of blocks of MXFP4 with the largest magnitudes most.
+func powers(most ...float32) string {
+	var out []float32
+	for _, x := range most {
+		block, bytes := make([]float32, 32), make([]byte, 17)
+		block[0] = x
+		kernels.FormatMXFP4.Quantize(bytes, block)
+		out = append(out, float32(bytes[0])-127)
+	}
+	return show(out...)
+}
+
+// small returns the product of matrices of 1 by k and k by n.
+func small(n int, a, b []float32) string {
+	return show(product(1, len(a), n, 1, a, b)...)
+}
+
+// best returns the ids of the k vectors with the best scores, or says that there is an error.
+func best(t *testing.T, k int, scores ...float32) string {
 	index, err := search.New(1, search.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -128,16 +155,20 @@ func best(t *testing.T, scores ...float32) string {
 			return "an error"
 		}
 	}
-	hits, err := index.Search(context.Background(), [][]float32{{1}}, 1)
+	hits, err := index.Search(context.Background(), [][]float32{{1}}, k)
 	if err != nil {
 		return "an error"
 	}
-	return fmt.Sprint(hits[0][0].ID)
+	var ids []float32
+	for _, hit := range hits[0] {
+		ids = append(ids, float32(hit.ID))
+	}
+	return show(ids...)
 }
 
 func product(rows, k, n, threads int, a, b []float32) []float32 {
 	c := make([]float32, rows*n)
-	kernels.Threads(threads).Gemm(kernels.NoTrans, kernels.NoTrans, rows, n, k, 1, a, k, b, n, 0, c, n)
+	kernels.Threads(threads).Gemm(kernels.NoTrans, kernels.NoTrans, rows, n, k, 1, a, max(k, 1), b, n, 0, c, n)
 	return c
 }
 
@@ -175,30 +206,44 @@ func TestOwn(t *testing.T) {
 	far := repeat(8, 1e30, -1e30)
 	none := "–" // there is no such function
 	own := map[string]string{
-		"ReLU of NaN, -0":                                                  of(kernels.ReLU, nan, float32(math.Copysign(0, -1))),
-		"exp of -103.9, 88.8, -Inf, NaN":                                   of(kernels.Exp, -103.9, 88.8, -inf, nan),
-		"sigmoid of -100, -Inf, NaN":                                       of(kernels.Sigmoid, -100, -inf, nan),
-		"tanh of 1e-40, Inf, NaN":                                          of(kernels.Tanh, 1e-40, inf, nan),
-		"erf of 1e-40, Inf, NaN":                                           of(kernels.Erf, 1e-40, inf, nan),
-		"GELU of -Inf, Inf, NaN":                                           of(kernels.GELU, -inf, inf, nan),
-		"softplus of -Inf, 100, NaN":                                       of(kernels.Softplus, -inf, 100, nan),
-		"1e-40 times 1":                                                    of(func(dst, x []float32) { kernels.Scale(dst, x, 1) }, 1e-40),
-		"softmax of -Inf, -Inf":                                            softmax(-inf, -inf),
-		"softmax of Inf, 0":                                                softmax(inf, 0),
-		"softmax of NaN, 0":                                                softmax(nan, 0),
-		"softmax of -Inf, 0":                                               softmax(-inf, 0),
-		"1 * 1 * 2 + 0 * NaN":                                              gemm(1, nan, 1, 0),
+		"ReLU of NaN, -0":                of(kernels.ReLU, nan, float32(math.Copysign(0, -1))),
+		"exp of -103.9, 88.8, -Inf, NaN": of(kernels.Exp, -103.9, 88.8, -inf, nan),
+		"sigmoid of -100, -Inf, NaN":     of(kernels.Sigmoid, -100, -inf, nan),
+		"tanh of 1e-40, Inf, NaN":        of(kernels.Tanh, 1e-40, inf, nan),
+		"erf of 1e-40, Inf, NaN":         of(kernels.Erf, 1e-40, inf, nan),
+		"GELU of -Inf, Inf, NaN":         of(kernels.GELU, -inf, inf, nan),
+		"softplus of -Inf, 100, NaN":     of(kernels.Softplus, -inf, 100, nan),
+		"1e-40 times 1":                  of(func(dst, x []float32) { kernels.Scale(dst, x, 1) }, 1e-40),
+		"softmax of -Inf, -Inf":          softmax(-inf, -inf),
+		"softmax of Inf, 0":              softmax(inf, 0),
+		"softmax of NaN, 0":              softmax(nan, 0),
+		"softmax of -Inf, 0":             softmax(-inf, 0),
+		"1 * 1 * 2 + 0 * NaN":            gemm(1, nan, 1, 0),
+		"1 * 1 * 2 + 0 * Inf":            gemm(1, inf, 1, 0),
+		"`a @ b` of 1 by 0 and 0 by 2":   small(2, nil, nil),
+		"`a @ b`, 1e-20 by 1e-20":        small(1, []float32{1e-20}, []float32{1e-20}),
+		"`a @ b`, 1e-40 by 1e30":         small(1, []float32{1e-40}, []float32{1e30}),
+		"MXFP4: the power of 2 of a block up to 6, 6.5, 7, 7.5, 8":          powers(6, 6.5, 7, 7.5, 8),
+		"MXFP8 of E4M3: the power of 2 of a block up to 448, 449, 480, 512": none,
+		"MXFP4 of 4, 0.25, -0.75, 1.25, 2.5, 3.5, 5":                        mxfp4(4, 0.25, -0.75, 1.25, 2.5, 3.5, 5),
+		"MXFP4 of 7, 1":                                                    mxfp4(7, 1),
+		"MXFP4 of NaN, 1":                                                  mxfp4(nan, 1),
+		"MXFP4 of Inf, 1":                                                  mxfp4(inf, 1),
 		"0 * NaN * 2 + 1 * 3":                                              gemm(nan, 3, 0, 1),
 		"1 * NaN * 2 + 1 * 3":                                              gemm(nan, 3, 1, 1),
 		"float8 E4M3 of 464, 465, 500, Inf":                                none,
 		"float8 E5M2 of 61439, 61440, Inf":                                 none,
-		"the best of 4, 9, 9, 9":                                           best(t, 4, 9, 9, 9),
-		"the best of 3, NaN, 5, 1":                                         best(t, 3, nan, 5, 1),
+		"the best of 4, 9, 9, 9":                                           best(t, 1, 4, 9, 9, 9),
+		"the best two of 4, 9, 9, 9":                                       best(t, 2, 4, 9, 9, 9),
+		"the best of 3, NaN, 5, 1":                                         best(t, 1, 3, nan, 5, 1),
 		"the larger of NaN and 1, of 1 and NaN":                            none,
 		"clip of NaN to 0 and 6":                                           none,
 		"int32 of NaN, 3e9, -1.5":                                          none,
-		"attention that sees no key, values 1, 2, 6":                       attention([]bool{true, true, true}, 1, 2, 6),
-		"attention that sees the first of values 1, NaN, NaN":              attention([]bool{false, true, true}, 1, nan, nan),
+		"attention that sees no key, values 1, 2, 6":                       attention(keep(false, false, false), 1, 2, 6),
+		"attention that adds -Inf to each key, values 1, 2, 6":             attention(bias(-inf, -inf, -inf), 1, 2, 6),
+		"attention that adds -1e30 to each key, values 1, 2, 6":            attention(bias(-1e30, -1e30, -1e30), 1, 2, 6),
+		"attention that adds -3.4e38 to each key, values 1, 2, 6":          attention(bias(-3.4e38, -3.4e38, -3.4e38), 1, 2, 6),
+		"attention that sees the first of values 1, NaN, NaN":              attention(keep(true, false, false), 1, nan, nan),
 		"layer norm of 768 times 0.1, eps 1e-12":                           layerNorm(repeat(768, 0.1), 1e-12),
 		"layer norm of 1e30, -1e30, eight times":                           layerNorm(slices.Clone(far), 1e-5),
 		"RMS norm of 1e30, -1e30, eight times":                             rmsNorm(slices.Clone(far), 1e-5),
