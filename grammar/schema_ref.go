@@ -107,8 +107,20 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 
 const maxReference = 1 << 12 // bytes of a $ref
 
-// resolve is what the keyword of s, $ref or $dynamicRef, refers to.
+// resolve is what the keyword of s, $ref or $dynamicRef, refers to wherever s is used.
 func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
+	to, err := c.find(s, keyword)
+	if err == nil && keyword == "$dynamicRef" {
+		ref := s.members[keyword].text
+		if u, err := url.Parse(ref); err == nil && c.index.dynamic[u.Fragment] > 1 {
+			return s, unheldAt(fault.ErrUnsupported, &location{s.path, keyword}, "%.100q depends on where it is used", ref)
+		}
+	}
+	return to, err
+}
+
+// find is what the keyword of s, a reference, refers to where it is written.
+func (c *schemaCompiler) find(s schemaAt, keyword string) (schemaAt, error) {
 	ref, path := s.members[keyword], &location{s.path, keyword}
 	if ref.kind != kindString {
 		return s, errorf(fault.ErrSyntax, "%s is not a string", path)
@@ -126,9 +138,6 @@ func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 	r := c.index.byURI[u.String()]
 	if r == nil {
 		return s, unheldAt(fault.ErrUnsupported, path, "%.100q is not in the schema", ref.text)
-	}
-	if keyword == "$dynamicRef" && c.index.dynamic[fragment] > 1 {
-		return s, unheldAt(fault.ErrUnsupported, path, "%.100q depends on where it is used", ref.text)
 	}
 	at := r.root
 	switch {

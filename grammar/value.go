@@ -48,18 +48,41 @@ func parseJSON(text []byte) (*value, error) {
 		var ignored json.RawMessage
 		return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", json.Unmarshal(text, &ignored))
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return readValue(d, 0)
+	return newJSONReader(text, false).value(0)
 }
 
-func readValue(d *json.Decoder, depth int) (*value, error) {
+// parseInstance reads a JSON text of a value, in which the last one of members with the same name counts.
+func parseInstance(text []byte) (*value, error) {
+	switch {
+	case len(text) > maxInstance:
+		return nil, errorf(fault.ErrTooLarge, "a text of %d bytes", len(text))
+	case !json.Valid(text):
+		return nil, errorf(fault.ErrSyntax, "it is not JSON, or was cut off")
+	}
+	return newJSONReader(text, true).value(0)
+}
+
+const maxInstance = 16 << 20
+
+// A jsonReader reads a JSON text.
+type jsonReader struct {
+	*json.Decoder
+	again bool // a member may come twice
+}
+
+func newJSONReader(text []byte, again bool) jsonReader {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return jsonReader{d, again}
+}
+
+func (d jsonReader) value(depth int) (*value, error) {
 	if depth > maxNesting {
-		return nil, errorf(fault.ErrTooLarge, "the schema nests deeper than %d", maxNesting)
+		return nil, errorf(fault.ErrTooLarge, "%s nests deeper than %d", d.what(), maxNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
-		return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", err)
+		return nil, errorf(fault.ErrSyntax, "%s is not JSON: %v", d.what(), err)
 	}
 	switch t := t.(type) {
 	case bool:
@@ -69,13 +92,20 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	case string:
 		return &value{kind: kindString, text: t}, nil
 	case json.Delim:
-		return readMembers(d, t, depth)
+		return d.members(t, depth)
 	}
 	return &value{kind: kindNull}, nil
 }
 
-// readMembers reads an object or an array, whose beginning has been read.
-func readMembers(d *json.Decoder, begin json.Delim, depth int) (*value, error) {
+func (d jsonReader) what() string {
+	if d.again {
+		return "the text"
+	}
+	return "the schema"
+}
+
+// members reads an object or an array, whose beginning has been read.
+func (d jsonReader) members(begin json.Delim, depth int) (*value, error) {
 	v := &value{kind: kindArray}
 	if begin == '{' {
 		v.kind, v.members = kindObject, map[string]*value{}
@@ -85,17 +115,24 @@ func readMembers(d *json.Decoder, begin json.Delim, depth int) (*value, error) {
 		if v.kind == kindObject {
 			t, err := d.Token()
 			if err != nil {
-				return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", err)
+				return nil, errorf(fault.ErrSyntax, "%s is not JSON: %v", d.what(), err)
 			}
 			key = t.(string)
-			if v.members[key] != nil {
+			if v.members[key] != nil && !d.again {
 				return nil, errorf(fault.ErrSyntax, "the key %q is there twice", key)
 			}
-			v.keys = append(v.keys, key)
 		}
-		m, err := readValue(d, depth+1)
+		m, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
+		}
+		if v.kind == kindObject && v.members[key] != nil {
+			v.list[slices.Index(v.keys, key)] = m
+			v.members[key] = m
+			continue
+		}
+		if v.kind == kindObject {
+			v.keys = append(v.keys, key)
 		}
 		v.list = append(v.list, m)
 		if v.kind == kindObject {

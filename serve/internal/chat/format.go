@@ -17,9 +17,9 @@ import (
 // Format is what an answer has to follow.
 type Format struct {
 	Grammar  *grammar.Grammar
-	warnings []string          // what the grammar does not hold
-	content  *check            // of what the grammar does not hold of a content; nil: it holds all
-	calls    map[string]*check // the same of arguments, by the names of tools
+	warnings []string                      // what the grammar does not hold
+	content  *grammar.Validator            // of what the grammar does not hold of a content; nil: it holds all
+	calls    map[string]*grammar.Validator // the same of arguments, by the names of tools
 }
 
 // JSON returns the format of any JSON object.
@@ -43,7 +43,7 @@ func schemaError(where string, err error) error {
 
 // warn notes the keywords of a schema that generation does not enforce, and returns a check of them. It returns nil if nothing
 // needs a check, or if the schema cannot be checked.
-func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *check {
+func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *grammar.Validator {
 	needed := false
 	for _, u := range unheld {
 		f.warnings = append(f.warnings, fmt.Sprintf("%s: %s: not held while the answer is generated: %s", what, u.Path, u.Reason))
@@ -52,7 +52,7 @@ func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *chec
 	if !needed {
 		return nil
 	}
-	c, err := newCheck(schema)
+	c, err := grammar.NewValidator(schema)
 	if err != nil {
 		f.warnings = append(f.warnings, what+": answers are not validated either, the validator refuses it")
 		return nil
@@ -63,13 +63,13 @@ func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *chec
 // verify is what an answer breaks of the schemas that the grammar did not hold.
 func (f *Format) verify(a *answer.Answer) (broken []string) {
 	if f.content != nil && len(a.Calls) == 0 {
-		if err := f.content.verify(a.Content); err != nil {
+		if err := check(f.content, a.Content); err != nil {
 			broken = append(broken, fmt.Sprintf("the answer does not follow the schema: %v", err))
 		}
 	}
 	for _, call := range a.Calls {
 		if c := f.calls[call.Name]; c != nil {
-			if err := c.verify(call.Arguments); err != nil {
+			if err := check(c, call.Arguments); err != nil {
 				broken = append(broken, fmt.Sprintf("the arguments of %.60q do not follow the schema: %v", call.Name, err))
 			}
 		}
@@ -83,7 +83,7 @@ var anyObject = json.RawMessage(`{"type": "object"}`)
 // callFormat returns the format of calls of tools: an object with the name and with the arguments, under that name. A tool
 // that is not strict and whose parameters are not a schema, or one that no grammar holds, takes any object.
 func callFormat(tools []Tool, arguments string) (*Format, error) {
-	f := &Format{calls: map[string]*check{}}
+	f := &Format{calls: map[string]*grammar.Validator{}}
 	var options []any
 	for i, t := range tools {
 		parameters := t.Parameters

@@ -1,0 +1,328 @@
+package grammar
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"sync"
+
+	"github.com/avoformer/avoformer/fault"
+)
+
+// This file reads and checks the schemas of a Validator. valid_value.go holds values against them.
+
+// A Validator says whether JSON texts are valid for a JSON schema. It is safe for concurrent use.
+type Validator struct {
+	lock     sync.Mutex
+	c        *schemaCompiler
+	patterns map[string]func(text string) (bool, error)
+	scoped   bool // some schema has unevaluatedProperties or unevaluatedItems
+}
+
+// NewValidator reads a JSON schema: the keywords of drafts 4 to 2020-12 that [JSONSchema] lists, and $recursiveRef. Formats are remarks, which is
+// the default of the specification, and so is every keyword of no known meaning. References lead to places in the schema. A keyword that is
+// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, or a reference to another document, is fault.ErrUnsupported.
+func NewValidator(schema []byte) (*Validator, error) {
+	root, err := parseJSON(schema)
+	if err != nil {
+		return nil, err
+	}
+	v := &Validator{c: &schemaCompiler{root: root, index: newIndex(root)}, patterns: map[string]func(string) (bool, error){}}
+	return v, v.read(schemaAt{nil, root}, map[*value]bool{})
+}
+
+// A form is what the value of a keyword must be.
+type form int
+
+const (
+	ofAnything form = iota
+	ofSchema
+	ofSchemas
+	ofSchemasByName
+	ofItems        // a schema, or a list of schemas
+	ofDependencies // by name, a schema or a list of names
+	ofNames
+	ofNamesByName
+	ofCount
+	ofNumber
+	ofLimit // a number, or a boolean of draft 4
+	ofBool
+	ofPattern
+	ofList
+	ofTypes
+	ofReference
+)
+
+func formOf(keyword string) form {
+	switch keyword {
+	case "not", "if", "then", "else", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains", "additionalItems":
+		return ofSchema
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return ofSchemas
+	case "properties", "patternProperties", "dependentSchemas":
+		return ofSchemasByName
+	case "items":
+		return ofItems
+	case "dependencies":
+		return ofDependencies
+	case "required":
+		return ofNames
+	case "dependentRequired":
+		return ofNamesByName
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		return ofCount
+	case "minimum", "maximum", "multipleOf":
+		return ofNumber
+	case "exclusiveMinimum", "exclusiveMaximum":
+		return ofLimit
+	case "uniqueItems":
+		return ofBool
+	case "pattern":
+		return ofPattern
+	case "enum":
+		return ofList
+	case "type":
+		return ofTypes
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		return ofReference
+	}
+	return ofAnything
+}
+
+// read checks a schema and those that it leads to.
+func (v *Validator) read(s schemaAt, seen map[*value]bool) error {
+	if s.kind == kindBool || seen[s.value] {
+		return nil
+	}
+	if s.kind != kindObject {
+		return errorf(fault.ErrSyntax, "%s is not a schema", s.path)
+	}
+	seen[s.value] = true
+	for _, key := range v.keywords(s) {
+		if err := v.readKeyword(s, key, s.child(key), seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keywords returns the keywords of a schema that count.
+func (v *Validator) keywords(s schemaAt) []string {
+	if s.members["$ref"] != nil && v.c.isOld(s) {
+		return []string{"$ref"}
+	}
+	return s.keys
+}
+
+func (v *Validator) readKeyword(s schemaAt, key string, at schemaAt, seen map[*value]bool) error {
+	wrong := func(want string) error { return errorf(fault.ErrSyntax, "%s is not %s", at.path, want) }
+	below := func() error {
+		for _, to := range at.below() {
+			if err := v.read(to, seen); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch formOf(key) {
+	case ofSchema:
+		v.scoped = v.scoped || key[0] == 'u'
+		return v.read(at, seen)
+	case ofSchemas:
+		if _, err := at.schemas(); err != nil {
+			return err
+		}
+		return below()
+	case ofItems:
+		if at.kind == kindArray {
+			return below()
+		}
+		return v.read(at, seen)
+	case ofSchemasByName, ofNamesByName, ofDependencies:
+		return v.readByName(key, at, seen)
+	case ofNames:
+		if at.kind != kindBool { // of draft 3
+			_, err := at.names()
+			return err
+		}
+	case ofCount:
+		if n := at.rational(); n == nil || !n.IsInt() || n.Sign() < 0 {
+			return wrong("a number of something")
+		}
+	case ofNumber, ofLimit:
+		if at.kind == kindBool && formOf(key) == ofLimit {
+			return nil
+		}
+		if n := at.rational(); n == nil || key == "multipleOf" && n.Sign() <= 0 {
+			return wrong("a number that it can be")
+		}
+	case ofBool:
+		if at.kind != kindBool {
+			return wrong("true or false")
+		}
+	case ofPattern:
+		if at.kind != kindString {
+			return wrong("a string")
+		}
+		return v.pattern(at.text, at.path)
+	case ofList:
+		if at.kind != kindArray {
+			return wrong("a list")
+		}
+	case ofTypes:
+		_, _, err := typesOf(at)
+		return err
+	case ofReference:
+		to, err := v.c.find(s, key)
+		if err != nil {
+			return err
+		}
+		return v.read(to, seen)
+	}
+	return nil
+}
+
+// readByName checks a keyword whose value has members.
+func (v *Validator) readByName(key string, at schemaAt, seen map[*value]bool) error {
+	if at.kind != kindObject {
+		return errorf(fault.ErrSyntax, "%s is not an object", at.path)
+	}
+	for i, to := range at.below() {
+		var err error
+		switch {
+		case formOf(key) == ofNamesByName, formOf(key) == ofDependencies && to.kind == kindArray:
+			_, err = to.names()
+		case key == "patternProperties":
+			if err = v.pattern(at.keys[i], to.path); err == nil {
+				err = v.read(to, seen)
+			}
+		default:
+			err = v.read(to, seen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below returns what a list or an object has.
+func (s schemaAt) below() schemas {
+	list := make(schemas, len(s.list))
+	for i := range list {
+		key := itoa(i)
+		if s.kind == kindObject {
+			key = s.keys[i]
+		}
+		list[i] = schemaAt{&location{s.path, key}, s.list[i]}
+	}
+	return list
+}
+
+// pattern prepares a pattern: by package regexp, or by an automaton where it has look-ahead.
+func (v *Validator) pattern(pattern string, path *location) error {
+	if v.patterns[pattern] != nil {
+		return nil
+	}
+	tree, err := v.c.tree(pattern)
+	if err != nil {
+		return fmt.Errorf("%w, at %s", err, path)
+	}
+	if !looksAhead(tree) {
+		re, err := regexp.Compile(tree.String())
+		if err != nil {
+			return errorf(fault.ErrTooLarge, "%s: %w", path, err)
+		}
+		v.patterns[pattern] = func(text string) (bool, error) { return re.MatchString(text), nil }
+		return nil
+	}
+	start, err := v.c.start(textRule{pattern: pattern})
+	if err != nil {
+		return fmt.Errorf("%w, at %s", err, path)
+	}
+	v.patterns[pattern] = func(text string) (bool, error) { return v.c.automaton().matches(start, text) }
+	return nil
+}
+
+func looksAhead(re *syntax.Regexp) bool {
+	return re.Op == opAhead || re.Op == opNotAhead || slices.ContainsFunc(re.Sub, looksAhead)
+}
+
+// follow returns what a reference leads to where schemas in some resources led to it.
+func (v *Validator) follow(s schemaAt, keyword string, scope []*resource) (schemaAt, error) {
+	to, err := v.c.find(s, keyword)
+	if err != nil {
+		return to, err
+	}
+	switch keyword {
+	case "$dynamicRef":
+		ref, err := url.Parse(s.members[keyword].text)
+		if err != nil || !to.has("$dynamicAnchor", ref.Fragment) {
+			return to, nil
+		}
+		for _, r := range scope {
+			if at, ok := v.c.index.anchors[r.base.String()+"#"+ref.Fragment]; ok && at.has("$dynamicAnchor", ref.Fragment) {
+				return at, nil
+			}
+		}
+	case "$recursiveRef":
+		anchored := func(at schemaAt) bool {
+			a := at.members["$recursiveAnchor"]
+			return a != nil && a.yes
+		}
+		if !anchored(to) {
+			return to, nil
+		}
+		for _, r := range scope {
+			if anchored(r.root) {
+				return r.root, nil
+			}
+		}
+	}
+	return to, nil
+}
+
+// has reports whether a schema has a keyword with a text.
+func (s schemaAt) has(keyword, text string) bool {
+	if s.kind != kindObject {
+		return false
+	}
+	m := s.members[keyword]
+	return m != nil && m.kind == kindString && m.text == text
+}
+
+// maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for more than a lifetime's.
+const maxCompared = 200_000
+
+// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrRefused. A text that takes too long to validate is
+// fault.ErrTooLarge, and one that is not JSON fault.ErrSyntax.
+func (v *Validator) Validate(text string) error {
+	instance, err := parseInstance([]byte(text))
+	if err != nil {
+		return err
+	}
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	w := &comparison{Validator: v}
+	err = w.schema(schemaAt{nil, v.c.root}, instance, nil, nil)
+	if b, ok := errors.AsType[*broken](err); ok {
+		return &fault.Error{Kind: fault.ErrRefused, Err: b}
+	}
+	return err
+}
+
+// broken is what a value breaks of a schema.
+type broken struct {
+	at     *location
+	reason string
+}
+
+func (b *broken) Error() string {
+	if b.at == nil {
+		return b.reason
+	}
+	return fmt.Sprintf("at '%s': %s", b.at.String()[1:], b.reason)
+}
