@@ -9,28 +9,26 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
 // Metrics observes requests, each once it has ended.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry registry
 
-	count, success     *prometheus.CounterVec // te_, by method: single or batch
-	failure            *prometheus.CounterVec // te_, by err
-	duration, compute  prometheus.Histogram
-	queue              prometheus.Histogram
-	length, batch      prometheus.Histogram
-	next, nextTokens   prometheus.Histogram   // of batches of several requests' texts
-	requests           *prometheus.CounterVec // by route, protocol, model and status
-	seconds            *prometheus.HistogramVec
-	tokens, cut        *prometheus.CounterVec // by model
-	split, tooLong     *prometheus.CounterVec // by model
-	prompt, predicted  prometheus.Counter     // llamacpp:
-	generationSeconds  prometheus.Counter
-	firstTokenDuration prometheus.Histogram
+	count, success     *family // te_, by method: single or batch
+	failure            *family // te_, by err
+	duration, compute  *family
+	queue              *family
+	length, batch      *family
+	next, nextTokens   *family // of batches of several requests' texts
+	requests           *family // by model, protocol, route and status
+	seconds            *family // by route
+	tokens, cut        *family // by model
+	split, tooLong     *family // by model
+	prompt, predicted  *family // llamacpp:
+	generationSeconds  *family
+	firstTokenDuration *family
 }
 
 // The bounds of histograms: usual ones, which rules can name, such as the share of requests within 0.1 seconds.
@@ -42,19 +40,16 @@ var (
 
 // New is metrics of requests and batches.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	counter := func(name, help string) prometheus.Counter {
-		return register(m, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+	m := &Metrics{}
+	counter := func(name, help string, labels ...string) *family {
+		return m.registry.add(&family{name: name, help: help, kind: "counter", labels: labels})
 	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return register(m, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	histogram := func(name, help string, bounds []float64, labels ...string) *family {
+		return m.registry.add(&family{name: name, help: help, kind: "histogram", labels: labels, bounds: bounds})
 	}
-	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return register(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
-	}
-	m.count = counters("te_request_count", "Requests for a model.", "method")
-	m.success = counters("te_request_success", "Requests for a model that were answered.", "method")
-	m.failure = counters("te_request_failure", "Requests that were answered with an error.", "err")
+	m.count = counter("te_request_count", "Requests for a model.", "method")
+	m.success = counter("te_request_success", "Requests for a model that were answered.", "method")
+	m.failure = counter("te_request_failure", "Requests that were answered with an error.", "err")
 	m.duration = histogram("te_request_duration", "Seconds from a request to its answer.", seconds)
 	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", seconds)
 	m.queue = histogram("te_request_queue_duration", "Seconds until the first batch with a request's texts, of those that are not generated.", seconds)
@@ -66,12 +61,12 @@ func New() *Metrics {
 	m.predicted = counter("llamacpp:tokens_predicted_total", "Tokens that were generated.")
 	m.generationSeconds = counter("llamacpp:tokens_predicted_seconds_total", "Seconds of requests in which tokens were generated.")
 	m.firstTokenDuration = histogram("avoformer_first_piece_seconds", "Seconds until the first piece of a generated text.", seconds)
-	m.requests = counters("avoformer_requests_total", "Requests.", "route", "protocol", "model", "status")
-	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: seconds}, []string{"route"}))
-	m.tokens = counters("avoformer_tokens_total", "Tokens that were computed.", "model")
-	m.cut = counters("avoformer_texts_cut_total", "Texts that were cut, since they have more tokens than the model takes.", "model")
-	m.split = counters("avoformer_texts_split_total", "Texts that were too long and computed in windows.", "model")
-	m.tooLong = counters("avoformer_requests_too_long_total", "Requests that were refused since a text was too long.", "model")
+	m.requests = counter("avoformer_requests_total", "Requests.", "model", "protocol", "route", "status")
+	m.seconds = histogram("avoformer_request_seconds", "Seconds from a request to its answer.", seconds, "route")
+	m.tokens = counter("avoformer_tokens_total", "Tokens that were computed.", "model")
+	m.cut = counter("avoformer_texts_cut_total", "Texts that were cut, since they have more tokens than the model takes.", "model")
+	m.split = counter("avoformer_texts_split_total", "Texts that were too long and computed in windows.", "model")
+	m.tooLong = counter("avoformer_requests_too_long_total", "Requests that were refused since a text was too long.", "model")
 	return m
 }
 
@@ -81,15 +76,9 @@ func (m *Metrics) Batch(windows, tokens int) {
 	m.nextTokens.Observe(float64(tokens))
 }
 
-// register adds a collector. No other collector has its name.
-func register[C prometheus.Collector](m *Metrics, c C) C {
-	m.registry.MustRegister(c)
-	return c
-}
-
 // Watch adds an engine, which is asked for what it does whenever somebody reads the metrics.
 func (m *Metrics) Watch(e *engine.Engine) {
-	register(m, replicas{e.Models})
+	m.watchReplicas(e.Models)
 	for _, g := range []struct {
 		name, help string
 		value      func(s engine.Stats) float64
@@ -112,7 +101,7 @@ func (m *Metrics) Watch(e *engine.Engine) {
 			return n
 		}},
 	} {
-		register(m, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return g.value(e.Stats()) }))
+		m.registry.add(&family{name: g.name, help: g.help, kind: "gauge", read: func(add func(float64, ...string)) { add(g.value(e.Stats())) }})
 	}
 }
 
@@ -125,10 +114,10 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	if route == "" {
 		route = "none"
 	}
-	m.requests.WithLabelValues(route, r.Protocol, r.Model, strconv.Itoa(r.Status)).Inc()
-	m.seconds.WithLabelValues(route).Observe(r.Total.Seconds())
+	m.requests.Add(1, r.Model, r.Protocol, route, strconv.Itoa(r.Status))
+	m.seconds.Observe(r.Total.Seconds(), route)
 	if r.Failure != nil {
-		m.failure.WithLabelValues(failure(r.Failure)).Inc()
+		m.failure.Add(1, failure(r.Failure))
 	}
 	if r.Model == "" {
 		return
@@ -137,10 +126,10 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	if r.Texts > 1 {
 		method = "batch"
 	}
-	m.count.WithLabelValues(method).Inc()
+	m.count.Add(1, method)
 	m.duration.Observe(r.Total.Seconds())
 	if r.Failure == nil {
-		m.success.WithLabelValues(method).Inc()
+		m.success.Add(1, method)
 	}
 	if r.Texts > 0 {
 		m.compute.Observe(r.Compute.Seconds())
@@ -150,11 +139,11 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 		m.batch.Observe(float64(r.Texts))
 		m.length.Observe(math.Round(float64(r.Tokens) / float64(r.Texts)))
 	}
-	m.tokens.WithLabelValues(r.Model).Add(float64(r.Tokens + r.Generated))
-	m.cut.WithLabelValues(r.Model).Add(float64(r.Cut))
-	m.split.WithLabelValues(r.Model).Add(float64(r.Split))
+	m.tokens.Add(float64(r.Tokens+r.Generated), r.Model)
+	m.cut.Add(float64(r.Cut), r.Model)
+	m.split.Add(float64(r.Split), r.Model)
 	if r.Failure != nil && r.Failure.Kind == engine.TooLong {
-		m.tooLong.WithLabelValues(r.Model).Inc()
+		m.tooLong.Add(1, r.Model)
 	}
 	if r.First > 0 {
 		m.prompt.Add(float64(r.Tokens - r.Shared))
