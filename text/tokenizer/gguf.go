@@ -55,6 +55,7 @@ type ggufVocab struct {
 // FromGGUF returns the tokenizer that a GGUF file holds. It supports the tokenizer models gpt2, llama, gemma4, bert and
 // t5.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
+	needProperties()
 	g := &ggufVocab{file: f}
 	kind := g.text("model", "")
 	g.tokens = get(g, "tokens", f.Texts)

@@ -61,6 +61,7 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 
 // OpenFS opens a file system like the function [OpenFS], with these settings.
 func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
+	needProperties()
 	s, err := readSettings(fsys, o.Fields)
 	if err != nil {
 		return nil, err

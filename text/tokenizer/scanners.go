@@ -4,6 +4,7 @@ package tokenizer
 // The text of a pattern selects its scanner.
 
 import (
+	"sync"
 	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
@@ -42,15 +43,19 @@ func scannersOf(scans map[string]func(text []byte) int) map[string]scanner {
 
 var gpt2Scanner = scanner{scanGPT2, gpt2Source}
 
+// The properties of characters, which are there once needProperties has run: each function that makes a tokenizer calls it.
 var (
-	properties = ucd.Properties()
-	asciiProps = func() (p [utf8.RuneSelf]ucd.Props) {
-		for r := range p {
-			p[r] = properties.Of(rune(r))
-		}
-		return p
-	}()
+	properties ucd.Table
+	asciiProps [utf8.RuneSelf]ucd.Props
 )
+
+// needProperties takes a millisecond, which programs without a tokenizer do not pay.
+var needProperties = sync.OnceFunc(func() {
+	properties = ucd.Properties()
+	for r := range asciiProps {
+		asciiProps[r] = properties.Of(rune(r))
+	}
+})
 
 // at returns the properties and the size of the character at text[i:]. The size is 0 at the end.
 func at(text []byte, i int) (ucd.Props, int) {

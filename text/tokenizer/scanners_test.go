@@ -10,6 +10,7 @@ import (
 
 // TestScanners: what is scanned by hand is what the pattern says.
 func TestScanners(t *testing.T) {
+	needProperties()
 	pieces := []string{"a", "b", "S", "ſ", "\u212a", "é", "e\u0301", "ǅ", "ʰ", "中", "の", "ا", "'", "'s", "'LL", "'ve", "’", "1", "23", "²", "٣", "Ⅷ",
 		" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", ".", ",", "!?", "/", "_", "$", "€", "👩\u200d🚀", "\u0301", "\x00", "\u200b", "\U000e0001"}
 	for source, scan := range scanners {

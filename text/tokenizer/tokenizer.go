@@ -40,6 +40,7 @@ const maxText = 1 << 26
 
 // Parse reads the contents of a tokenizer.json.
 func Parse(data []byte) (*Tokenizer, error) {
+	needProperties()
 	f, err := readFile(data)
 	if err != nil {
 		return nil, inFile("tokenizer.json", err)

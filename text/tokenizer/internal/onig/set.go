@@ -100,6 +100,7 @@ func anyOf(sets []*set) *set {
 }
 
 func ofProps(p ucd.Props) *set {
+	properties := ucd.Properties()
 	return newSet(func(r rune) bool { return properties.Of(r)&p != 0 })
 }
 
@@ -117,13 +118,10 @@ func (s *set) begins(text []byte) int {
 	return 0
 }
 
-var (
-	properties = ucd.Properties()
-	propNames  = map[string]ucd.Props{
-		"L": ucd.L, "N": ucd.N, "P": ucd.P, "S": ucd.S, "M": ucd.M,
-		"Lu": ucd.Lu, "Ll": ucd.Ll, "Lt": ucd.Lt, "Lm": ucd.Lm, "Lo": ucd.Lo,
-	}
-)
+var propNames = map[string]ucd.Props{
+	"L": ucd.L, "N": ucd.N, "P": ucd.P, "S": ucd.S, "M": ucd.M,
+	"Lu": ucd.Lu, "Ll": ucd.Ll, "Lt": ucd.Lt, "Lm": ucd.Lm, "Lo": ucd.Lo,
+}
 
 // escape reads a sequence that begins with a backslash.
 func (p *parser) escape(inClass bool) (*set, error) {
