@@ -65,7 +65,12 @@ func compareOne(dir string) (c *comparison) {
 		}
 	}()
 	dir, with, adapted := strings.Cut(dir, "\t")
-	var o models.Options
+	of := dir
+	if adapted {
+		of = with
+	}
+	expected := modelstest.OpenExpected(c, of)
+	o := models.Options{Images: expected.ReadsImages()}
 	if adapted {
 		o.Adapters = []models.Adapter{{Path: with}}
 	}
@@ -74,9 +79,6 @@ func compareOne(dir string) (c *comparison) {
 		c.Fatal(err)
 	}
 	c.Warnings = m.Warnings
-	if adapted {
-		dir = with
-	}
-	modelstest.OpenExpected(c, dir).All(m)
+	expected.All(m)
 	return c
 }

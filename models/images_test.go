@@ -129,3 +129,27 @@ func TestMisplacedSoft(t *testing.T) {
 		}
 	}
 }
+
+// TestIdefics3Refused: fields of images that do not go together are errors that name them.
+func TestIdefics3Refused(t *testing.T) {
+	for field, change := range map[string]func(config map[string]any){
+		"vision_config":                     func(c map[string]any) { delete(c, "vision_config") },
+		"scale_factor":                      func(c map[string]any) { c["scale_factor"] = 1 << 30 },
+		"vision_config.patch_size":          func(c map[string]any) { c["vision_config"].(map[string]any)["patch_size"] = 0 },
+		"vision_config.num_attention_heads": func(c map[string]any) { c["vision_config"].(map[string]any)["num_attention_heads"] = 5 },
+	} {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "idefics3", "config.json")))(t), &config))
+		change(config)
+		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
+		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	m := tftest.Must(models.Open(filepath.Join(own, "idefics3"), models.Options{Images: true}))(t)
+	for _, size := range [][2]int{{0, 0}, {4, 4}, {24, 20}} { // in patches of 4, of which squares of 2 become rows
+		if _, err := m.Images.Rows(size[0], size[1]); !errors.Is(err, fault.ErrShape) {
+			t.Errorf("an image of %dx%d: %v, want an ErrShape", size[0], size[1], err)
+		}
+	}
+}

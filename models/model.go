@@ -129,7 +129,7 @@ type SoftReader interface {
 type ImageReader struct {
 	ImageEncoder     // whose hidden states are the soft tokens
 	Token        int // the placeholder of each soft token
-	Begin, End   int // tokens around those of an image
+	Begin, End   int // tokens around those of an image; -1: what is around them is text, which the image processor writes
 }
 
 // An AudioEncoder turns features of sound into hidden states.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,9 @@ type wrapper struct {
 	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well; "": an encoder's is not read
 	// fields are those of the wrapper that have no effect on text, and unread those of text_config that transformers ignores there.
 	fields, unread []string
-	towers         []string // patterns of the tensors that only images and sound pass through. They are not read
+	towers         []string // patterns of the tensors that only images and sound pass through
+	// inside is the part of the model that has the text, by the names of transformers 5; "": language_model.
+	inside string
 	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a text these enter as padding.
 	placeholders map[string]int
 	// images makes the reader of images, whose soft tokens have dim features, for the text that text_config describes; nil: images
@@ -74,10 +77,10 @@ func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	}
 	inner.Config.inheritTokens(tokens)
 	inner.Config.ModelType = kind
-	c.Loader.Rename(wrappedNames(c.Loader))
+	c.Loader.Rename(w.names(c.Loader))
 	reads := c.options.Images && w.images != nil
 	for _, pattern := range w.towers {
-		if !reads || !strings.Contains(pattern, "vision") {
+		if !reads || strings.Contains(pattern, "audio") {
 			c.Loader.Ignore(pattern)
 		}
 	}
@@ -153,26 +156,29 @@ func (c *Config) inheritTokens(from Config) {
 	}
 }
 
-// wrappedNames returns a function from the names that a model of text has by itself to those of the tensors. Transformers 4 puts the
-// text with its head under one prefix, transformers 5 puts the head beside it; a model without a head has no further prefix.
-func wrappedNames(l *transformer.Loader) func(name string) string {
-	body, head := "model.language_model.", ""
+// names returns a function from the names that a model of text has by itself, and its towers, to those of the tensors. Transformers 4 puts
+// the text with its head under one prefix, transformers 5 puts the head beside it; a model without a head has no further prefix.
+func (w wrapper) names(l *transformer.Loader) func(name string) string {
+	inside := cmp.Or(w.inside, "language_model") + "."
+	body, head := "model."+inside, ""
 	switch {
-	case l.Has("language_model.model.embed_tokens.weight"):
-		body, head = "language_model.model.", "language_model."
-	case l.Has("language_model.embed_tokens.weight"):
-		body, head = "language_model.", "language_model."
+	case l.Has(inside + "model.embed_tokens.weight"):
+		body, head = inside+"model.", inside
+	case l.Has(inside + "embed_tokens.weight"):
+		body, head = inside, inside
 	}
-	images := ""
-	if !l.Has("vision_tower.patch_embedder.input_proj.weight") {
-		images = "model."
+	towers := "model."
+	if l.Has("vision_tower.patch_embedder.input_proj.weight") || l.Has("multi_modal_projector.mm_input_projection_weight") {
+		towers = ""
 	}
 	return func(name string) string {
 		if rest, ok := strings.CutPrefix(name, "model."); ok {
 			return body + rest
 		}
-		if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "embed_vision.") {
-			return images + name
+		for _, tower := range w.towers {
+			if own := strings.TrimSuffix(tower, "*"); strings.HasPrefix(name, own) {
+				return towers + name
+			}
 		}
 		return head + name
 	}

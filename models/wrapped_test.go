@@ -52,9 +52,9 @@ func (w renamed) Tensor(name string, shape ...int) ([]float32, error) {
 // TestTowers: what only images and sound pass through is not read, whether it is there or not; every other tensor is accounted for.
 func TestTowers(t *testing.T) {
 	ofImages := func(name string) bool {
-		return slices.ContainsFunc([]string{"vision_tower", "multi_modal", "audio_tower", "embed_vision", "embed_audio", ".visual."}, func(part string) bool { return strings.Contains(name, part) })
+		return slices.ContainsFunc([]string{"vision_tower", "multi_modal", "vision_model", "connector", "audio_tower", "embed_vision", "embed_audio", ".visual."}, func(part string) bool { return strings.Contains(name, part) })
 	}
-	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new", "gemma3n", "gemma4", "embedding_gemma2", "qwen3_5", "qwen3_5_moe"} {
+	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new", "gemma3n", "gemma4", "embedding_gemma2", "qwen3_5", "qwen3_5_moe", "idefics3", "smolvlm"} {
 		config := tftest.Must(os.ReadFile(filepath.Join(own, folder, "config.json")))(t)
 		w := newRenamed(t, folder, func(name string) string { return name })
 		m := tftest.Must(models.New(config, w, models.Options{}))(t)
@@ -76,7 +76,7 @@ func TestTowers(t *testing.T) {
 			t.Errorf("%s without what images pass through: %v", folder, err)
 		}
 		other := newRenamed(t, folder, func(name string) string {
-			return strings.NewReplacer("vision_tower", "scent_tower", ".visual.", ".scents.").Replace(name)
+			return strings.NewReplacer("vision_tower", "scent_tower", "vision_model", "scent_model", ".visual.", ".scents.").Replace(name)
 		})
 		if _, err := models.New(config, other, models.Options{}); !errors.Is(err, fault.ErrLeftOver) {
 			t.Errorf("%s with a tower of scents: %v, want ErrLeftOver", folder, err)

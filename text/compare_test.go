@@ -160,6 +160,8 @@ func generateAll(t *testing.T, kind, dir string, texts []string) (r generated) {
 // imaged is the height and the width of pixels.
 type imaged struct {
 	Refused string `json:"refused"`
+	Parts   int    `json:"parts"`
+	Grid    [2]int `json:"grid"` // of tiles
 	Shape   [2]int `json:"shape"`
 }
 
@@ -169,13 +171,22 @@ func pixelsOf(file, config, out string) (r imaged) {
 	if err == nil {
 		p, err = vision.NewProcessor([]byte(config))
 	}
-	var picture *vision.RGB
+	var m *vision.RGB
 	if err == nil {
-		picture, err = vision.Decode(data, vision.MaxPixels)
+		m, err = vision.Decode(data, vision.MaxPixels)
+	}
+	var picture *vision.Picture
+	if err == nil {
+		picture, err = p.Picture(m)
 	}
 	var pixels []float32
 	if err == nil {
-		pixels, r.Shape[1], r.Shape[0], err = p.Pixels(picture)
+		r.Grid, r.Parts = [2]int{picture.Rows, picture.Columns}, picture.Parts()
+		for part := range r.Parts {
+			var x []float32
+			x, r.Shape[1], r.Shape[0] = picture.Pixels(part)
+			pixels = append(pixels, x...)
+		}
 	}
 	var b []byte
 	for _, x := range pixels {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/fault"
@@ -24,7 +25,25 @@ import (
 // imageReader makes soft tokens of image files.
 type imageReader struct {
 	images
-	recent recentImages
+	placeholder string // the token that stands for an image in a prompt
+	recent      recentImages
+}
+
+// An imageRead is what a prompt has for an image: soft tokens, between tokens of the text.
+type imageRead struct {
+	around [][]int     // before each part of the image, and after the last
+	soft   [][]float32 // of each part, [rows, D]
+}
+
+// tokens returns the number of tokens, where each row has dim features.
+func (r *imageRead) tokens(dim int) (n int) {
+	for _, ids := range r.around {
+		n += len(ids)
+	}
+	for _, x := range r.soft {
+		n += len(x) / dim
+	}
+	return n
 }
 
 // newImageReader is that of a folder; nil if its model was opened without its encoder of images.
@@ -40,13 +59,49 @@ func newImageReader(f *base) (*imageReader, error) {
 	if err != nil {
 		return nil, check.InFile(file, fault.ErrConfig, err)
 	}
-	if h, w := f.model.Images.Size(); p.Square() != h || p.Square() != w {
-		return nil, check.InFile(file, fault.ErrConfig, fmt.Errorf("tokens of %d x %d pixels, the model has some of %d x %d", p.Square(), p.Square(), w, h))
+	if err := fits(f, p, file); err != nil {
+		return nil, err
 	}
 	for _, w := range p.Warnings {
 		f.warning(file + ": " + w)
 	}
-	return &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}}, nil
+	placeholder, ok := f.tokenizer.Token(f.model.Images.Token)
+	if !ok {
+		return nil, check.Errorf(fault.ErrConfig, "the tokenizer lacks token %d, which stands for images", f.model.Images.Token)
+	}
+	return &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}, placeholder: placeholder}, nil
+}
+
+// fits returns an error unless the model takes the pixels that p makes. file is that of p.
+func fits(f *base, p *vision.Processor, file string) error {
+	side := p.Tile()
+	if side == 0 {
+		if h, w := f.model.Images.Size(); p.Square() != h || p.Square() != w {
+			return check.InFile(file, fault.ErrConfig, fmt.Errorf("tokens of %d x %d pixels, the model has some of %d x %d", p.Square(), p.Square(), w, h))
+		}
+		return nil
+	}
+	rows, err := f.model.Images.Rows(side, side)
+	if err != nil {
+		return check.InFile(file, fault.ErrConfig, fmt.Errorf("max_image_size: %w", err))
+	}
+	const of, most = "processor_config.json", 169 // transformers' default
+	length := struct {
+		Tokens int `json:"image_seq_len"`
+	}{most}
+	text, err := regular.ReadFile(f.fsys, of)
+	if err == nil {
+		err = pyjson.Unmarshal(text, &length)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil && length.Tokens != rows {
+		err = fmt.Errorf("image_seq_len: %d, the model makes %d tokens of %d x %d pixels", length.Tokens, rows, side, side)
+	}
+	if err != nil {
+		return check.InFile(of, fault.ErrConfig, err)
+	}
+	return nil
 }
 
 // imageConfig returns the configuration of a folder's images, and its file: that of all that the model reads, or that of images alone.
@@ -73,8 +128,8 @@ func imageConfig(fsys fs.FS) (file string, config []byte, err error) {
 	return file, config, nil
 }
 
-// read puts images into a prompt: the placeholder of each becomes as many as the image has soft tokens, between the tokens that begin and end an
-// image.
+// read puts images into a prompt: the placeholder of each becomes as many as the image has soft tokens, between the tokens around the parts
+// of an image.
 func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]int, []models.Soft, error) {
 	if len(files) == 0 {
 		return prompt, nil, nil
@@ -83,7 +138,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 	if r == nil {
 		return nil, nil, errNoReader(len(files))
 	}
-	token := r.model.Images.Token
+	token, dim := r.model.Images.Token, r.model.Images.Dim()
 	places := 0
 	for _, t := range prompt {
 		if t == token {
@@ -95,56 +150,110 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 	}
 	var all []int
 	var soft []models.Soft
+	number := 0
 	for _, t := range prompt {
 		if t != token {
 			all = append(all, t)
 			continue
 		}
-		x, err := r.soft(ctx, len(soft), files[len(soft)], len(all))
+		read, err := r.image(ctx, number, files[number], len(all))
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, r.model.Images.Begin)
-		soft = append(soft, models.Soft{At: len(all), X: x})
-		all = append(all, slices.Repeat([]int{token}, len(x)/r.model.Images.Dim())...)
-		all = append(all, r.model.Images.End)
+		number++
+		for i, x := range read.soft {
+			all = append(all, read.around[i]...)
+			soft = append(soft, models.Soft{At: len(all), X: x})
+			all = append(all, slices.Repeat([]int{token}, len(x)/dim)...)
+		}
+		all = append(all, read.around[len(read.soft)]...)
 	}
 	return all, soft, nil
 }
 
-// soft returns the soft tokens of the image file at a number, after a prompt of some tokens.
-func (r *imageReader) soft(ctx context.Context, number int, file []byte, before int) ([]float32, error) {
+// image reads the image file at a number, after a prompt of some tokens.
+func (r *imageReader) image(ctx context.Context, number int, file []byte, before int) (*imageRead, error) {
 	digest := sha256.Sum256(file)
-	if x := r.recent.get(digest); x != nil {
-		return x, nil
+	if read := r.recent.get(digest); read != nil {
+		return read, nil
 	}
-	var x []float32
-	_, err := r.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error {
-		return r.encode(ws, file, before, &x)
-	})
+	read, err := r.compute(ctx, file, before)
 	if err != nil && ctx.Err() == nil {
 		return nil, &InputError{number, err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.recent.add(digest, x)
-	return x, nil
+	r.recent.add(digest, read)
+	return read, nil
 }
 
-// pixels returns the pixels of an image file, [3, h, w], and the number of its soft tokens.
-func (r *imageReader) pixels(file []byte) (pixels []float32, w, h, rows int, err error) {
-	err = r.decoder.Use(file, func(picture *vision.RGB) (err error) {
-		pixels, w, h, err = r.processor.Pixels(picture)
+// compute reads an image file, unless the prompt has no room for it.
+func (r *imageReader) compute(ctx context.Context, file []byte, before int) (*imageRead, error) {
+	var picture *vision.Picture
+	read := new(imageRead)
+	if _, err := r.queue.Each(ctx, 1, func(*models.Workspace, int) (err error) {
+		picture, err = r.picture(file, read)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if n := read.tokens(r.model.Images.Dim()); r.limit > 0 && before+n >= r.limit {
+		return nil, fmt.Errorf("%w: an image of %d tokens after a prompt of %d in a context of %d", fault.ErrTooLong, n, before, r.limit)
+	}
+	_, err := r.queue.Each(ctx, picture.Parts(), func(ws *models.Workspace, part int) error {
+		pixels, w, h := picture.Pixels(part)
+		if err := r.model.Images.EncodeImages(ws, read.soft[part], pixels, 1, h, w); err != nil {
+			return err
+		}
+		return check.Finite(read.soft[part])
+	})
+	return read, err
+}
+
+// picture decodes an image file, and makes room for its soft tokens in read, between the tokens around them.
+func (r *imageReader) picture(file []byte, read *imageRead) (picture *vision.Picture, err error) {
+	err = r.decoder.Use(file, func(m *vision.RGB) (err error) {
+		picture, err = r.processor.Picture(m)
 		return err
 	})
 	if err != nil {
-		return nil, 0, 0, 0, err
+		return nil, err
 	}
-	if rows, err = r.model.Images.Rows(h, w); err != nil {
-		return nil, 0, 0, 0, fmt.Errorf("%w: %w", fault.ErrImage, err)
+	for part := range picture.Parts() {
+		w, h := picture.Size(part)
+		rows, err := r.model.Images.Rows(h, w)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", fault.ErrImage, err)
+		}
+		read.soft = append(read.soft, make([]float32, rows*r.model.Images.Dim()))
 	}
-	return pixels, w, h, rows, nil
+	read.around, err = r.around(picture)
+	return picture, err
+}
+
+// around returns the tokens before each part of a picture, and after the last.
+func (r *imageReader) around(p *vision.Picture) ([][]int, error) {
+	texts := p.Texts()
+	if texts == nil {
+		return [][]int{{r.model.Images.Begin}, {r.model.Images.End}}, nil
+	}
+	e, err := r.tokenizer.Encode(strings.Join(texts, r.placeholder), plainTokens) // as a whole: what is at a text's start may depend on what is before it
+	if err != nil {
+		return nil, err
+	}
+	around := [][]int{nil}
+	for _, id := range e.IDs {
+		if id == r.model.Images.Token {
+			around = append(around, nil)
+			continue
+		}
+		around[len(around)-1] = append(around[len(around)-1], id)
+	}
+	if len(around) != len(texts) {
+		return nil, check.Errorf(fault.ErrConfig, "the tokenizer makes %d placeholders for an image of %d parts", len(around)-1, p.Parts())
+	}
+	return around, nil
 }
 
 // ImageTokens returns the number of tokens that the file of an image adds to a prompt that has its placeholder, without computing what they
@@ -153,36 +262,18 @@ func (g *Generator) ImageTokens(file []byte) (int, error) {
 	if g.reader == nil {
 		return 0, errNoReader(1)
 	}
-	const markers = 1 // a token before and one after the image, less the placeholder
-	if x := g.reader.recent.get(sha256.Sum256(file)); x != nil {
-		return len(x)/g.model.Images.Dim() + markers, nil
+	read := g.reader.recent.get(sha256.Sum256(file))
+	if read == nil {
+		read = new(imageRead)
+		if _, err := g.reader.picture(file, read); err != nil {
+			return 0, &InputError{0, err}
+		}
 	}
-	_, _, _, rows, err := g.reader.pixels(file)
-	if err != nil {
-		return 0, &InputError{0, err}
-	}
-	return rows + markers, nil
+	return read.tokens(g.model.Images.Dim()) - 1, nil // less the placeholder
 }
 
 func errNoReader(files int) error {
 	return check.Option("Images", files, "the model reads none, or was opened without models.Options.Images")
-}
-
-// encode sets x to the soft tokens of an image file, unless the prompt has no room for them.
-func (r *imageReader) encode(ws *models.Workspace, file []byte, before int, x *[]float32) error {
-	pixels, w, h, rows, err := r.pixels(file)
-	if err != nil {
-		return err
-	}
-	if r.limit > 0 && before+rows >= r.limit {
-		return fmt.Errorf("%w: an image of %d tokens after a prompt of %d in a context of %d", fault.ErrTooLong, rows, before, r.limit)
-	}
-	y := make([]float32, rows*r.model.Images.Dim())
-	if err := r.model.Images.EncodeImages(ws, y, pixels, 1, h, w); err != nil {
-		return err
-	}
-	*x = y
-	return check.Finite(y)
 }
 
 // recentImages are the soft tokens of images that were read last: each turn of a chat has those of the turns before.
@@ -195,13 +286,13 @@ type recentImages struct {
 
 type recentImage struct {
 	digest [sha256.Size]byte
-	x      []float32
+	read   *imageRead
 }
 
 // mostRecent bounds the bytes of the soft tokens that are kept.
 const mostRecent = 64 << 20
 
-func (r *recentImages) get(digest [sha256.Size]byte) []float32 {
+func (r *recentImages) get(digest [sha256.Size]byte) *imageRead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.known[digest]
@@ -209,10 +300,10 @@ func (r *recentImages) get(digest [sha256.Size]byte) []float32 {
 		return nil
 	}
 	r.order.MoveToFront(e)
-	return e.Value.(recentImage).x
+	return e.Value.(recentImage).read
 }
 
-func (r *recentImages) add(digest [sha256.Size]byte, x []float32) {
+func (r *recentImages) add(digest [sha256.Size]byte, read *imageRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known == nil {
@@ -221,10 +312,10 @@ func (r *recentImages) add(digest [sha256.Size]byte, x []float32) {
 	if r.known[digest] != nil {
 		return
 	}
-	r.known[digest] = r.order.PushFront(recentImage{digest, x})
-	for r.bytes += 4 * len(x); r.bytes > mostRecent; {
+	r.known[digest] = r.order.PushFront(recentImage{digest, read})
+	for r.bytes += 4 * read.tokens(1); r.bytes > mostRecent; {
 		last := r.order.Remove(r.order.Back()).(recentImage)
 		delete(r.known, last.digest)
-		r.bytes -= 4 * len(last.x)
+		r.bytes -= 4 * last.read.tokens(1)
 	}
 }

@@ -15,19 +15,26 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-const readingFolder = "../models/testdata/images/gemma4" // a model that reads images, and what transformers answers
+const (
+	readingFolders = "../models/testdata/images/" // models that read images, and what transformers answers
+	readingFolder  = readingFolders + "gemma4"
+)
 
 // readingCase is a chat about images.
 type readingCase struct {
+	folder   string
 	Images   []string
 	Messages json.RawMessage
 	Tokens   int // of the prompt
 	Text     string
 }
 
-func readingCases(t *testing.T) (cases []readingCase) {
+func readingCases(t *testing.T, folder string) (cases []readingCase) {
 	t.Helper()
-	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(readingFolder, "expected.json")))(t), &cases))
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t), &cases))
+	for i := range cases {
+		cases[i].folder = folder
+	}
 	return cases
 }
 
@@ -35,15 +42,15 @@ func readingCases(t *testing.T) (cases []readingCase) {
 func (c *readingCase) files(t *testing.T) (files [][]byte) {
 	t.Helper()
 	for _, name := range c.Images {
-		files = append(files, tftest.Must(os.ReadFile(filepath.Join(readingFolder, name)))(t))
+		files = append(files, tftest.Must(os.ReadFile(filepath.Join(c.folder, name)))(t))
 	}
 	return files
 }
 
-func openReading(t *testing.T, o Options) *Generator {
+func openReading(t *testing.T, folder string, o Options) *Generator {
 	t.Helper()
 	o.Model.Images = true
-	return tftest.Must(OpenGenerator(readingFolder, o))(t)
+	return tftest.Must(OpenGenerator(folder, o))(t)
 }
 
 // answerTo returns the answer to a case.
@@ -57,31 +64,46 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 // what is in front of them, and the same image a second time shares all.
 func TestReadImages(t *testing.T) {
 	t.Parallel()
-	cases := readingCases(t)
-	g := openReading(t, Options{})
-	if !g.ReadsImages() {
-		t.Error("no images are read")
-	}
-	for round, shares := range [][3]int{{0, 16, 64}, {96, 96, 144}} { // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
-		for i, c := range cases {
-			p, err := answerTo(t, g, c, c.files(t))
-			if err != nil || p.Text != c.Text || p.Usage.Prompt != c.Tokens {
-				t.Errorf("%v: %q after %d tokens, %v, want %q after %d", c.Images, p.Text, p.Usage.Prompt, err, c.Text, c.Tokens)
+	for name, shares := range map[string][2][3]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
+		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cases := readingCases(t, readingFolders+name)
+			g := openReading(t, readingFolders+name, Options{})
+			if !g.ReadsImages() {
+				t.Error("no images are read")
 			}
-			if p.Usage.Shared > c.Tokens || p.Usage.Shared < shares[i] || round == 0 && i == 1 && p.Usage.Shared > 32 {
-				t.Errorf("%v in round %d: %d shared tokens, want at least %d", c.Images, round, p.Usage.Shared, shares[i])
+			for round, least := range shares {
+				for i, c := range cases {
+					p, err := answerTo(t, g, c, c.files(t))
+					if err != nil || p.Text != c.Text || p.Usage.Prompt != c.Tokens {
+						t.Errorf("%v: %q after %d tokens, %v, want %q after %d", c.Images, p.Text, p.Usage.Prompt, err, c.Text, c.Tokens)
+					}
+					if p.Usage.Shared > c.Tokens || p.Usage.Shared < least[i] || round == 0 && i == 1 && p.Usage.Shared > 32 {
+						t.Errorf("%v in round %d: %d shared tokens, want at least %d", c.Images, round, p.Usage.Shared, least[i])
+					}
+				}
 			}
-		}
+			c, tokens := cases[2], 0
+			for _, file := range c.files(t) {
+				tokens += tftest.Must(g.ImageTokens(file))(t)
+			}
+			prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)
+			if n := len(tftest.Must(g.PromptTokens(prompt, GenerateOptions{}))(t)); n+tokens != c.Tokens {
+				t.Errorf("%d tokens of text and %d of images, want %d", n, tokens, c.Tokens)
+			}
+		})
 	}
 }
 
 // TestImagesRefused: images that cannot be read are errors that say so, as are those without a place in the prompt.
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()
-	c := readingCases(t)[0]
+	c := readingCases(t, readingFolder)[0]
 	good := c.files(t)[0]
 	huge := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x75\x30\x00\x00\x75\x30\x08\x02\x00\x00\x00") // 30000 x 30000
-	g := openReading(t, Options{})
+	g := openReading(t, readingFolder, Options{})
 	for name, x := range map[string]struct {
 		files [][]byte
 		want  error
@@ -100,10 +122,10 @@ func TestImagesRefused(t *testing.T) {
 			t.Errorf("an image of %v: %d tokens, %v", size, p.Usage.Prompt, err)
 		}
 	}
-	if _, err := answerTo(t, openReading(t, Options{MaxPixels: 97 * 60}), c, [][]byte{good}); !errors.Is(err, fault.ErrImage) {
+	if _, err := answerTo(t, openReading(t, readingFolder, Options{MaxPixels: 97 * 60}), c, [][]byte{good}); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("more pixels than MaxPixels: %v, want an ErrImage", err)
 	}
-	if _, err := answerTo(t, openReading(t, Options{MaxLength: 80}), c, [][]byte{good}); !errors.Is(err, fault.ErrTooLong) {
+	if _, err := answerTo(t, openReading(t, readingFolder, Options{MaxLength: 80}), c, [][]byte{good}); !errors.Is(err, fault.ErrTooLong) {
 		t.Errorf("more tokens than MaxLength: %v, want an ErrTooLong", err)
 	}
 	prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)

@@ -48,7 +48,7 @@ type Expected struct {
 // Compare compares all outputs of a folder, and returns their number.
 func Compare(t *testing.T, dir string) int {
 	e := OpenExpected(t, dir)
-	var o models.Options
+	o := models.Options{Images: e.ReadsImages()}
 	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -76,6 +76,7 @@ func (e *Expected) Compute(m *models.Model) {
 	e.joint(ws, m)
 	e.speech(ws, m)
 	e.generation(ws, m)
+	e.reading(ws, m)
 }
 
 // All compares everything that is expected.
@@ -112,6 +113,9 @@ func OpenExpected(t Reporter, dir string) *Expected {
 	}
 	return e
 }
+
+// ReadsImages reports whether the model has to be opened with its reader of images.
+func (e *Expected) ReadsImages() bool { return e.Has(tiles) }
 
 func (e *Expected) Has(name string) bool { _, ok := e.File.Info(name); return ok }
 

@@ -34,6 +34,38 @@ func (e *Expected) generation(ws *models.Workspace, m *models.Model) {
 	e.Greedy(ws, m, memories)
 }
 
+// tiles are the pixels of the images of a text, [images, 3, height, width], each of which fills placeholders of image_input_ids.
+const tiles = "pixels"
+
+// reading compares the logits of a text with images.
+func (e *Expected) reading(ws *models.Workspace, m *models.Model) {
+	if m.Images == nil {
+		return
+	}
+	pixels, shape, ids := e.Floats(tiles), e.Shape(tiles), e.Ints("image_input_ids")
+	rows, err := m.Images.Rows(shape[2], shape[3])
+	e.NoError(err)
+	dim, size := m.Images.Dim(), len(pixels)/shape[0]
+	var soft []models.Soft
+	for i, at := 0, 0; i < shape[0]; i++ {
+		x := make([]float32, rows*dim) // [rows, D]
+		e.NoError(m.Images.EncodeImages(ws, x, pixels[i*size:(i+1)*size], 1, shape[2], shape[3]))
+		for at < len(ids) && ids[at] != m.Images.Token {
+			at++
+		}
+		if end := at + rows; end > len(ids) || slices.ContainsFunc(ids[at:end], func(id int) bool { return id != m.Images.Token }) {
+			e.t.Fatalf("image %d has %d soft tokens, and no place for them from token %d on", i, rows, at)
+		}
+		soft = append(soft, models.Soft{At: at, X: x})
+		at += rows
+	}
+	x := make([]float32, len(ids)*m.LM.Dim())
+	e.NoError(m.LM.(models.SoftReader).HiddenSoft(ws, x, ids, transformer.Ragged(len(ids)), soft, nil))
+	y := make([]float32, len(ids)*m.LM.Vocab())
+	e.NoError(m.LM.Logits(ws, y, x))
+	e.Check("image_logits", y)
+}
+
 // Logits is those of the token after each token of in.
 func (e *Expected) Logits(ws *models.Workspace, m *models.Model, in Batch, memory *models.Memory) []float32 {
 	e.t.Helper()

@@ -3,9 +3,10 @@
 
     files_images.py [-n COUNT] [-seed SEED] [-show N] [-log FILE]
 
-Each of COUNT cases draws a class, one to four fields, null and unknown ones too, and an image. A case ends as in
-files_tokenizers.py."""
+Each of COUNT cases draws a class, up to four fields, null and unknown ones too, and an image: of noise, or an odd one of 44 (of one pixel, thin,
+grey, with alpha, of inks, with a palette, of 16 bits, turned by Exif data). Pixels have to be equal in all bits. A case ends as in files_tokenizers.py."""
 
+import io
 import json
 import os
 import sys
@@ -16,13 +17,48 @@ sys.path.insert(0, HERE)
 
 import numpy as np
 from PIL import Image
+from transformers.image_utils import load_image
 
 import drawn
 
 CLASSES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP"]
+TILED = ["Idefics3", "SmolVLM"]  # whose pictures have several parts
 
 
-def draw(rng):
+def odd():
+    """Files of images that are unlike others: their names, and their bytes."""
+    def noise(h, w, n, kind=np.uint8):
+        return np.random.default_rng(h * 5 + w * 3 + n).integers(0, np.iinfo(kind).max, (h, w, n) if n > 1 else (h, w), dtype=kind)
+
+    def file(image, kind="PNG", **how):
+        b = io.BytesIO()
+        image.save(b, kind, **how)
+        return b.getvalue()
+
+    files = {}
+    for w, h in [(1, 1), (1, 2), (2, 1), (1, 300), (300, 1), (1, 4096), (4096, 1), (3, 700), (700, 3), (33, 32), (64, 65), (97, 61)]:
+        files[f"{w}x{h}"] = file(Image.fromarray(noise(h, w, 3)))
+    for mode, n in [("L", 1), ("LA", 2), ("RGBA", 4)]:
+        for w, h in [(1, 1), (41, 29), (20, 90)]:
+            files[f"{mode}-{w}x{h}"] = file(Image.fromarray(noise(h, w, n), mode))
+    for w, h in [(1, 1), (41, 29)]:
+        files[f"CMYK-{w}x{h}.jpg"] = file(Image.fromarray(noise(h, w, 4), "CMYK"), "JPEG")
+        files[f"CMYK-{w}x{h}.tiff"] = file(Image.fromarray(noise(h, w, 4), "CMYK"), "TIFF")
+        files[f"16-{w}x{h}"] = file(Image.fromarray(noise(h, w, 1, np.uint16)))
+        files[f"1-{w}x{h}"] = file(Image.fromarray(noise(h, w, 1)).convert("1"))
+        files[f"P-{w}x{h}"] = file(Image.fromarray(noise(h, w, 3)).convert("P"))
+        files[f"P-{w}x{h}.gif"] = file(Image.fromarray(noise(h, w, 3)).convert("P"), "GIF")
+    for turned in range(2, 9):
+        exif = Image.Exif()
+        exif[0x112] = turned
+        files[f"turned-{turned}.jpg"] = file(Image.fromarray(noise(37, 23, 3)), "JPEG", exif=exif)
+    for quality in (5, 95):
+        files[f"{quality}.jpg"] = file(Image.fromarray(noise(61, 97, 3)), "JPEG", quality=quality)
+    files["black"], files["white"] = (file(Image.fromarray(np.full((50, 70, 3), v, np.uint8))) for v in (0, 255))
+    return files
+
+
+def draw(rng, name):
     size = lambda: rng.choice([None, 32, 17, [20, 31], {"height": 24, "width": 33}, {"shortest_edge": 30}, {"shortest_edge": 30, "longest_edge": 35}, {"longest_edge": 40}, {"max_height": 20, "max_width": 41}, {"height": 20}, {}, "32", 0, 32.0])
     flag = lambda: rng.choice([None, True, False])
     three = lambda: rng.choice([None, [0.5, 0.4, 0.3], 0.4, [0.5], [1, 1, 1], []])
@@ -32,6 +68,13 @@ def draw(rng):
         "patch_size": lambda: rng.choice([None, 8, 14, 16]), "max_num_patches": lambda: rng.choice([None, 4, 9, 64, 256]), "crop_pct": lambda: rng.choice([None, 0.9]), "do_thumbnail": flag, "do_reduce_labels": flag, "do_flip_channel_order": flag,
         "data_format": lambda: rng.choice([None, "channels_first"]), "input_data_format": lambda: None, "return_tensors": lambda: None, "processor_class": lambda: "X", "a_remark": lambda: rng.choice([None, 1]), "size_divisor": lambda: rng.choice([None, 32]), "offset": flag,
     }
+    if name in TILED:
+        side = lambda: rng.choice([None, {"longest_edge": 24}, {"longest_edge": 40}, {"longest_edge": 24, "shortest_edge": 3}, {"height": 24, "width": 24}, {"longest_edge": 0}, 30])
+        options |= {"do_image_splitting": flag, "max_image_size": side, "size": lambda: rng.choice([size(), {"longest_edge": 30}, {"longest_edge": 100}, {"longest_edge": 5000}, {"longest_edge": 1}])}
+        c = {"size": {"longest_edge": rng.choice([30, 50, 64, 100])}, "max_image_size": {"longest_edge": rng.choice([16, 24, 50])}}
+        for name in rng.sample(sorted(options), rng.randint(0, 3)):
+            c[name] = options[name]()
+        return c
     c = {"size": rng.choice([{"height": 32, "width": 32}, {"shortest_edge": 32}, 32])} if rng.random() < 0.8 else {}
     for name in rng.sample(sorted(options), rng.randint(1, 4)):
         c[name] = options[name]()
@@ -42,6 +85,9 @@ def theirs(name, fields, image):
     module = __import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"])
     p = getattr(module, name + "ImageProcessorPil").from_dict(dict(fields))
     out = p(image, return_tensors="np")
+    if name in TILED:
+        rows, columns = (p(image, return_row_col_info=True)[k][0][0] for k in ("rows", "cols"))
+        return np.asarray(out["pixel_values"][0], dtype=np.float64), [rows, columns]
     x = np.asarray(out["pixel_values"][0], dtype=np.float64)
     if name == "Siglip2":  # patches to an image
         h, w = out["spatial_shapes"][0]
@@ -49,35 +95,43 @@ def theirs(name, fields, image):
         x = x[: h * w].reshape(h, w, n, n, 3).transpose(4, 0, 2, 1, 3).reshape(3, h * n, w * n)
     if not np.isfinite(x).all():
         raise ValueError("no numbers")
-    return x
+    return x[None], [0, 0]
 
 
 def begin(args, root):
-    server, out = drawn.Server("text"), os.path.join(root, "pixels")
+    server, out, unlike = drawn.Server("text"), os.path.join(root, "pixels"), sorted(odd().items())
 
     def one(rng):
-        name, fields = rng.choice(CLASSES), draw(rng)
-        w, h = rng.choice([(40, 30), (30, 47), (64, 64), (16, 80), (7, 5), (48, 32)])
-        image = Image.fromarray(np.random.default_rng(rng.randrange(1 << 30)).integers(0, 256, (h, w, 3), dtype=np.uint8))
-        image.save(os.path.join(root, "image.png"))
+        name = rng.choice(CLASSES + TILED)
+        fields = draw(rng, name)
+        path, which = os.path.join(root, "image.png"), None
+        if rng.random() < 0.5:
+            which, data = rng.choice(unlike)
+        else:
+            w, h = which = rng.choice([(40, 30), (30, 47), (64, 64), (16, 80), (7, 5), (48, 32)])
+            data = io.BytesIO()
+            Image.fromarray(np.random.default_rng(rng.randrange(1 << 30)).integers(0, 256, (h, w, 3), dtype=np.uint8)).save(data, "PNG")
+            data = data.getvalue()
+        with open(path, "wb") as f:
+            f.write(data)
         config = {"image_processor_type": name + rng.choice(["ImageProcessor", "ImageProcessorFast"])} | fields
-        case, want, refused = [name, (w, h), fields], None, None
+        case, want, refused = [name, which, fields], None, None
         try:
-            want = theirs(name, fields, image)
+            want, grid = theirs(name, fields, load_image(path))
         except Exception as e:
             refused = f"{type(e).__name__}: {str(e)[:160]}"
-        ours = server.ask(json.dumps({"kind": "image", "dir": os.path.join(root, "image.png"), "texts": [json.dumps(config), out]}))
+        ours = server.ask(json.dumps({"kind": "image", "dir": path, "texts": [json.dumps(config), out]}))
         if ours.get("crashed"):
             return "differ", case, "crashed: " + ours["crashed"]
         if ours["refused"]:
             return ("both refuse" if refused else "ours refuses"), case, ours["refused"]
         if refused:
             return "theirs refuses", case, refused
-        got = np.fromfile(out, dtype="<f4").reshape(3, *ours["shape"])
-        if got.shape != want.shape:
-            return "differ", case, f"{got.shape}, want {want.shape}"
-        off = np.abs(got - want).max() / max(1, np.abs(want).max())
-        return ("equal", case, "") if off < 1e-5 else ("differ", case, f"{off:.3g} off")
+        got = np.fromfile(out, dtype="<f4").reshape(ours["parts"], 3, *ours["shape"])
+        if got.shape != want.shape or ours["grid"] != grid:
+            return "differ", case, f"{got.shape} {ours['grid']}, want {want.shape} {grid}"
+        off = np.abs(got - want).max()
+        return ("equal", case, "") if off == 0 else ("differ", case, f"{off:.3g} off")
 
     return one
 

@@ -8,6 +8,8 @@ the distances that relative positions tell apart. Windows of thousands of tokens
 
 import torch
 import transformers as hf
+from transformers.models.idefics3 import Idefics3VisionTransformer
+from transformers.models.smolvlm import SmolVLMVisionTransformer
 
 import deltanet
 from encoders import encode
@@ -62,6 +64,8 @@ DECODERS = {
     "olmo3": (hf.Olmo3ForCausalLM, SMALL | dict(num_hidden_layers=4), 1e-3, []),
     "ministral3": (hf.Ministral3ForCausalLM, SMALL | dict(num_attention_heads=8, head_dim=8), 1e-3, []),
     "mistral3": (hf.Mistral3ForConditionalGeneration, dict(text_config=SMALL | dict(num_attention_heads=8, head_dim=8), vision_config=IMAGE, vision_feature_layer=-1), 1e-3, []),
+    "idefics3": (hf.Idefics3ForConditionalGeneration, dict(text_config=SMALL, vision_config=IMAGE), 1e-3, []),
+    "smolvlm": (hf.SmolVLMForConditionalGeneration, dict(text_config=SMALL, vision_config=IMAGE), 1e-3, []),
     "ernie4_5": (hf.Ernie4_5ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
     "exaone4": (hf.Exaone4ForCausalLM, SMALL | dict(num_hidden_layers=4, num_key_value_heads=1), 1e-3, []),
     "hunyuan_v1_dense": (hf.HunYuanDenseV1ForCausalLM, SMALL | dict(head_dim=8), 1e-3, []),
@@ -119,6 +123,8 @@ TOWERS = {
     "clip-image": (hf.CLIPVisionModelWithProjection, IMAGE | dict(projection_dim=12), 3e-3),
     "siglip-text": (hf.SiglipTextModel, TEXT | dict(projection_size=16), 1e-3),
     "siglip-image": (hf.SiglipVisionModel, IMAGE, 1e-3),
+    "idefics3_vision": (Idefics3VisionTransformer, SMALL_IMAGE, 1e-3),
+    "smolvlm_vision": (SmolVLMVisionTransformer, SMALL_IMAGE, 1e-3),
 }
 
 
@@ -231,7 +237,8 @@ def _(out, name):
 @folder(*names(TOWERS))
 def _(out, name):
     cls, given, scale = TOWERS[name.removesuffix("-defaults")]
-    inputs = {"pixel_values": pixels(*(32, 48) if name.startswith("siglip2") else (SIZE, SIZE))[:1]}
+    sizes = {"siglip2": (32, 48), "idefics3": (64, 96), "smolvlm": (64, 96)}  # in patches of the class's own size
+    inputs = {"pixel_values": pixels(*next((v for k, v in sizes.items() if name.startswith(k)), (SIZE, SIZE)))[:1]}
     if "text_config" in given or "text" in name:
         ids, mask = random_batch([40, 40], 4, 39, 1)
         if name.startswith("clip"):

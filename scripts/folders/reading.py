@@ -8,9 +8,11 @@ import torch
 import transformers as hf
 from PIL import Image
 from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
+from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
-from decoders import gemma4, scalars
+from decoders import BATCH, EOS, gemma4, llama, outputs, scalars, tokens
 from folder import Folder, folder, greedy
+from vision import pixels as noise
 
 TEMPLATE = """{%- for message in messages %}
     {{- '<|im_start|>' + message.role + '\\n' }}
@@ -41,6 +43,52 @@ def pictures():
     a[(x - 48) ** 2 + (y - 30) ** 2 < 400] = (230, 20, 60)
     a = np.clip(a, 0, 255).astype(np.uint8)
     return {"a.png": a, "b.png": a[::-1, ::-1, ::-1], "c.png": a[10:50, 20:40]}
+
+
+def with_images(f, model, cls, token, pixels, groups, **how):
+    """Writes a folder with the logits of texts, and of a text that has images: pixels, [tiles, 3, h, w], each of which becomes a number of tokens."""
+    g = torch.Generator().manual_seed(11)
+    ids = []
+    for n in groups:
+        ids += torch.randint(3, 90, (3,), generator=g).tolist() + [token] * n
+    ids = torch.tensor([ids + [7, 8, 9]])
+
+    def run(m, dtype):
+        with torch.no_grad():
+            seen = m(input_ids=ids, pixel_values=how["given"](pixels.to(dtype)), use_cache=False, **how.get("also", lambda ids: {})(ids)).logits[0]
+        return outputs(m) | {"image_logits": seen}
+
+    inputs = dict(zip(("input_ids", "attention_mask"), BATCH)) | {"image_input_ids": ids, "pixels": pixels}
+    f.write(model, cls, run, tokens, eos=[EOS], inputs=inputs, **{k: v for k, v in how.items() if k not in ("given", "also")})
+
+
+@folder("idefics3", "smolvlm")
+def _(out, name):
+    """A model that reads two tiles: idefics3 with the size that the positions were made for, smolvlm with a larger one, and tied heads."""
+    kind, cls = (hf.Idefics3Config, hf.Idefics3ForConditionalGeneration) if name == "idefics3" else (hf.SmolVLMConfig, hf.SmolVLMForConditionalGeneration)
+    size = 24 if name == "idefics3" else 32
+    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=24, patch_size=4)
+    c = kind(text_config=llama(hf.LlamaConfig).to_dict(), vision_config=vision, image_token_id=97, scale_factor=2, tie_word_embeddings=name == "smolvlm", pad_token_id=0)
+
+    def config(c):
+        c["pad_token_id"] = c.pop("_pad_token_id")
+
+    with_images(Folder(out, name), cls(c), cls, 97, noise(size, size), [(size // 8) ** 2] * 2, given=lambda x: x[None], seed=3690, config=config)
+
+
+@folder("idefics3_vision", "smolvlm_vision")
+def _(out, name):
+    """smolvlm_vision takes images that are wide, some of whose patches share a place."""
+    kind = hf.Idefics3VisionConfig if name == "idefics3_vision" else hf.SmolVLMVisionConfig
+    cls = getattr(__import__(f"transformers.models.{name.split('_')[0]}", fromlist=["x"]), name[:-7].replace("idefics", "Idefics").replace("smolvlm", "SmolVLM") + "VisionTransformer")
+    inputs = {"pixel_values": noise(24, 24) if name == "idefics3_vision" else noise(20, 56)}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            return {"last_hidden_state": m(inputs["pixel_values"].to(dtype)).last_hidden_state}
+
+    c = kind(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=24, patch_size=4)
+    Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=3695)
 
 
 def messages(*names):
@@ -110,6 +158,59 @@ def _(out, name):
                 b.fill_(-2.5 if key.endswith("_min") else 2.5)
 
     f.write(hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)} | pixels, seed=3680, after=after, scale=[("embed_tokens.", 0.1)])
+    from safetensors.torch import load_file
+    read = load_file(os.path.join(f.path, "expected.safetensors"))
+    f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
+
+
+@folder("images-idefics3")
+def _(out, name):
+    """A model that reads the tiles of an image and the whole."""
+    f = Folder(os.path.join(out, "..", "images"), "idefics3")
+    raw = tokenizers.Tokenizer.from_file(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../text/testdata/generate/tokenizer.json"))
+    raw.add_special_tokens(["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>", *(f"<row_{i}_col_{j}>" for i in (1, 2) for j in (1, 2))])
+    raw.save(os.path.join(f.path, "tokenizer.json"))
+    f.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE.replace("<|image|>", "<image>")})
+    t = hf.AutoTokenizer.from_pretrained(f.path)
+    token = t.convert_tokens_to_ids("<image>")
+    config = {"image_processor_type": "Idefics3ImageProcessor", "do_convert_rgb": True, "do_image_splitting": True, "do_normalize": True, "do_pad": True, "do_rescale": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+              "max_image_size": {"longest_edge": 24}, "resample": 1, "rescale_factor": 1 / 255, "size": {"longest_edge": 48}}
+    f.json("preprocessor_config.json", config)
+    f.json("processor_config.json", {"image_seq_len": 9, "processor_class": "Idefics3Processor"})
+    reader = hf.Idefics3Processor(Idefics3ImageProcessorPil(**config), t, image_seq_len=9)
+    files = pictures()
+    for file, p in files.items():
+        Image.fromarray(p).save(os.path.join(f.path, file))
+
+    cases, inputs = [["a.png"], ["b.png"], ["a.png", "c.png"]], []
+    for names in cases:
+        text = t.apply_chat_template(messages(*names), tokenize=False, add_generation_prompt=True)
+        inputs.append(reader(text=[text], images=[[Image.fromarray(files[n]) for n in names]], return_tensors="pt", add_special_tokens=False))
+
+    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, image_size=24, patch_size=4)
+    text = llama(hf.LlamaConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512)
+    c = hf.Idefics3Config(text_config=text.to_dict(), vision_config=vision, image_token_id=token, scale_factor=2, eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id)
+
+    def logits(m, case, ids, dtype=torch.float32):
+        given = inputs[case]
+        if token in ids[0, given["input_ids"].shape[1]:]:
+            return torch.zeros((1, len(t)))  # these weights are drawn again
+        with torch.no_grad():
+            return m(input_ids=ids, pixel_values=given["pixel_values"].to(dtype), use_cache=False).logits[0]
+
+    def run(m, dtype):
+        return {f"logits_{i}": logits(m, i, x["input_ids"], dtype)[-20:] for i, x in enumerate(inputs)}
+
+    def decode(m):
+        tokens, margin = {}, float("inf")
+        for i, x in enumerate(inputs):
+            ids, gap = greedy(lambda ids: logits(m, i, torch.tensor([ids]))[-1], x["input_ids"][0].tolist(), 10)
+            tokens[f"greedy_{i}"] = torch.tensor(ids)
+            margin = min(margin, gap)
+        return tokens, margin
+
+    pixels = {f"pixels_{i}": x["pixel_values"][0] for i, x in enumerate(inputs)}
+    f.write(hf.Idefics3ForConditionalGeneration(c), hf.Idefics3ForConditionalGeneration, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)} | pixels, seed=3698)
     from safetensors.torch import load_file
     read = load_file(os.path.join(f.path, "expected.safetensors"))
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])

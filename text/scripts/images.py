@@ -6,7 +6,7 @@
 OUT/NAME.png and NAME.jpg are the images. OUT/resized.json lists {image, width, height,
 resample, file}: file is a PNG of what Pillow resizes. OUT/processed.safetensors has
 pixel_values that transformers' processors compute, IMAGE|CASE; the configurations of the
-cases are its metadata. OUT/oriented-N has an orientation noted, OUT/format-N is of another kind of
+cases are its metadata. OUT/tiled.safetensors has those of images in tiles. OUT/oriented-N has an orientation noted, OUT/format-N is of another kind of
 files, and OUT/oriented-N.want.png and so on are what transformers' load_image makes of them. Needs torch."""
 
 import json, os, struct, sys, zlib
@@ -36,6 +36,12 @@ CASES = {
     "gemma4": {"image_processor_type": "Gemma4ImageProcessor", "max_soft_tokens": 70, "patch_size": 4, "pooling_kernel_size": 3},
     "gemma4-normal": {"image_processor_type": "Gemma4ImageProcessorFast", "max_soft_tokens": 140, "patch_size": 3, "pooling_kernel_size": 2, "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.6, 0.7], "resample": 2},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
+}
+
+TILED = {
+    "idefics3": {"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 8}, "size": {"longest_edge": 20}},
+    "smolvlm": {"image_processor_type": "SmolVLMImageProcessor", "do_image_splitting": False, "max_image_size": {"longest_edge": 9}, "size": {"longest_edge": 30}, "resample": 3, "image_mean": [0.5, 0.4, 0.3]},
+    "as-it-is": {"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 50}, "do_resize": False, "resample": 0},
 }
 
 
@@ -257,6 +263,20 @@ def main():
         os.remove(os.path.join(folder, "preprocessor_config.json"))
         os.rmdir(folder)
     save_file(values, os.path.join(out, "processed.safetensors"), metadata={k: json.dumps(v) for k, v in CASES.items()})
+    tiled(out)
+
+
+def tiled(out):
+    """OUT/tiled.safetensors has the parts of images, [parts, 3, h, w], and the numbers of rows and columns of tiles."""
+    values = {}
+    for case, config in TILED.items():
+        name = config["image_processor_type"].removesuffix("ImageProcessor")
+        cls = getattr(__import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"]), name + "ImageProcessorPil")
+        for file in ("landscape.png", "portrait-rgba.png", "tiny.png", "oriented-6.jpg", "format-cmyk.jpg")[2 * (case == "as-it-is") :]:
+            made = cls.from_dict(dict(config))(load_image(os.path.join(out, file)), return_tensors="np", return_row_col_info=True)
+            values[f"{file}|{case}"] = np.ascontiguousarray(made["pixel_values"][0].astype(np.float32))
+            values[f"{file}|{case}|grid"] = np.array([made["rows"][0][0], made["cols"][0][0]])
+    save_file(values, os.path.join(out, "tiled.safetensors"), metadata={k: json.dumps(v) for k, v in TILED.items()})
 
 
 if __name__ == "__main__":

@@ -119,6 +119,7 @@ type ImageTower struct {
 	Before, After       *transformer.Norm // or nil
 	Layers              imageLayers
 	Resize              func(table []float32, dim, down, across, toDown, toAcross int) []float32 // of positions; nil: interpolate
+	Places              func(down, across int) []int                                             // rows of Positions for a grid of patches, which are then not resized; or nil
 }
 
 // imageLayers are the layers of a tower, as transformer.Stack has them.
@@ -171,7 +172,12 @@ func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float
 		resize = interpolate
 	}
 	var positions []float32 // [rows, D]
-	if t.Positions != nil {
+	switch {
+	case t.Places != nil:
+		for _, row := range t.Places(down, across) {
+			positions = append(positions, t.Positions[row*t.Width:][:t.Width]...)
+		}
+	case t.Positions != nil:
 		positions = positionsFor(t.Positions, class/t.Width, t.Width, t.Side, down, across, resize)
 	}
 	defer ws.Release(ws.Mark())

@@ -32,7 +32,9 @@ type Processor struct {
 	unrounded    bool // resized values are not rounded to whole numbers
 	patch        int  // side of a patch, of which an image has at most patches; 0: all images have the same size
 	patches      int
-	pool         int // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
+	tile         int  // side of the squares that images are cut into, and that each becomes as a whole; 0: images are not cut
+	split        bool // images are cut; otherwise they are only the whole
+	pool         int  // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
 // config is the file. A field that is null is None there: the step is left out, or the number is missing.
@@ -57,6 +59,8 @@ type config struct {
 	Soft      pyjson.Optional[int]             `json:"max_soft_tokens"`     // of Gemma 4
 	Pool      pyjson.Optional[int]             `json:"pooling_kernel_size"` // the same
 	Whole     json.RawMessage                  `json:"use_square_size"`     // of CLIP
+	Tile      pyjson.Optional[json.RawMessage] `json:"max_image_size"`      // of Idefics 3
+	Split     pyjson.Optional[bool]            `json:"do_image_splitting"`  // the same
 }
 
 // defaults has the defaults of a processor class.
@@ -82,7 +86,11 @@ var (
 	// squares approximately keeps the shape of images, of which squares of patches become tokens.
 	squares = "Gemma4"
 
+	tiled = map[string]bool{"Idefics3": true, "SmolVLM": true}
+
 	classes = map[string]defaults{
+		"Idefics3":  {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
+		"SmolVLM":   {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
 		"ViT":       {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false, false},
 		"Siglip":    {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false, false, false},
 		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false}, // DINOv2's
@@ -124,7 +132,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 
 // idle has the fields of the classes that do not affect the pixels of a single RGB image.
 var idle = []string{
-	"do_convert_rgb", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
+	"do_convert_rgb", "return_row_col_info", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
 }
 
 func (p *Processor) configure(c *config, d defaults, class string) error {
@@ -178,6 +186,9 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	}
 	if class == squares {
 		return p.configureSquares(c)
+	}
+	if tiled[class] {
+		return p.configureTiles(c)
 	}
 	if p.resize && !p.size.usable() {
 		return configError("size", "want height and width, shortest_edge, or max_height and max_width because do_resize is true")
@@ -267,11 +278,20 @@ func (p *Processor) squaresSize(w, h int) (int, int) {
 	return across * side, down * side
 }
 
-// Pixels returns the pixel_values of an image, [3, h, w].
+// Pixels returns the pixel_values of an image, [3, h, w]. Of an image in tiles see Picture.
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	if p.unrounded && p.resize {
 		return p.unroundedPixels(m)
 	}
+	if m, err = p.prepared(m); err != nil {
+		return nil, 0, 0, err
+	}
+	return p.values(m), m.W, m.H, nil
+}
+
+// prepared returns an image of the size that the model gets.
+func (p *Processor) prepared(m *RGB) (*RGB, error) {
+	var err error
 	if p.resize {
 		w, h := p.size.of(m.W, m.H)
 		if p.pool > 0 {
@@ -280,33 +300,47 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 			w, h = p.flexibleSize(m.W, m.H)
 		}
 		if m, err = m.Resize(w, h, p.filter); err != nil {
-			return nil, 0, 0, err
+			return nil, err
 		}
 	}
 	if p.patch > 0 && (m.W%p.patch != 0 || m.H%p.patch != 0) {
-		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are not whole patches of %d, which do_resize would make of them", fault.ErrImage, m.W, m.H, p.patch)
+		return nil, fmt.Errorf("%w: %d x %d pixels are not whole patches of %d, which do_resize would make of them", fault.ErrImage, m.W, m.H, p.patch)
 	}
 	if p.crop {
-		if m, err = m.CenterCrop(p.cropW, p.cropH); err != nil {
-			return nil, 0, 0, err
-		}
+		return m.CenterCrop(p.cropW, p.cropH)
 	}
-	// A table of all 256 values for each channel.
-	pixels = make([]float32, 3*m.W*m.H)
+	return m, nil
+}
+
+// values returns the pixel_values of an image of the size that the model gets, [3, h, w].
+func (p *Processor) values(m *RGB) []float32 {
+	pixels := make([]float32, 3*m.W*m.H)
 	for c := range 3 {
-		var table [256]float32
+		var table [256]float32 // of all samples
 		for v := range table {
-			table[v] = p.value(float64(v), c)
+			table[v] = p.valueOf(v, c)
 		}
 		plane := pixels[c*m.W*m.H:][:m.W*m.H]
 		for i := range plane {
 			plane[i] = table[m.Pix[i*3+c]]
 		}
 	}
-	return pixels, m.W, m.H, nil
+	return pixels
 }
 
-// value returns the pixel value for a sample of a channel.
+// valueOf returns the pixel value for a sample of a channel, rounded after each step as NumPy does.
+func (p *Processor) valueOf(sample, channel int) float32 {
+	x := float32(sample)
+	if p.rescale {
+		x = float32(float64(sample) * p.factor)
+	}
+	if p.normalize {
+		x = (x - float32(p.mean[channel])) / float32(p.std[channel])
+	}
+	return x
+}
+
+// value returns the pixel value for a sample of a channel that is not a whole number.
 func (p *Processor) value(x float64, channel int) float32 {
 	if p.rescale {
 		x *= p.factor

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// sides is a size in preprocessor_config.json: height and width, the shorter side with a limit for the longer one, or limits for both. A field
+// sides is a size in preprocessor_config.json: height and width, the shorter side with a limit for the longer one, the longer side, or limits for both. A field
 // that the file does not have is 0.
 type sides struct{ height, width, shortest, longest, maxHeight, maxWidth int }
 
@@ -42,8 +42,8 @@ func size(field string, text pyjson.Optional[json.RawMessage], square bool) (sid
 			}
 			return len(v) == len(names)
 		}
-		if !has("height", "width") && !has("shortest_edge") && !has("shortest_edge", "longest_edge") && !has("max_height", "max_width") {
-			return sides{}, configError(field, "%s: want height and width, or shortest_edge", text.Value)
+		if !has("height", "width") && !has("shortest_edge") && !has("shortest_edge", "longest_edge") && !has("longest_edge") && !has("max_height", "max_width") {
+			return sides{}, configError(field, "%s: want height and width, shortest_edge or longest_edge", text.Value)
 		}
 	}
 	for _, x := range []int{s.height, s.width, s.shortest, s.longest, s.maxHeight, s.maxWidth} {
@@ -51,7 +51,7 @@ func size(field string, text pyjson.Optional[json.RawMessage], square bool) (sid
 			return sides{}, configError(field, "%s: want 1 to %d", text.Value, 1<<14)
 		}
 	}
-	if !s.usable() {
+	if !s.usable() && s.longest == 0 {
 		return sides{}, configError(field, "%s: want 1 to %d", text.Value, 1<<14)
 	}
 	return s, nil
