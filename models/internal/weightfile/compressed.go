@@ -18,6 +18,9 @@ var compressedForms = map[string]func(weights configuration.Document) (scheme, e
 	"pack-quantized":  func(d configuration.Document) (scheme, error) { return intGroup(d, packedForm) },
 	"int-quantized":   func(d configuration.Document) (scheme, error) { return intGroup(d, bytesForm) },
 	"float-quantized": fp8Group,
+
+	"nvfp4-pack-quantized": codesGroup("tensor_group", nvfp4Group),
+	"mxfp4-pack-quantized": codesGroup("group", mxfp4Block),
 }
 
 // groupFields and weightFields are those of a group and of its weights that are read, or say nothing about numbers.

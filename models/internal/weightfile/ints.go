@@ -33,6 +33,8 @@ type intForm struct {
 	zero  func(row, group, across, bits int) (at, shift int)
 	turn  bool // scales are [groups, rows], not [rows, groups]
 	bytes bool // integers are bytes with a sign
+	// counted says that the scales are as many as there are groups. Otherwise the scheme says how many columns a group has.
+	counted bool
 }
 
 func perWord(bits int) int { return 32 / bits }
@@ -53,7 +55,7 @@ type ints struct {
 	stem          string
 	of            *files
 	rows, columns int
-	groups        int
+	group, groups int // columns that share a scale, 0: all of a row; and how many such
 	format        kernels.Format
 	ofColumn      []int32 // the group of each column; nil: in order
 }
@@ -110,8 +112,13 @@ func (w *files) newInts(s *intScheme, stem string) (*ints, error) {
 			return nil, err
 		}
 	}
-	if s.group > 0 {
-		t.groups = parts(t.columns, s.group)
+	switch {
+	case s.form.counted:
+		if err := t.count(w, stem+s.form.scales); err != nil {
+			return nil, err
+		}
+	case s.group > 0:
+		t.group, t.groups = s.group, parts(t.columns, s.group)
 	}
 	scales := []int{t.rows, t.groups}
 	if s.form.turn {
@@ -134,6 +141,20 @@ func (w *files) newInts(s *intScheme, stem string) (*ints, error) {
 		}
 	}
 	return t, nil
+}
+
+// count takes the number of groups from the shape of their scales.
+func (t *ints) count(w *files, name string) error {
+	r := w.of[name]
+	if r == nil {
+		return fmt.Errorf("there is no %s", name)
+	}
+	shape, _ := r.Shape(name)
+	if len(shape) != 2 || shape[1] < 1 || t.columns%shape[1] != 0 {
+		return fmt.Errorf("%s is of shape %v, want groups of as many of %d columns", name, shape, t.columns)
+	}
+	t.groups, t.group = shape[1], t.columns/shape[1]
+	return nil
 }
 
 // trim takes the number of columns, by which the last word of a row may not be full, out of the tensor that has the shape.
@@ -340,6 +361,19 @@ type loaded struct {
 	words []byte
 }
 
+// within returns an error unless integers that take a byte have as few bits as they should.
+func (t *ints) within(words []byte) error {
+	if !t.form.bytes || t.bits == 8 {
+		return nil
+	}
+	for _, b := range words {
+		if q := int8(b); q >= 1<<(t.bits-1) || q < -1<<(t.bits-1) {
+			return fmt.Errorf("%s has %d, want integers of %d bits", t.stem+t.form.words, q, t.bits)
+		}
+	}
+	return nil
+}
+
 // load returns the matrix, which it reads if need be.
 func (t *ints) load() (*loaded, error) {
 	l, err := t.recent.load(t, func() (any, error) {
@@ -349,6 +383,9 @@ func (t *ints) load() (*loaded, error) {
 		}
 		if t.form.turned != nil {
 			words = t.form.turned(t, words)
+		}
+		if err := t.within(words); err != nil {
+			return nil, err
 		}
 		s, err := t.sides()
 		return &loaded{s, words}, err

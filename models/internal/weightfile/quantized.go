@@ -14,7 +14,7 @@ import (
 const quantization = "quantization_config"
 
 // methods are what the files of this package read.
-var methods = map[string]method{"fp8": fp8, "compressed-tensors": compressed, "awq": awq, "gptq": gptq}
+var methods = map[string]method{"fp8": fp8, "compressed-tensors": compressed, "awq": awq, "gptq": gptq, "bitsandbytes": bitsandbytes, "torchao": torchao}
 
 // JoinQuantized puts matrices in place of integers or codes of few bits with their scales, if quantization_config says that there are such. It returns the
 // configuration of the model with these matrices, and warnings.
@@ -49,7 +49,7 @@ func (w *files) JoinQuantized(doc configuration.Document) (configuration.Documen
 	}
 	w.names = slices.Sorted(maps.Keys(w.of))
 	if n.wide > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d quantized matrices are held in float32, 4 bytes a weight, since no format in fewer bits has the same numbers; another format of weights, such as int8 or q4_1, rounds them", n.wide, n.all))
+		warnings = append(warnings, fmt.Sprintf("%d of %d quantized matrices are held in float32, 4 bytes a weight, or with -weights bf16 in 2, since no format in fewer bits has the same numbers; another format of weights, such as int8 or q4_1, rounds them", n.wide, n.all))
 	}
 	return doc.Without(quantization), warnings, nil
 }

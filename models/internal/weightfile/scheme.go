@@ -27,11 +27,11 @@ type scheme interface {
 // a scale of its own, or all rows with one.
 const unroundedRows = "quantization_config asks for activations in fewer bits, too: they are not rounded as it says, but stay float32, or are rounded in blocks of 32 where weights are held in blocks"
 
-// counts are how many tensors were joined, and how many of them are float32 because no format in fewer bits has the same numbers.
+// counts are how many tensors were joined, and how many of them no format of blocks holds with the same numbers.
 type counts struct{ all, wide int }
 
 func (c *counts) add(t *joined) {
-	if c.all++; t.format == kernels.FormatF32 {
+	if c.all++; t.format < kernels.FormatInt8 {
 		c.wide++
 	}
 }
