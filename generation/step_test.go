@@ -131,12 +131,16 @@ func TestMixturesAlone(t *testing.T) {
 		t.Skip("takes long in emulators")
 	}
 	r := rand.New(rand.NewPCG(7, 8))
+	formats := []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K}
+	if testing.Short() {
+		formats = formats[2:]
+	}
 	var pieces [][][]int
 	for i := range 9 {
 		pieces = append(pieces, append(prompts(r, 1+i%3, 1, 1+3*i), prompts(r, 2, 1, 1)...))
 	}
 	tftest.EachTier(t, func(t *testing.T) {
-		for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K} {
+		for _, f := range formats {
 			for _, m := range mixtures(t, models.Options{WeightFormat: f, Exact: true}) {
 				sameAlone(t, m, pieces, 0, 1, 8)
 			}

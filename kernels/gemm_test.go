@@ -344,11 +344,8 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(par.Stop)
 	limit, runs := 1<<24, 10
-	switch {
-	case testenv.Slow():
+	if testenv.Slow() {
 		limit, runs = 1<<21, 3
-	case testing.Short():
-		limit = 1 << 22
 	}
 	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {

@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -104,6 +105,8 @@ func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 
 // Slow reports whether the tests run under qemu (make test-arm64) or the race detector, about thirty times slower
-// than on the machine itself, or as Emulated says. It is for tests that look here at some of the cases which they
+// than on the machine itself, or as Emulated says, or with -short. It is for tests that look here at some of the cases which they
 // see elsewhere.
-func Slow() bool { return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" }
+func Slow() bool {
+	return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" || flag.Parsed() && testing.Short()
+}

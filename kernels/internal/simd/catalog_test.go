@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -38,9 +39,11 @@ func (im tested) runs() bool {
 	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0 && (im.Needs&byPermission == 0 || tilesPermitted())
 }
 
-// few selects few sizes: in an emulator, and under the race detector, which cannot
-// observe assembly and makes the checks around it slow.
-var few = testenv.Emulated() || race.Enabled
+// few selects few sizes: in an emulator, under the race detector, which cannot
+// observe assembly and makes the checks around it slow, and with -short unless the run is made for a tier.
+func few() bool {
+	return testenv.Emulated() || race.Enabled || testing.Short() && os.Getenv("AVOFORMER_REQUIRE")+os.Getenv("AVOFORMER_REQUIRE_AMX") == ""
+}
 
 // TestCatalog calls every implementation with every length, alignment and
 // distance from unmapped memory that vector code can get wrong, and compares it
@@ -133,7 +136,7 @@ type namedCase struct {
 // cases makes the calls of one implementation.
 func cases(im tested) func(yield func(namedCase) bool) {
 	places := checkasm.Placements(4)
-	if few {
+	if few() {
 		places = []checkasm.Placement{{}, {Distance: 20}, {Front: true}, {Front: true, Distance: 12}}
 	}
 	return func(yield func(namedCase) bool) {

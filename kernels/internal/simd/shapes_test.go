@@ -54,7 +54,7 @@ func sweep(im tested) []shape {
 		}
 		all = next
 	}
-	if few && len(all) > 24 {
+	if few() && len(all) > 24 {
 		all = slices.Concat(all[:8], all[len(all)-16:])
 	}
 	// Every size that may be 0 is 0 in one case, even if its values do not include 0.
@@ -122,7 +122,7 @@ func withStrides(k Kernel, all []shape) []shape {
 // edges of loops unrolled more than that.
 func vectorLengths(s shape) []int {
 	w := max(s["width"], 4)
-	if few {
+	if few() {
 		return []int{0, 1, w - 1, w, w + 1, 2*w + 3, 4*w + 3, 8 * w}
 	}
 	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
@@ -134,7 +134,7 @@ func rowLengths(s shape) []int {
 	lengths := vectorLengths(s)
 	if s["width"] == 16 {
 		step := 1
-		if few {
+		if few() {
 			step = 7
 		}
 		for n := 257; n < 257+3*16; n += step {
@@ -162,7 +162,7 @@ func moreShapes(im tested) []shape {
 func panelShapes(im tested) (all []shape) {
 	for m := range 2*im.MR + 3 {
 		for n := 1; n <= im.NR+1; n++ {
-			if few && (m+n)%7 != 0 {
+			if few() && (m+n)%7 != 0 {
 				continue
 			}
 			n := n
@@ -186,7 +186,7 @@ func panelShapes(im tested) (all []shape) {
 func nearShapes(im tested) (all []shape) {
 	for m := 1; m < 2*im.MR+3; m++ {
 		for n := 1; n <= 4*im.Width+1; n++ {
-			if few && (m+n)%7 != 0 {
+			if few() && (m+n)%7 != 0 {
 				continue
 			}
 			s := constants(im)

@@ -18,6 +18,7 @@ type LoadError struct {
 	LeftOver  []string // names that the model did not ask for
 	other     []error  // failures to read, and configurations that make no sense
 	hint      string
+	seen      map[string]bool // the elements of Missing and Misshapen
 }
 
 // Error names at most five of each kind, and counts the rest.
@@ -70,14 +71,21 @@ func (e *LoadError) Unwrap() []error {
 
 // add sorts an error of a tensor.
 func (e *LoadError) add(name string, err error) {
-	text := strings.TrimPrefix(err.Error(), fault.ErrMisshapen.Error()+": ")
+	list, text := &e.Missing, name
 	switch {
-	case errors.Is(err, fault.ErrMissing) && !slices.Contains(e.Missing, name):
-		e.Missing = append(e.Missing, name)
-	case errors.Is(err, fault.ErrMisshapen) && !slices.Contains(e.Misshapen, text):
-		e.Misshapen = append(e.Misshapen, text)
-	case !errors.Is(err, fault.ErrMissing) && !errors.Is(err, fault.ErrMisshapen):
+	case errors.Is(err, fault.ErrMissing):
+	case errors.Is(err, fault.ErrMisshapen):
+		list, text = &e.Misshapen, strings.TrimPrefix(err.Error(), fault.ErrMisshapen.Error()+": ")
+	default:
 		e.other = append(e.other, err)
+		return
+	}
+	if e.seen == nil {
+		e.seen = map[string]bool{}
+	}
+	if !e.seen[text] {
+		e.seen[text] = true
+		*list = append(*list, text)
 	}
 }
 
