@@ -1,6 +1,6 @@
-"""Folders that bitsandbytes, torchao and compressed-tensors quantized, with the SHA-256 of what each of them makes of every weight again.
+"""Folders that real libraries quantized, with the SHA-256 of what each of them makes of every weight again.
 
-Made with bitsandbytes 0.50.2, torchao 0.18.0 and compressed-tensors 0.20.0, torch 2.15.0 on a CPU.
+Made with bitsandbytes 0.50.2, torchao 0.18.0, compressed-tensors 0.20.0, auto-round 0.16.1, AutoAWQ 0.2.9, GPTQModel 7.7.0 and torch 2.15.0 on a CPU.
 """
 
 import hashlib
@@ -88,6 +88,102 @@ def compressed(form, scales, **args):
     return quantize
 
 
+def of_awq(t, bits, group):
+    """What AutoAWQ makes of its tensors in float32."""
+    import awq.utils.packing_utils as packing
+
+    return packing.dequantize_gemm(t["qweight"], t["qzeros"], t["scales"].float(), bits, group).T
+
+
+def of_auto_round(t, bits, group):
+    """What auto-round's layer, whose zeros are stored smaller by one, makes of its tensors in float32."""
+    from auto_round_extension.torch.qlinear_torch_zp import QuantLinear
+
+    rows, columns = t["scales"].shape[1], t["qweight"].shape[0] * 32 // bits
+    layer = QuantLinear(bits, group, columns, rows, False)
+    layer.qweight, layer.qzeros, layer.scales = t["qweight"], t["qzeros"], t["scales"].float()
+    return layer(torch.eye(columns)).T
+
+
+def auto_round(packing, back, **fields):
+    """What auto-round exports without tuning, and back(tensors) of each layer."""
+
+    def quantize(model):
+        import auto_round as ar
+        from tokenizers import Tokenizer, models
+
+        with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory() as saved:
+            model.save_pretrained(base)
+            hf.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0}, unk_token="a")), unk_token="a").save_pretrained(base)
+            how = dict(bits=4, group_size=32, iters=0, disable_opt_rtn=True, device_map="cpu") | fields
+            ar.AutoRound(hf.LlamaForCausalLM.from_pretrained(base), hf.AutoTokenizer.from_pretrained(base), **how).quantize_and_save(saved, format=packing)
+            (folder,) = [d for d, _, files in os.walk(saved) if "config.json" in files]
+            with open(os.path.join(folder, "config.json")) as f:
+                config = json.load(f)["quantization_config"]
+            with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+                file = f.read()
+            return dequantized(load(file), lambda t: back(t, how["bits"], 32)), file, config
+
+    return quantize
+
+
+def dequantized(tensors, back):
+    """back(tensors of a layer), by the weight's name."""
+    stems = sorted(k.removesuffix("qweight") for k in tensors if k.endswith("qweight"))
+    return {s + "weight": back({k.removeprefix(s): t for k, t in tensors.items() if k.startswith(s)}).contiguous() for s in stems}
+
+
+def layers(config, pack, back):
+    """What pack(linear, scales, zeros) makes of each layer with a scale and a zero from 0 to 15 for 32 columns."""
+
+    def quantize(model):
+        stored = {}
+        for k, w in model.state_dict().items():
+            if "_proj" not in k:
+                stored[k] = w.clone()
+                continue
+            x = w.reshape(w.shape[0], -1, 32)
+            low, high = x.amin(2).clamp(max=0), x.amax(2).clamp(min=0)
+            scales = ((high - low) / 15).half().float()
+            linear = torch.nn.Linear(w.shape[1], w.shape[0], bias=False)
+            zeros = (-low / scales).round().clamp(1, 15)
+            steps = (w / scales.repeat_interleave(32, 1)).round() + zeros.repeat_interleave(32, 1)
+            linear.weight.data = (steps.clamp(0, 15) - zeros.repeat_interleave(32, 1)) * scales.repeat_interleave(32, 1)
+            stored |= {k.removesuffix("weight") + end: t.contiguous() for end, t in pack(linear, scales, zeros).items()}
+        file = save(stored, metadata={"format": "pt"})
+        return dequantized(stored, back), file, config
+
+    return quantize
+
+
+def pack_awq(linear, scales, zeros):
+    from awq.modules.linear.gemm import WQLinear_GEMM
+
+    layer = WQLinear_GEMM.from_linear(linear, 4, 32, scales=scales.T.contiguous(), zeros=zeros.T.contiguous())
+    return {k: getattr(layer, k) for k in ("qweight", "qzeros", "scales")}
+
+
+def gptq_layer(columns, rows):
+    from gptqmodel.nn_modules.qlinear.torch import TorchLinear
+
+    return TorchLinear(bits=4, group_size=32, sym=False, desc_act=False, in_features=columns, out_features=rows, bias=False, pack_dtype=torch.int32, register_buffers=True)
+
+
+def pack_gptq(linear, scales, zeros):
+    layer = gptq_layer(linear.in_features, linear.out_features)
+    layer.pack_block(linear, scales, zeros.int(), (torch.arange(linear.in_features) // 32).int())
+    return {k: getattr(layer, k) for k in ("qweight", "qzeros", "scales", "g_idx")}
+
+
+def of_gptq(t):
+    layer = gptq_layer(t["qweight"].shape[0] * 8, t["qweight"].shape[1])
+    for k, x in t.items():
+        setattr(layer, k, x.float() if k == "scales" else x)
+    layer.post_init()
+    layer.dequant_dtype = torch.int8
+    return layer.dequantize_weight().T.float()
+
+
 def groups(w, n):
     return w.reshape(w.shape[0], -1, n).abs().amax(2)
 
@@ -119,6 +215,11 @@ QUANTIZERS = {
     "llama-bnb-int8": eight_bits(),
     "llama-torchao-int8": torchao("Int8WeightOnlyConfig"),
     "llama-torchao-int4": torchao("IntxWeightOnlyConfig", dtype=torch.int4, group=32),
+    "llama-autoround": auto_round("auto_round:auto_gptq", of_auto_round, sym=True),
+    "llama-autoround-eight": auto_round("auto_round:auto_gptq", of_auto_round, sym=True, bits=8),
+    "llama-autoround-zeros": auto_round("auto_round:auto_awq", of_awq, sym=False),
+    "llama-awq": layers(dict(quant_method="awq", bits=4, group_size=32, zero_point=True, version="gemm"), pack_awq, lambda t: of_awq(t, 4, 32)),
+    "llama-gptq": layers(dict(quant_method="gptq", bits=4, group_size=32, sym=False, desc_act=False, checkpoint_format="gptq_v2"), pack_gptq, of_gptq),
     "llama-compressed-nvfp4": compressed("nvfp4-pack-quantized", nvfp4, num_bits=4, type="float", strategy="tensor_group", group_size=16),
     "llama-compressed-mxfp4": compressed("mxfp4-pack-quantized", mxfp4, num_bits=4, type="float", strategy="group", group_size=32),
     "llama-compressed-blocks": compressed("float-quantized", blocks, num_bits=8, type="float", strategy="block", block_structure=[32, 32]),

@@ -31,14 +31,19 @@ func TestFormsRefused(t *testing.T) {
 		{"compressed-nvfp4", "format", `"mxfp4-pack-quantized"`, "group_0.format"},
 		{"compressed-blocks", "config_groups", `{"a":{"weights":{"num_bits":8,"type":"float","strategy":"block","block_structure":[32]}}}`, "block_structure"},
 		{"compressed-blocks", "config_groups", `{"a":{"weights":{"num_bits":8,"type":"float","strategy":"block","block_structure":[16,32]}}}`, "scales of shape"},
+		{"autoround", "packing_format", `"auto_round:llm_compressor"`, "packing_format"}, {"autoround", "bits", `3`, "bits"}, {"autoround-zeros", "bits", `8`, "bits"},
+		{"autoround", "data_type", `"mx_fp"`, "data_type"}, {"autoround", "static_kv_dtype", `"fp8"`, "static_kv_dtype"}, {"autoround", "rotation_configs", `[{"a":1}]`, "rotation_configs"},
+		{"autoround", "extra_config", `{"model.layers.0.mlp.down_proj":{"bits":8}}`, "extra_config.model.layers.0.mlp.down_proj"}, {"autoround", "group_size", `64`, "scales"},
+		{"autoround", "packing_format", `"auto_round:auto_awq"`, "scales"}, {"autoround", "mystery", `1`, "mystery"},
 	} {
 		_, err := models.OpenFS(intsFolder(t, "llama-"+c.folder, map[string]string{c.field: c.value}, nil), models.Options{})
-		if err == nil && strings.Contains(c.want, "bits") { // the integers are read with the weights
-			t.Errorf("%s: %s = %s: no error", c.folder, c.field, c.value)
-		} else if err == nil || !strings.Contains(fmt.Sprint(err), c.want) ||
+		if err == nil || !strings.Contains(fmt.Sprint(err), c.want) ||
 			!errors.Is(err, fault.ErrConfig) && !errors.Is(err, fault.ErrFormat) && !errors.Is(err, fault.ErrWeights) {
 			t.Errorf("%s: %s = %s: error %v, want %q", c.folder, c.field, c.value, err, c.want)
 		}
+	}
+	if _, err := models.OpenFS(intsFolder(t, "llama-autoround", map[string]string{"extra_config": `{"lm_head":{"bits":16}}`}, nil), models.Options{}); err != nil {
+		t.Errorf("a layer that is left out: %v", err)
 	}
 	const at = "model.layers.0.mlp.down_proj.weight"
 	state := func(old, changed string) func(x map[string]rawTensor) {
@@ -66,32 +71,34 @@ func TestFormsRefused(t *testing.T) {
 		change func(x map[string]rawTensor)
 		want   string
 	}{
-		"kind":           {"bnb-nf4", state(`"nf4"`, `"nf3"`), "quant_type"},
-		"type":           {"bnb-nf4", state(`bfloat16`, `bfloat17`), "dtype"},
-		"shape":          {"bnb-nf4", state(`[64, 96]`, `[64, 97]`), "want [U8] of shape [3104 1]"},
-		"odd":            {"bnb-nf4", state(`[64, 96]`, `[63, 97]`), "shape"},
-		"huge":           {"bnb-nf4", state(`[64, 96]`, `[2147483647, 2147483646]`), at},
-		"negative":       {"bnb-nf4", state(`[64, 96]`, `[-64, -96]`), "shape"},
-		"block":          {"bnb-nf4", state(`"blocksize": 64`, `"blocksize": 0`), "blocksize"},
-		"larger block":   {"bnb-nf4", state(`"blocksize": 64`, `"blocksize": 128`), "absmax"},
-		"nested block":   {"bnb-nf4", state(`"nested_blocksize": 256`, `"nested_blocksize": -1`), "nested_blocksize"},
-		"smaller nested": {"bnb-nf4", state(`"nested_blocksize": 256`, `"nested_blocksize": 8`), "nested_absmax"},
-		"no offset":      {"bnb-nf4", state(`nested_offset`, `nested_upset`), "nested_offset"},
-		"not nested":     {"bnb-nf4", state(`nested_blocksize`, `nestled_blocksize`), "absmax"},
-		"no object":      {"bnb-nf4", state(`{`, `[`), "quant_state"},
-		"map":            {"bnb-nf4", shorter(at + ".quant_map"), "quant_map"},
-		"nested map":     {"bnb-nf4", shorter(at + ".nested_quant_map"), "nested_quant_map"},
-		"bytes":          {"bnb-nf4", shorter(at), "want [U8]"},
-		"a scale less":   {"bnb-int8", shorter("model.layers.0.mlp.down_proj.SCB"), "SCB"},
-		"a row less":     {"torchao-int8", shorter("model.layers.0.mlp.down_proj._weight_scale"), "_weight_scale"},
-		"no zeros":       {"torchao-int8", func(x map[string]rawTensor) { delete(x, "model.layers.0.mlp.down_proj._weight_zero_point") }, "there is no"},
-		"no global":      {"compressed-nvfp4", func(x map[string]rawTensor) { delete(x, at+"_global_scale") }, "there is no"},
-		"nvidia's":       {"compressed-nvfp4", shorter(at + "_scale"), "_scale"},
-		"powers":         {"compressed-mxfp4", shorter(at + "_scale"), "_scale"},
-		"codes":          {"compressed-mxfp4", shorter(at + "_packed"), "_packed"},
+		"kind":                {"bnb-nf4", state(`"nf4"`, `"nf3"`), "quant_type"},
+		"type":                {"bnb-nf4", state(`bfloat16`, `bfloat17`), "dtype"},
+		"shape":               {"bnb-nf4", state(`[64, 96]`, `[64, 97]`), "want [U8] of shape [3104 1]"},
+		"odd":                 {"bnb-nf4", state(`[64, 96]`, `[63, 97]`), "shape"},
+		"huge":                {"bnb-nf4", state(`[64, 96]`, `[2147483647, 2147483646]`), at},
+		"negative":            {"bnb-nf4", state(`[64, 96]`, `[-64, -96]`), "shape"},
+		"block":               {"bnb-nf4", state(`"blocksize": 64`, `"blocksize": 0`), "blocksize"},
+		"larger block":        {"bnb-nf4", state(`"blocksize": 64`, `"blocksize": 128`), "absmax"},
+		"nested block":        {"bnb-nf4", state(`"nested_blocksize": 256`, `"nested_blocksize": -1`), "nested_blocksize"},
+		"smaller nested":      {"bnb-nf4", state(`"nested_blocksize": 256`, `"nested_blocksize": 8`), "nested_absmax"},
+		"no offset":           {"bnb-nf4", state(`nested_offset`, `nested_upset`), "nested_offset"},
+		"not nested":          {"bnb-nf4", state(`nested_blocksize`, `nestled_blocksize`), "absmax"},
+		"no object":           {"bnb-nf4", state(`{`, `[`), "quant_state"},
+		"map":                 {"bnb-nf4", shorter(at + ".quant_map"), "quant_map"},
+		"nested map":          {"bnb-nf4", shorter(at + ".nested_quant_map"), "nested_quant_map"},
+		"bytes":               {"bnb-nf4", shorter(at), "want [U8]"},
+		"a scale less":        {"bnb-int8", shorter("model.layers.0.mlp.down_proj.SCB"), "SCB"},
+		"a row less":          {"torchao-int8", shorter("model.layers.0.mlp.down_proj._weight_scale"), "_weight_scale"},
+		"no zeros":            {"torchao-int8", func(x map[string]rawTensor) { delete(x, "model.layers.0.mlp.down_proj._weight_zero_point") }, "there is no"},
+		"an integer above 7":  {"torchao-int4", func(x map[string]rawTensor) { x["model.layers.0.mlp.down_proj._weight_qdata"].Data[0] = 8 }, "has 8, want integers of 4 bits"},
+		"an integer below -8": {"torchao-int4", func(x map[string]rawTensor) { x["model.layers.0.mlp.down_proj._weight_qdata"].Data[0] = 0xf7 }, "has -9, want integers of 4 bits"},
+		"no global":           {"compressed-nvfp4", func(x map[string]rawTensor) { delete(x, at+"_global_scale") }, "there is no"},
+		"nvidia's":            {"compressed-nvfp4", shorter(at + "_scale"), "_scale"},
+		"powers":              {"compressed-mxfp4", shorter(at + "_scale"), "_scale"},
+		"codes":               {"compressed-mxfp4", shorter(at + "_packed"), "_packed"},
 	} {
 		_, err := models.OpenFS(intsFolder(t, "llama-"+c.folder, nil, c.change), models.Options{})
-		if !errors.Is(err, fault.ErrFormat) && !errors.Is(err, fault.ErrConfig) || !strings.Contains(fmt.Sprint(err), c.want) {
+		if !errors.Is(err, fault.ErrFormat) && !errors.Is(err, fault.ErrConfig) && !errors.Is(err, fault.ErrWeights) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
