@@ -23,7 +23,17 @@ import (
 // an address, and images for a model that takes text, are errors of the request.
 func TestChatImages(t *testing.T) {
 	t.Parallel()
-	const folder = "../models/testdata/images/gemma4"
+	for _, name := range []string{"gemma4", "idefics3"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chatImages(t, "../models/testdata/images/"+name)
+		})
+	}
+}
+
+// chatImages is TestChatImages with one model.
+func chatImages(t *testing.T, folder string) {
+	t.Helper()
 	var cases []struct {
 		Tokens int
 		Text   string

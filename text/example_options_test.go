@@ -102,7 +102,7 @@ func ExampleFootprintOf() {
 
 // What a folder is for, by its small files, and the pipeline for that.
 func ExampleKindOf() {
-	for _, dir := range []string{"embed", "rerank", "spam", "names", "chat", "numbers", "dial", "shapes"} {
+	for _, dir := range []string{"embed", "rerank", "spam", "names", "chat", "numbers", "dial", "shapes", "page"} {
 		kind, err := text.KindOf("examples/models/" + dir)
 		must(err)
 		fmt.Println(dir, kind)
@@ -119,6 +119,7 @@ func ExampleKindOf() {
 	// numbers translator
 	// dial transcriber
 	// shapes image-classifier
+	// page generator
 	// 64 true
 }
 

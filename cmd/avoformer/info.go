@@ -38,6 +38,7 @@ type folderInfo struct {
 	Labels      []string          `json:"labels,omitempty"`
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
+	Images      string            `json:"images,omitempty"` // how texts may have images
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
@@ -257,6 +258,7 @@ func (i *folderInfo) tries(kind text.Kind) error {
 			i.Unsupported["chat"] = oneLine(err)
 		}
 		_, sampling = p.Defaults()
+		i.pictures()
 	case *text.Translator:
 		_, sampling = p.Defaults()
 	}
@@ -264,6 +266,25 @@ func (i *folderInfo) tries(kind text.Kind) error {
 		i.Unsupported["sampling"] = oneLine(sampling)
 	}
 	return nil
+}
+
+// pictures says how the images of a model of text are read, if there is something that reads them.
+func (i *folderInfo) pictures() {
+	g, err := text.OpenGenerator(i.Folder, text.Options{Model: models.Options{HeadersOnly: true, Images: true}, TokenizerAsWritten: i.asWritten})
+	if errors.Is(err, fault.ErrOption) {
+		return
+	}
+	if err != nil {
+		i.Unsupported["images"] = oneLine(err)
+		return
+	}
+	i.Images = "generate -image"
+	if g.ReadsPages() {
+		i.Images += ", read"
+	}
+	if m := i.Memory; m != nil {
+		i.Images += fmt.Sprintf("; they take %.1f MB of weights more", float64(g.Footprint().Weights-m.Weights)/1e6)
+	}
 }
 
 func (i *folderInfo) print(a *app) error {
@@ -299,6 +320,9 @@ func (i *folderInfo) print(a *app) error {
 	}
 	if len(i.Uses) > 0 {
 		line("works with", "%s", strings.Join(i.Uses, ", "))
+	}
+	if i.Images != "" {
+		line("images", "%s", i.Images)
 	}
 	for _, what := range slices.Sorted(maps.Keys(i.Unsupported)) {
 		line("not", "%s: %s", what, i.Unsupported[what])

@@ -7,6 +7,7 @@
 //	avoformer generate DIR [PROMPT] text, or a chat
 //	avoformer translate DIR [FILE]  lines in another language, or shorter
 //	avoformer transcribe DIR SOUND… text of speech
+//	avoformer read DIR PAGE…        pages as Markdown
 //	avoformer info DIR              what a folder can be used for
 //	avoformer bench DIR             how fast it is here
 //	avoformer serve DIR…            models over HTTP
@@ -62,6 +63,7 @@ func init() {
 		{"generate", "DIR [PROMPT]", "print text that follows a prompt, or chat", generate},
 		{"translate", "DIR [FILE]", "print lines in another language, or shorter", translate},
 		{"transcribe", "DIR SOUND...", "print the text of speech", transcribe},
+		{"read", "DIR PAGE...", "print images of pages as Markdown: files, or folders of them; pdftoppm -png makes images of the pages of a PDF", readPages},
 		{"info", "DIR", "print what a folder can be used for, and which parts of it are not supported", info},
 		{"serve", "DIR...", "serve models over HTTP, for clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
 		{"prepare", "DIR", "keep packed weights in the folder of -ready, so that other processes map them", prepare},

@@ -123,6 +123,8 @@ func workplace(t *testing.T) string {
 		"model.gguf":                             "../../models/testdata/gguf/gemma3/f32.gguf",
 		"gemma-4-E2B-it":                         "../../models/testdata/images/gemma4",
 		"photo.jpg":                              "../../models/testdata/images/gemma4/a.png",
+		"granite-docling-258M":                   models + "page",
+		"page.png":                               models + "page.png",
 	} {
 		from, err := filepath.Abs(from)
 		check(err)

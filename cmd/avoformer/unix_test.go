@@ -138,6 +138,7 @@ func TestJSON(t *testing.T) {
 		{texts, "translate -max-tokens 2 " + testdata + "translate", []string{"index source text"}},
 		{"", "transcribe " + testdata + "transcribe " + testdata + "transcribe/sound0.wav", []string{"file text"}},
 		{"", "transcribe -times " + testdata + "transcribe-times " + testdata + "transcribe/sound0.wav", []string{"file segments"}},
+		{"", "read " + pageModel + " ../../text/examples/models/page.png", []string{"file finish prompt_seconds prompt_tokens seconds text tokens tokens_per_second"}},
 		{"", "info " + testdata + "image", []string{"architectures dim folder here labels layers memory model_type tokenizer uses weight_bytes weight_types weights"}},
 		{"", "prepare -ready " + out + "/ready " + testdata + "embed", []string{"bytes file found"}},
 		{"", "quantize ../../models/testdata/gguf/llama/f32.gguf -weights q8_0 -o " + out + "/q8_0.gguf", []string{"bytes bytes_before file weights"}},

@@ -15,12 +15,13 @@ os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 import chat
 import labels
 import numbers_french
+import pages
 import senses
 import sentences
 import tools
 
 MODELS = {"embed": sentences.embed, "rerank": sentences.rerank, "chat": chat.chat, "tools": tools.tools, "spam": labels.spam, "names": labels.names,
-          "numbers": numbers_french.numbers, "dial": senses.dial, "shapes": senses.shapes}
+          "numbers": numbers_french.numbers, "dial": senses.dial, "shapes": senses.shapes, "page": pages.pages}
 
 if __name__ == "__main__":
     out, names = sys.argv[1], sys.argv[2:] or list(MODELS)

@@ -27,6 +27,7 @@ var Neutral = reasons(map[string][]string{
 		"adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size",
 	},
 	"conv_dim says it": {"num_feat_extract_layers"},
+	"how transformers 5 writes pad_token_id of Idefics 3 and SmolVLM, whose text has its own": {"_pad_token_id"},
 	"says which outputs transformers returns": {
 		"output_attentions", "output_hidden_states", "output_router_logits", "output_scores", "output_past", "return_dict", "use_return_dict", "return_dict_in_generate",
 		"use_cache", "num_logits_to_keep", "keys_to_ignore_at_inference", "tie_last_hidden_states",
