@@ -175,6 +175,28 @@ func normal(seed uint64, n, dim int) [][]float32 {
 	return v
 }
 
+// TestLengths finds vectors of the largest and the smallest lengths at the places that their products have. Lucene's cosine of a tiny vector is
+// infinite, and other libraries put a vector of zeros first.
+func TestLengths(t *testing.T) {
+	eachTier(t, func(t *testing.T) {
+		vectors := [][]float32{{0, 0}, {1e-30, 0}, {-1, 0}, {1, 0.5}, {1e-45, 1e-45}, {2, 1}, {1e6, 0}}
+		for _, p := range []Precision{Float32, Int8} {
+			x := fill(t, 2, Options{Precision: p}, nil, vectors)
+			got := find(t, x, [][]float32{{1, 0.5}}, len(vectors))[0]
+			var order []int64
+			for _, hit := range got {
+				order = append(order, hit.ID)
+				if math.IsNaN(float64(hit.Score)) || math.IsInf(float64(hit.Score), 0) {
+					t.Errorf("%v: the score of vector %d is %g", p, hit.ID, hit.Score)
+				}
+			}
+			if !slices.Equal(order[:3], []int64{6, 5, 3}) || order[len(order)-1] != 2 {
+				t.Errorf("%v: order %d, want 6, 5, 3, then tiny vectors and zeros, and 2 at the end", p, order)
+			}
+		}
+	})
+}
+
 // TestInt8 holds scores to what rounding vectors and queries to steps of a 127th of the largest of 32 costs.
 func TestInt8(t *testing.T) {
 	eachTier(t, func(t *testing.T) {

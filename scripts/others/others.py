@@ -6,8 +6,11 @@ The column of this project is that of others_test.go, which this script leaves a
 """
 
 import importlib.metadata
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import warnings
 
 import ml_dtypes
@@ -78,10 +81,40 @@ def ov(model, feeds, threads=1):
     return list(compiled(feeds).values())[-1]
 
 
+TRACT = """
+import sys
+
+import numpy as np
+import tract
+
+feeds = np.load(sys.argv[2])
+try:
+    model = tract.onnx().load(sys.argv[1]).into_model().into_runnable()
+except Exception:
+    sys.exit(3)
+np.save(sys.argv[3], model.run([feeds[name] for name in feeds.files])[-1].to_numpy())
+"""
+
+
+def tr(model, feeds, threads=1):
+    """tract, in a process of its own, since a panic ends it. It runs on one thread. None is a model that it cannot load."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [os.path.join(folder, name) for name in ("model.onnx", "feeds.npz", "result.npy")]
+        onnx.save(model, files[0])
+        np.savez(files[1], **feeds)
+        code = subprocess.run([sys.executable, "-c", TRACT, *files], stderr=subprocess.DEVNULL).returncode
+        if code == 3:
+            return None
+        return np.load(files[2])
+
+
+RUNTIMES = (ort, ov, tr)
+
+
 def run(f):
     try:
         got = f()
-        return got if isinstance(got, str) else show(got)
+        return NONE if got is None else got if isinstance(got, str) else show(got)
     except Exception as e:
         if "-v" in sys.argv:
             print(type(e).__name__, str(e)[:300].replace("\n", " "), file=sys.stderr)
@@ -141,7 +174,7 @@ def same(rows):
     def word(product):
         return "yes" if all((product(a[i : i + 1])[0] == product(a)[i]).all() for i in range(rows)) else "no"
     torch.set_num_threads(1)
-    one = [word(lambda x: x @ b), word(lambda x: (T(x) @ T(b)).numpy()), *(word(lambda x: r(*node("MatMul", x, b))) for r in (ort, ov))]
+    one = [word(lambda x: x @ b), word(lambda x: (T(x) @ T(b)).numpy()), *(word(lambda x: r(*node("MatMul", x, b))) for r in (ort, ov)), NONE]
     return (f"a row of `a @ b`, 512 by 512, alone and among {rows} rows: same bits", *one)
 
 
@@ -153,7 +186,7 @@ def threads(rows):
         return (T(a) @ T(b)).numpy()
     def word(f):
         return "yes" if (f(1) == f(2)).all() else "no"
-    return (f"`a @ b` of {rows} rows, 4096 by 512, on 1 thread and on 2: same bits", NONE, word(of_torch), *(word(lambda n: r(*node("MatMul", a, b), n)) for r in (ort, ov)))
+    return (f"`a @ b` of {rows} rows, 4096 by 512, on 1 thread and on 2: same bits", NONE, word(of_torch), *(word(lambda n: r(*node("MatMul", a, b), n)) for r in (ort, ov)), NONE)
 
 
 def block(*x):
@@ -246,12 +279,12 @@ CASES = [
 
 def table():
     version = importlib.metadata.version
-    yield f"| | avoformer | numpy {version('numpy')}, ml_dtypes {version('ml_dtypes')}, gguf {version('gguf')} | torch {version('torch')}, torchao {version('torchao')}, compressed-tensors {version('compressed-tensors')} | ONNX Runtime {version('onnxruntime')} | OpenVINO {version('openvino')} |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+    yield f"| | avoformer | numpy {version('numpy')}, ml_dtypes {version('ml_dtypes')}, gguf {version('gguf')} | torch {version('torch')}, torchao {version('torchao')}, compressed-tensors {version('compressed-tensors')} | ONNX Runtime {version('onnxruntime')} | OpenVINO {version('openvino')} | tract {version('tract')} |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
     for name, numpy, of_torch, model, *take in CASES:
         take = take[0] if take else lambda y: y
         cells = [run(numpy) if numpy else NONE, run(of_torch) if of_torch else NONE]
-        cells += [run(lambda: take(r(*model))) if model else NONE for r in (ort, ov)]
+        cells += [run(lambda: None if (y := r(*model)) is None else take(y)) if model else NONE for r in RUNTIMES]
         yield f"| {name} | ? | " + " | ".join(cells) + " |"
     for line in (same(2), same(64), threads(64), threads(1)):
         yield f"| {line[0]} | ? | " + " | ".join(line[1:]) + " |"

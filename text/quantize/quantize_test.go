@@ -137,9 +137,23 @@ func TestFloat16(t *testing.T) {
 	if _, err := Float16([][]float32{{1}, {0, -65520}}); !errors.Is(err, fault.ErrNotFinite) || !strings.Contains(err.Error(), "vector 1 has -65520 in dimension 1") {
 		t.Errorf("65520: %v", err)
 	}
+	for _, x := range []float32{70000, 70000.1, 100000, -131072, 3e38} { // apache-arrow stores those of few bits as 2.13, 3.05 and -2
+		if got, err := Float16([][]float32{{x}}); !errors.Is(err, fault.ErrNotFinite) {
+			t.Errorf("%g becomes %#04x, %v", x, got, err)
+		}
+	}
 }
 
-// TestNotFinite has numbers that no function takes.
+// TestScaledLengths: integers do not depend on a vector's length, from subnormal numbers to the largest.
+func TestScaledLengths(t *testing.T) {
+	for _, length := range []float32{0x1p-140, 1e-38, 1e-20, 1, 1e20, 0x1p127} {
+		codes, scales, err := Scaled([][]float32{{length, -length / 2, length / 4, 0}})
+		if err != nil || !slices.Equal(codes[0], []int8{127, -64, 32, 0}) || math.Abs(float64(scales[0])*127/float64(length)-1) > 1e-2 {
+			t.Errorf("length %g: %d times %g, %v", length, codes, scales, err)
+		}
+	}
+}
+
 func TestNotFinite(t *testing.T) {
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		v := [][]float32{{1, float32(x)}}
