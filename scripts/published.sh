@@ -8,7 +8,7 @@ module=github.com/avoformer/avoformer
 # folders: those with a go.mod, except for tools, data of tests and examples, and what the go command skips.
 folders() {
 	git ls-files --cached --others --exclude-standard -- '*/go.mod' | sed 's#/go.mod$##' |
-		grep -v -E '^(asm|bench)(/|$)|(^|/)(scripts|testdata|examples/models|doc/images|doc/measurements|[._][^/]*)(/|$)' | sort
+		grep -v -E '^(asm|bench)(/|$)|(^|/)(scripts|testdata|examples/models|doc/images|doc/measurements|findings|[._][^/]*)(/|$)' | sort
 }
 
 case ${1:-} in
