@@ -74,8 +74,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
 	// In most vocabularies, the results of merges have ids in the order of the ranks.
 	id := m.lastMerged + 1
-	if m.repeats || int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
-		var ok bool
+	if token, ok := m.token(id); m.repeats || !ok || token != string(m.joined) {
 		if id, ok = m.ids.find(m.joined); !ok {
 			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", fault.ErrFormat, rank, m.joined)
 		}
@@ -120,16 +119,17 @@ func (m *bpe) useBytes() bool {
 	m.words = newIndex(len(m.ids.list))
 	var raw []byte
 next:
-	for _, e := range m.ids.list {
+	for i := range m.ids.list {
+		e := &m.ids.list[i]
 		raw = raw[:0]
-		for _, r := range e.text {
+		for _, r := range m.ids.text(e) {
 			b := alphabetByte(r)
 			if b < 0 {
 				continue next
 			}
 			raw = append(raw, byte(b))
 		}
-		m.words.set(string(raw), e.id)
+		m.words.set(raw, e.id)
 	}
 	return true
 }

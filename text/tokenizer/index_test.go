@@ -20,7 +20,7 @@ func TestIndex(t *testing.T) {
 			text, id := fmt.Sprint(r.IntN(5000)), r.Uint32()
 			_, known := want[text]
 			want[text] = id
-			if first := x.set(text, id); first == known {
+			if _, first := x.set([]byte(text), id); first == known {
 				t.Fatalf("set(%q) says that it is the first: %v", text, first)
 			}
 		}

@@ -17,34 +17,33 @@ var (
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
 	ids    *index
-	tokens []string
-	known  []bool            // ids that have a token
+	places []uint32          // of ids: 1 + the place of the token in ids.list, 0 for an id without a token
 	sparse map[uint32]string // for ids that are far apart
 
 	repeats bool // a token was set twice
 }
 
 func newVocabulary(size int) *vocabulary {
-	return &vocabulary{ids: newIndex(size), tokens: make([]string, 0, size), known: make([]bool, 0, size)}
+	return &vocabulary{ids: newIndex(size), places: make([]uint32, 0, size)}
 }
 
 // set sets the id of token. As in Hugging Face's library, the last call counts.
-func (v *vocabulary) set(token string, id uint32) {
-	v.repeats = !v.ids.set(token, id) || v.repeats
-	switch {
-	case int(id) < len(v.tokens):
-		v.tokens[id], v.known[id] = token, true
-	case int(id) <= 2*v.size()+1<<16:
-		for len(v.tokens) <= int(id) {
-			v.tokens, v.known = append(v.tokens, ""), append(v.known, false)
-		}
-		v.tokens[id], v.known[id] = token, true
-	default:
+func (v *vocabulary) set(token string, id uint32) { v.setBytes([]byte(token), id) }
+
+func (v *vocabulary) setBytes(token []byte, id uint32) {
+	place, first := v.ids.set(token, id)
+	v.repeats = !first || v.repeats
+	if int(id) >= len(v.places) && int(id) > 2*v.size()+1<<16 {
 		if v.sparse == nil {
 			v.sparse = map[uint32]string{}
 		}
-		v.sparse[id] = token
+		v.sparse[id] = string(token)
+		return
 	}
+	for len(v.places) <= int(id) {
+		v.places = append(v.places, 0)
+	}
+	v.places[id] = uint32(place) + 1
 }
 
 func (v *vocabulary) size() int { return len(v.ids.list) }
@@ -54,8 +53,8 @@ func (v *vocabulary) id(token string) (uint32, bool) {
 }
 
 func (v *vocabulary) token(id uint32) (string, bool) {
-	if int(id) < len(v.tokens) && v.known[id] {
-		return v.tokens[id], true
+	if int(id) < len(v.places) && v.places[id] != 0 {
+		return v.ids.text(&v.ids.list[v.places[id]-1]), true
 	}
 	s, ok := v.sparse[id]
 	return s, ok
@@ -67,27 +66,28 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 		return nil, fmt.Errorf("%w: %s must be an object", fault.ErrFormat, what)
 	}
 	v := newVocabulary(min(bytes.Count(in, []byte{':'}), len(in)/12)) // about
-	var tokens arena
+	var scratch []byte
 	err := in.each(func(key, in value) error {
-		token, _ := tokens.text(key)
+		token := key.bytes(&scratch)
 		id, ok := in.uint32()
 		if !ok || id > maxID {
 			return fmt.Errorf("%w: %s[%q] is %s, not an id", fault.ErrFormat, what, token, in)
 		}
-		v.set(token, id)
+		v.setBytes(token, id)
 		return nil
 	})
 	if v.repeats {
 		v.forget()
 	}
+	v.ids.fit()
 	return v, err
 }
 
 // forget removes the earlier ids of tokens that were set again.
 func (v *vocabulary) forget() {
-	for id, token := range v.tokens {
-		if now, _ := v.id(token); v.known[id] && now != uint32(id) {
-			v.tokens[id], v.known[id] = "", false
+	for id, place := range v.places {
+		if place != 0 && v.ids.list[place-1].id != uint32(id) {
+			v.places[id] = 0
 		}
 	}
 	for id, token := range v.sparse {
@@ -141,8 +141,9 @@ func newWordPiece(v *vocabulary, trie *trie, unknown, prefix string, limit int) 
 
 func (v *vocabulary) trie() *trie {
 	entries := make([]trieEntry, len(v.ids.list))
-	for i, e := range v.ids.list {
-		entries[i] = trieEntry{e.text, int32(e.id)}
+	for i := range v.ids.list {
+		e := &v.ids.list[i]
+		entries[i] = trieEntry{v.ids.text(e), int32(e.id)}
 	}
 	return newTrie(entries)
 }

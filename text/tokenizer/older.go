@@ -197,9 +197,12 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	}
 	eos, unknown := s.role("eos_token", "</s>"), s.role("unk_token", "<unk>")
 	s.role("pad_token", "<pad>")
-	tokens, scores := v.tokens, make([]float64, len(v.tokens))
+	tokens, scores := make([]string, len(v.places)), make([]float64, len(v.places))
 	if len(v.sparse) > 0 || v.size() != len(tokens) {
 		return nil, check.Errorf(fault.ErrFormat, "ids are not 0 to %d", v.size()-1)
+	}
+	for id := range tokens {
+		tokens[id], _ = v.token(uint32(id))
 	}
 	for i := range scores {
 		scores[i] = math.NaN() // no text contains this token

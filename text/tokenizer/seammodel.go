@@ -149,8 +149,8 @@ func (s *seam) model(m model) bool {
 // joins reports whether a token contains a followed by b.
 func (v *vocabulary) joins(a, b rune) bool {
 	over := string([]rune{a, b})
-	for _, e := range v.ids.list {
-		if len(e.text) > utf8.RuneLen(a) && strings.Contains(e.text, over) {
+	for i := range v.ids.list {
+		if e := &v.ids.list[i]; int(e.size) > utf8.RuneLen(a) && strings.Contains(v.ids.text(e), over) {
 			return true
 		}
 	}

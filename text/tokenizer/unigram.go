@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -36,7 +37,7 @@ func newPieces(tokens []string, scores []float64) *pieces {
 	p := &pieces{vocabulary: newVocabulary(len(tokens)), scores: scores, lowest: math.Inf(1)}
 	entries := make([]trieEntry, 0, len(tokens))
 	for i, t := range tokens {
-		p.set(t, uint32(i))
+		p.setBytes(unsafe.Slice(unsafe.StringData(t), len(t)), uint32(i))
 		if math.IsNaN(scores[i]) {
 			continue
 		}
