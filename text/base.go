@@ -93,7 +93,7 @@ func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage
 	var group sync.WaitGroup
 	if !r.Images {
 		group.Go(func() {
-			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.TokenizerAsWritten})
+			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.TokenizerAsWritten, Ready: o.Model.Ready, ReadyCopy: o.Model.ReadyCopy})
 		})
 	}
 	f.model, err = f.openOn(f.shares[0], o.Model.Warn)

@@ -261,7 +261,7 @@ func (f *base) openDraft() (draft models.LanguageModel, weights int64, err error
 	if err != nil {
 		return refused("%w", err)
 	}
-	t, err := folder.Tokenizer(fsys, tokenizer.Opening{AsWritten: f.options.TokenizerAsWritten})
+	t, err := folder.Tokenizer(fsys, tokenizer.Opening{AsWritten: f.options.TokenizerAsWritten, Ready: f.options.Model.Ready, ReadyCopy: f.options.Model.ReadyCopy})
 	if err != nil {
 		return refused("%w", err)
 	}

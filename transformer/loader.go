@@ -7,9 +7,9 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/ready"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
-	"github.com/avoformer/avoformer/transformer/internal/ready"
 )
 
 // A Loader provides the parts of a model with the tensors of a checkpoint, and notes everything that is wrong: [Loader.Finish] reports all

@@ -63,7 +63,11 @@ func (a *app) listReady(asJSON bool) error {
 		if asJSON {
 			err = a.printJSON(map[string]any{"ready": file.Path, "bytes": file.Bytes, "model": file.Model})
 		} else {
-			_, err = fmt.Fprintf(a.out, "%s\t%.1f MB\tpacked weights of %s\n", file.Path, float64(file.Bytes)/1e6, file.Model)
+			has := "packed weights"
+			if strings.HasPrefix(file.About, "tokenizer\n") {
+				has = "tokenizer"
+			}
+			_, err = fmt.Fprintf(a.out, "%s\t%.1f MB\t%s of %s\n", file.Path, float64(file.Bytes)/1e6, has, file.Model)
 		}
 		if err != nil {
 			return err

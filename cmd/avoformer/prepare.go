@@ -5,14 +5,16 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// prepare opens a model, which writes its packed weights unless they are there.
+// prepare opens a model and its tokenizer, which writes packed weights and tables unless they are there.
 func prepare(a *app, args []string) error {
 	f := a.flags("prepare")
 	d := f.decoderOn(new(int))
@@ -41,6 +43,7 @@ func prepare(a *app, args []string) error {
 	if m.Ready.Err != nil {
 		return m.Ready.Err
 	}
+	prepareTokenizer(hub.Folder(rest[0]), tokenizer.Opening{AsWritten: a.asWritten, Ready: a.ready})
 	info, err := os.Stat(m.Ready.Path)
 	if err != nil {
 		return err
@@ -50,4 +53,16 @@ func prepare(a *app, args []string) error {
 	}
 	_, err = fmt.Fprintf(a.out, "%s\t%.1f MB\n", m.Ready.Path, float64(info.Size())/1e6)
 	return err
+}
+
+// prepareTokenizer opens the tokenizer of a model, which writes its tables unless they are there. A model may have none.
+func prepareTokenizer(dir string, o tokenizer.Opening) {
+	fsys := os.DirFS(dir)
+	below, err := models.TokenizerFolder(fsys)
+	if err == nil {
+		fsys, err = fs.Sub(fsys, below)
+	}
+	if err == nil {
+		_, _ = o.OpenFS(fsys)
+	}
 }

@@ -33,17 +33,17 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("embed: exit code %d, %q, %q, want %q", code, got, stderr, want)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("files %q, %v, want one", files, err)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %q, %v, want one of weights and one of a tokenizer", files, err)
 	}
-	if _, out, _ := call(t, "", "list"); !strings.HasPrefix(out, files[0]+"\t") || !strings.Contains(out, "packed weights of ") {
+	if _, out, _ := call(t, "", "list"); !strings.HasPrefix(out, files[0]+"\t") || !strings.Contains(out, "packed weights of ") || !strings.Contains(out, "tokenizer of ") {
 		t.Errorf("list prints %q", out)
 	}
 	other := filepath.Join(dir, "other.ready")
 	if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{files[0]: exitOK, other: exitFailed, filepath.Join(dir, "none.ready"): exitFailed} {
+	for name, want := range map[string]int{files[0]: exitOK, files[1]: exitOK, other: exitFailed, filepath.Join(dir, "none.ready"): exitFailed} {
 		if code, _, _ := call(t, "", "rm", name); code != want {
 			t.Errorf("rm %s: exit code %d, want %d", name, code, want)
 		}

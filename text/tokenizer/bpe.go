@@ -26,9 +26,10 @@ type bpe struct {
 	unknownID     uint32
 	unknownExists bool
 	cache         *wordCache
-	joined        []byte // while merges are added: the result of the last one
-	lastMerged    uint32 // its id
-	parts         bool   // no token has a ▁ after another character, so words merge separately
+	joined        []byte  // while merges are added: the result of the last one
+	lastMerged    uint32  // its id
+	from          *source // nil: of no file
+	parts         bool    // no token has a ▁ after another character, so words merge separately
 }
 
 type bpeConfig struct {
@@ -116,7 +117,14 @@ func (m *bpe) useBytes() bool {
 	if !m.ignoreMerges {
 		return true
 	}
+	if m.from != nil && m.from.ids == m.vocabulary && m.from.words != nil {
+		m.words = m.from.words
+		return true
+	}
 	m.words = newIndex(len(m.ids.list))
+	if m.from != nil && m.from.ids == m.vocabulary {
+		m.from.words = m.words
+	}
 	var raw []byte
 next:
 	for i := range m.ids.list {

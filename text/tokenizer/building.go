@@ -70,6 +70,7 @@ func (s *settings) rebuild(class string, f *file) (*Tokenizer, error) {
 func (b *building) tokenizer(f *file) (*Tokenizer, error) {
 	vocab, merges := b.model.fields["vocab"], b.model.fields["merges"]
 	if len(vocab) > 0 && vocab[0] == '[' && b.kind != "Unigram" {
+		b.readsPieces = true
 		var ids bytes.Buffer
 		numbered(&ids, vocab)
 		var err error

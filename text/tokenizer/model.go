@@ -79,6 +79,7 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 	if v.repeats {
 		v.forget()
 	}
+	v.settle()
 	v.ids.fit()
 	return v, err
 }
@@ -94,6 +95,20 @@ func (v *vocabulary) forget() {
 		if now, _ := v.id(token); now != id {
 			delete(v.sparse, id)
 		}
+	}
+}
+
+// settle gives ids a place that were far apart only while the vocabulary was small, as in files that are not in the order of ids.
+func (v *vocabulary) settle() {
+	for id, token := range v.sparse {
+		if int(id) > 2*v.size()+1<<16 {
+			continue
+		}
+		if n := int(id) + 1 - len(v.places); n > 0 {
+			v.places = append(v.places, make([]uint32, n)...)
+		}
+		v.places[id] = v.ids.at(v.ids.hash([]byte(token)), []byte(token)).at
+		delete(v.sparse, id)
 	}
 }
 

@@ -52,6 +52,12 @@ type Opening struct {
 	// only the vocabulary of the file, the rest of the tokenizer is built from the fields of tokenizer_config.json.
 	// Tokens that other files name are added in either case.
 	AsWritten bool
+	// Ready, unless empty, is a folder for files with the tables of tokenizers: OpenFS looks there for the one of this tokenizer.json, by its name, size and
+	// time and some of its bytes, and maps it; if there is none, OpenFS reads tokenizer.json and writes one. Files of the folder that cannot be read or
+	// written are not errors. Other forms of tokenizers have none.
+	Ready string
+	// ReadyCopy reads files of Ready into memory in place of mapping them.
+	ReadyCopy bool
 }
 
 // OpenWith is [OpenFS] with fields, each in JSON, that override those of tokenizer_config.json.
@@ -62,6 +68,16 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 // OpenFS opens a file system like the function [OpenFS], with these settings.
 func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	needProperties()
+	place := o.place(fsys)
+	if f, skeleton := place.open(); f != nil {
+		// Whatever is wrong, the whole file says it better.
+		if s, err := readSettings(fsys, o.Fields); err == nil {
+			t, err := s.openFile(fsys, f, skeleton, o.AsWritten)
+			if err == nil && !s.readsPieces {
+				return o.complete(t, s)
+			}
+		}
+	}
 	s, err := readSettings(fsys, o.Fields)
 	if err != nil {
 		return nil, err
@@ -70,7 +86,12 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	var t *Tokenizer
 	switch {
 	case err == nil:
-		t, err = s.openJSON(fsys, data, o.AsWritten)
+		var f *file
+		if f, err = readFile(data); err != nil {
+			err = inFile("tokenizer.json", err)
+		} else if t, err = s.openFile(fsys, f, data, o.AsWritten); err == nil && !s.readsPieces {
+			place.write(f, data)
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		t, err = openOlder(fsys, s)
 	default:
@@ -79,9 +100,15 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.complete(t, s)
+}
+
+// complete adds what the files beside a tokenizer say.
+func (o Opening) complete(t *Tokenizer, s *settings) (*Tokenizer, error) {
 	s.configure(t)
 	t.warnings = s.notes
 	if !o.AsWritten {
+		var err error
 		if t.config.NoSegments, err = s.noSegments(); err != nil {
 			return nil, err
 		}
@@ -94,12 +121,8 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	return t, nil
 }
 
-// openJSON reads tokenizer.json the way the folder's class does.
-func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, error) {
-	f, err := readFile(data)
-	if err != nil {
-		return nil, inFile("tokenizer.json", err)
-	}
+// openFile reads a tokenizer.json, whose text is data, the way the folder's class does.
+func (s *settings) openFile(fsys fs.FS, f *file, data []byte, written bool) (*Tokenizer, error) {
 	// The whole file must be valid, even if the class uses only part of it.
 	t, err := f.tokenizer()
 	if err != nil {

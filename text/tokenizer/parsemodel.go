@@ -93,6 +93,7 @@ func parseBPE(o *object, vocab value, from *source) (model, error) {
 		return nil, err
 	}
 	m := newBPE(v, c)
+	m.from = from
 	list, _ := o.take("merges")
 	if err := from.mergesOf(list, m); err != nil {
 		return nil, err

@@ -349,6 +349,7 @@ func (b *building) unknown(otherwise int, zero bool) int {
 
 // eachPiece calls f with each piece of a vocabulary that is a list. An element that is not a piece has the text "".
 func (b *building) eachPiece(f func(text string, score float64)) {
+	b.readsPieces = true
 	vocab := b.model.fields["vocab"]
 	if len(vocab) == 0 || vocab[0] != '[' {
 		return

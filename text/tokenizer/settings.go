@@ -30,6 +30,8 @@ type settings struct {
 	read    map[string]bool       // fields of tokenizer_config.json that a class read
 	typed   map[string]bool       // tokens that are objects in tokenizer_config.json, which added_tokens.json ignores
 	noMore  bool                  // extra is complete, even if empty: classes add no tokens of their own
+
+	readsPieces bool // the class read the text of the vocabulary
 	// more special tokens, which some classes use
 	additional []AddedToken
 	classNamed bool     // the files name a class, other than by the model_type

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"errors"
 	"maps"
 )
 
@@ -44,6 +45,9 @@ func (o *object) again() *object {
 
 // source is what was made of the texts of a model, each the last one of its kind. Nothing changes it afterwards.
 type source struct {
+	parsed int  // how many texts were read
+	fixed  bool // it is of a ready file, and there are no texts
+
 	vocab value
 	ids   *vocabulary
 	trie  *trie // of ids; nil: not made
@@ -54,9 +58,14 @@ type source struct {
 	apart  bool // each makes a token that is one part
 	sought bool // apart was found out
 
+	words *index // of ids by their bytes, for models of bytes that ignore merges
+
 	list   value
 	pieces *pieces
 }
+
+// errFixed is that a class needs more than the ready file has.
+var errFixed = errors.New("a ready file lacks it")
 
 // same reports whether two values are the same place of a text.
 func same(a, b value) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
@@ -66,9 +75,12 @@ func (s *source) vocabulary(what string, in value) (*vocabulary, error) {
 	if same(s.vocab, in) {
 		return s.ids, nil
 	}
+	if s.fixed {
+		return nil, errFixed
+	}
 	v, err := parseVocabulary(what, in)
-	if err == nil {
-		s.vocab, s.ids, s.trie = in, v, nil
+	if s.parsed++; err == nil {
+		s.vocab, s.ids, s.trie, s.words = in, v, nil, nil
 	}
 	return v, err
 }
@@ -87,6 +99,10 @@ func (s *source) mergesOf(in value, m *bpe) error {
 		m.merges, m.parts = s.table, m.parts && s.apart
 		return nil
 	}
+	if s.fixed {
+		return errFixed
+	}
+	s.parsed++
 	sought := m.parts
 	err := parseMerges(in, m)
 	if err == nil {
@@ -100,8 +116,11 @@ func (s *source) piecesOf(in value) (*pieces, error) {
 	if same(s.list, in) {
 		return s.pieces, nil
 	}
+	if s.fixed {
+		return nil, errFixed
+	}
 	p, err := parseScored(in)
-	if err == nil {
+	if s.parsed++; err == nil {
 		s.list, s.pieces = in, p
 	}
 	return p, err

@@ -12,14 +12,11 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
-	"sync"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/internal/ready"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/transformer/internal/ready"
 )
 
 // Packed weights that are kept in a file, so that the next process of the same model maps them.
@@ -171,7 +168,7 @@ func (p *Plan) takeReady(key ready.Key, parts []slotPart, way ready.Way) error {
 // key identifies what the slots have: their names, sizes and layouts, what the caller says of the source, and three rows of each tensor.
 func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %d %q %q %d\n", packedForm, kernels.Numerics, release(), p.Ready.Source, len(parts))
+	fmt.Fprintf(h, "%d %d %q %q %d\n", packedForm, kernels.Numerics, ready.Release(), p.Ready.Source, len(parts))
 	seen := map[string]bool{}
 	for _, part := range parts {
 		fmt.Fprintf(h, "%q %s %d %d %d\n", part.name, part.layout, part.rows, part.in, part.length)
@@ -191,21 +188,6 @@ func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 	}
 	return ready.Key(h.Sum(nil)), nil
 }
-
-// release returns the version of this module in the program. Without releases it is a word such as "(devel)".
-var release = sync.OnceValue(func() string {
-	const path = "github.com/avoformer/avoformer"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return ""
-})
 
 // identify writes some of the stored numbers of a tensor, and all that adapters do to it.
 func (p *Plan) identify(h hash.Hash, w Want) error {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,22 @@ const (
 	Copy
 )
 
-// Open returns the parts of a file with the key, which have the given lengths. Mapped parts are read-only and stay for the life of the process: a second
+// Release returns the version of this module in the program, which keys have. Without releases it is a word such as "(devel)".
+var Release = sync.OnceValue(func() string {
+	const path = "github.com/avoformer/avoformer"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return ""
+})
+
+// Open returns the parts of a file with the key, which have the given lengths, or any if lengths is nil. Mapped parts are read-only and stay for the life of the process: a second
 // call for the same file returns the same memory. An error matches fs.ErrNotExist if there is no file, ErrOther, or fault.ErrFormat if it is damaged.
 //
 // A program that shortens a file while it is mapped ends the processes that read the lost part, as with every mapped file.
@@ -111,7 +127,11 @@ func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := readHeader(f, info.Size(), len(lengths))
+	count := len(lengths)
+	if lengths == nil {
+		count = anyCount
+	}
+	h, err := readHeader(f, info.Size(), count)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +139,7 @@ func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 		return nil, ErrOther
 	}
 	for i, e := range h.entries {
-		if e.length != int64(lengths[i]) {
+		if lengths != nil && e.length != int64(lengths[i]) {
 			return nil, damaged("part %d has %d bytes, want %d", i, e.length, lengths[i])
 		}
 	}
@@ -203,11 +223,16 @@ func (h *header) cut(data []byte) [][]byte {
 	return parts
 }
 
-// readHeader reads the header of a file of size bytes with so many parts.
+const anyCount = -1
+
+// readHeader reads the header of a file of size bytes with so many parts, or with any number.
 func readHeader(f io.ReaderAt, size int64, count int) (*header, error) {
 	n, note, err := readNote(f, size)
 	if err != nil {
 		return nil, err
+	}
+	if count == anyCount && n <= size/entryLen {
+		count = int(n)
 	}
 	whole := int64(headLen) + int64(len(note)) + int64(count)*entryLen + 4
 	if n != int64(count) || whole > size || size != int64(int(size)) {
