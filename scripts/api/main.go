@@ -75,7 +75,7 @@ func modules() ([]string, error) {
 		if d.IsDir() {
 			switch base := d.Name(); {
 			case path == ".":
-			case strings.HasPrefix(base, "."), strings.HasPrefix(base, "_"), base == "testdata", base == "internal", slices.Contains([]string{"asm", "bench", "scripts", "cmd", "doc", "examples", "text/examples", "text/scripts"}, path):
+			case strings.HasPrefix(base, "."), strings.HasPrefix(base, "_"), base == "testdata", base == "internal", slices.Contains([]string{"asm", "bench", "scripts", "cmd", "doc", "examples", "findings", "text/examples", "text/scripts"}, path):
 				return filepath.SkipDir
 			}
 		} else if d.Name() == "go.mod" && filepath.Dir(path) != "." {
