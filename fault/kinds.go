@@ -41,6 +41,7 @@ var (
 	ErrSyntax   = within(ErrInput, "grammar: syntax error") // a schema, an expression or a grammar is malformed
 	ErrTooLarge = within(ErrInput, "grammar: too large")    // a source, or a state of a text, exceeds a limit
 	ErrRefused  = errors.New("token may not follow")        // a token may not follow in the text
+	ErrInvalid  = errors.New("not valid for the schema")    // a text breaks a JSON schema
 	ErrNoToken  = errors.New("no token may follow")         // no token of the vocabulary may follow in the text
 
 	// What happens while it runs.

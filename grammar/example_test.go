@@ -95,3 +95,18 @@ func ExampleRegexp() {
 	// a
 	// {
 }
+
+// A text that a model wrote, and what it breaks of a schema.
+func ExampleNewValidator() {
+	v, err := grammar.NewValidator([]byte(`{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]}`))
+	if err != nil {
+		panic(err)
+	}
+	for _, text := range []string{`{"age": 41}`, `{"age": -1}`, `{}`} {
+		fmt.Println(v.Validate(text))
+	}
+	// Output:
+	// <nil>
+	// not valid for the schema: at '/age': -1 is beyond minimum 0
+	// not valid for the schema: there is no "age"
+}

@@ -297,7 +297,7 @@ func (s schemaAt) has(keyword, text string) bool {
 // maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for more than a lifetime's.
 const maxCompared = 200_000
 
-// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrRefused. A text that takes too long to validate is
+// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrInvalid. A text that takes too long to validate is
 // fault.ErrTooLarge, and one that is not JSON fault.ErrSyntax.
 func (v *Validator) Validate(text string) error {
 	instance, err := parseInstance([]byte(text))
@@ -309,7 +309,7 @@ func (v *Validator) Validate(text string) error {
 	w := &comparison{Validator: v}
 	err = w.schema(schemaAt{nil, v.c.root}, instance, nil, nil)
 	if b, ok := errors.AsType[*broken](err); ok {
-		return &fault.Error{Kind: fault.ErrRefused, Err: b}
+		return &fault.Error{Kind: fault.ErrInvalid, Err: b}
 	}
 	return err
 }

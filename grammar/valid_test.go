@@ -52,7 +52,7 @@ func TestValidator(t *testing.T) {
 			}
 		}
 		for text, part := range c.broken {
-			if err := v.Validate(text); !errors.Is(err, fault.ErrRefused) || !strings.Contains(err.Error(), part) {
+			if err := v.Validate(text); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), part) {
 				t.Errorf("%s\n%s: %v, want %q", c.schema, text, err, part)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func valid(t *testing.T, v *grammar.Validator, text string) bool {
 	t.Helper()
 	err := v.Validate(text)
-	if err != nil && !errors.Is(err, fault.ErrRefused) {
+	if err != nil && !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("%s: %v", text, err)
 	}
 	return err == nil
