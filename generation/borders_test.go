@@ -42,6 +42,21 @@ func TestSamplingBorders(t *testing.T) {
 	}
 }
 
+// TestGreedyTies: without sampling, the first of the largest logits is chosen, wherever the largest are.
+func TestGreedyTies(t *testing.T) {
+	for _, n := range []int{2, 4, 17, 300} {
+		for first := range n {
+			logits := make(fixed, n)
+			for i := first; i < n; i += 1 + first%3 {
+				logits[i] = 9
+			}
+			if got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{0}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 1})))(t); !slices.Equal(got, []int{first}) {
+				t.Fatalf("%d logits, the first of the largest is %d: %v", n, first, got)
+			}
+		}
+	}
+}
+
 // TestFilters compares the tokens that are left with those that transformers leaves, as
 // scripts/configs/filters.py has recorded them. Many logits are equal.
 func TestFilters(t *testing.T) {
