@@ -27,6 +27,19 @@ func newSigLIP2Image(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(
 
 // siglip2Image returns the tower of images that d describes, and what pools its hidden states.
 func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
+	t, tower, head, err := siglip2Tower(d, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !head {
+		return nil, nil, d.Errorf("vision_use_head", "want true")
+	}
+	attend, err := newProbe(tower, d, l.At("head."))
+	return t, attend, err
+}
+
+// siglip2Tower returns the tower of images that d describes, without what pools its hidden states, and whether d says that there is that.
+func siglip2Tower(d configuration.Document, l *transformer.Loader) (*block.ImageTower, block.TowerConfig, bool, error) {
 	tower := siglipDefaults
 	flexible := struct {
 		Patches  int  `json:"num_patches"` // of the table of positions
@@ -35,21 +48,18 @@ func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.Image
 		Head     bool `json:"vision_use_head"`
 	}{256, 16, 3, true}
 	if err := block.DecodeAll(d, &tower, &flexible); err != nil {
-		return nil, nil, err
-	}
-	if !flexible.Head {
-		return nil, nil, d.Errorf("vision_use_head", "want true")
+		return nil, tower, false, err
 	}
 	side := int(math.Sqrt(float64(flexible.Patches)))
 	if side*side != flexible.Patches {
-		return nil, nil, d.Errorf("num_patches", "want a square")
+		return nil, tower, false, d.Errorf("num_patches", "want a square")
 	}
 	if flexible.Patch > 1<<12 || flexible.Channels > 1<<12 || side > 1<<12 {
-		return nil, nil, d.Errorf("patch_size", "want at most %d, also of num_channels and the root of num_patches", 1<<12)
+		return nil, tower, false, d.Errorf("patch_size", "want at most %d, also of num_channels and the root of num_patches", 1<<12)
 	}
 	layers, err := tower.Stack(d, l)
 	if err != nil {
-		return nil, nil, err
+		return nil, tower, false, err
 	}
 	t := &block.ImageTower{Width: tower.Dim, Pixels: side * flexible.Patch, Side: side, Depth: tower.Layers, Layers: layers, Resize: resizeTriangle}
 	patch := l.At("embeddings.patch_embedding.")
@@ -58,8 +68,7 @@ func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.Image
 	t.Patches = &block.Patches{Channels: flexible.Channels, Height: flexible.Patch, Width: flexible.Patch, Project: patch.LinearOf(area*flexible.Channels, tower.Dim, block.StepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
 	t.Positions = l.Tensor("embeddings.position_embedding.weight", flexible.Patches, tower.Dim)
 	t.After = l.At("post_layernorm.").Norm(tower.Norm())
-	attend, err := newProbe(tower, d, l.At("head."))
-	return t, attend, err
+	return t, tower, flexible.Head, nil
 }
 
 // resizeTriangle resizes a table of positions, [down, across, dim], with weights that fall linearly with the distance, over as many of

@@ -54,7 +54,7 @@ func TestTowers(t *testing.T) {
 	ofImages := func(name string) bool {
 		return slices.ContainsFunc([]string{"vision_tower", "multi_modal", "vision_model", "connector", "audio_tower", "embed_vision", "embed_audio", ".visual."}, func(part string) bool { return strings.Contains(name, part) })
 	}
-	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new", "gemma3n", "gemma4", "embedding_gemma2", "qwen3_5", "qwen3_5_moe", "idefics3", "smolvlm"} {
+	for _, folder := range []string{"gemma3", "gemma3-new", "mistral3", "mistral3-new", "gemma3n", "gemma4", "embedding_gemma2", "qwen3_5", "qwen3_5_moe", "idefics3", "smolvlm", "lfm2_vl"} {
 		config := tftest.Must(os.ReadFile(filepath.Join(own, folder, "config.json")))(t)
 		w := newRenamed(t, folder, func(name string) string { return name })
 		m := tftest.Must(models.New(config, w, models.Options{}))(t)

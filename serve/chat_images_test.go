@@ -23,7 +23,7 @@ import (
 // an address, and images for a model that takes text, are errors of the request.
 func TestChatImages(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"gemma4", "idefics3"} {
+	for _, name := range []string{"gemma4", "idefics3", "lfm2_vl"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			chatImages(t, "../models/testdata/images/"+name)

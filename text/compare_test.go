@@ -157,12 +157,11 @@ func generateAll(t *testing.T, kind, dir string, texts []string) (r generated) {
 	return r
 }
 
-// imaged is the height and the width of pixels.
+// imaged says what parts there are of an image.
 type imaged struct {
-	Refused string `json:"refused"`
-	Parts   int    `json:"parts"`
-	Grid    [2]int `json:"grid"` // of tiles
-	Shape   [2]int `json:"shape"`
+	Refused string   `json:"refused"`
+	Grid    [2]int   `json:"grid"`   // of tiles
+	Shapes  [][2]int `json:"shapes"` // height and width of each part
 }
 
 func pixelsOf(file, config, out string) (r imaged) {
@@ -181,11 +180,10 @@ func pixelsOf(file, config, out string) (r imaged) {
 	}
 	var pixels []float32
 	if err == nil {
-		r.Grid, r.Parts = [2]int{picture.Rows, picture.Columns}, picture.Parts()
-		for part := range r.Parts {
-			var x []float32
-			x, r.Shape[1], r.Shape[0] = picture.Pixels(part)
-			pixels = append(pixels, x...)
+		r.Grid = [2]int{picture.Rows, picture.Columns}
+		for part := range picture.Parts() {
+			x, w, h := picture.Pixels(part)
+			pixels, r.Shapes = append(pixels, x...), append(r.Shapes, [2]int{h, w})
 		}
 	}
 	var b []byte

@@ -72,34 +72,38 @@ func newImageReader(f *base) (*imageReader, error) {
 	return &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}, placeholder: placeholder}, nil
 }
 
-// fits returns an error unless the model takes the pixels that p makes. file is that of p.
+// fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p.
 func fits(f *base, p *vision.Processor, file string) error {
-	side := p.Tile()
-	if side == 0 {
-		if h, w := f.model.Images.Size(); p.Square() != h || p.Square() != w {
-			return check.InFile(file, fault.ErrConfig, fmt.Errorf("tokens of %d x %d pixels, the model has some of %d x %d", p.Square(), p.Square(), w, h))
-		}
-		return nil
-	}
-	rows, err := f.model.Images.Rows(side, side)
-	if err != nil {
-		return check.InFile(file, fault.ErrConfig, fmt.Errorf("max_image_size: %w", err))
-	}
 	const of, most = "processor_config.json", 169 // transformers' default
-	length := struct {
-		Tokens int `json:"image_seq_len"`
-	}{most}
+	config := struct {
+		Length  int   `json:"image_seq_len"`            // of Idefics 3
+		Special *bool `json:"use_image_special_tokens"` // of LFM2-VL
+	}{Length: most}
 	text, err := regular.ReadFile(f.fsys, of)
 	if err == nil {
-		err = pyjson.Unmarshal(text, &length)
+		err = pyjson.Unmarshal(text, &config)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if err == nil && length.Tokens != rows {
-		err = fmt.Errorf("image_seq_len: %d, the model makes %d tokens of %d x %d pixels", length.Tokens, rows, side, side)
+	if err == nil && config.Special != nil && !*config.Special {
+		err = errors.New("use_image_special_tokens: false: not supported")
 	}
 	if err != nil {
 		return check.InFile(of, fault.ErrConfig, err)
+	}
+	square, tile := p.Square(), p.Tile()
+	if tile == 0 {
+		if rows, err := f.model.Images.Rows(square, square); err != nil || rows != 1 {
+			return check.InFile(file, fault.ErrConfig, fmt.Errorf("tokens of %d x %d pixels: not those of the model", square, square))
+		}
+		return nil
+	}
+	rows, err := f.model.Images.Rows(tile, tile)
+	if err != nil {
+		return check.InFile(file, fault.ErrConfig, fmt.Errorf("max_image_size: %w", err))
+	}
+	if config.Length != rows {
+		return check.InFile(of, fault.ErrConfig, fmt.Errorf("image_seq_len: %d, the model makes %d tokens of %d x %d pixels", config.Length, rows, tile, tile))
 	}
 	return nil
 }

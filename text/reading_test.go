@@ -65,7 +65,7 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 func TestReadImages(t *testing.T) {
 	t.Parallel()
 	for name, shares := range map[string][2][3]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
-		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}},
+		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@
 Each of COUNT cases draws a class, up to four fields, null and unknown ones too, and an image: of noise, or an odd one of 44 (of one pixel, thin,
 grey, with alpha, of inks, with a palette, of 16 bits, turned by Exif data). Pixels have to be equal in all bits. A case ends as in files_tokenizers.py."""
 
+import importlib.util
 import io
 import json
 import os
@@ -23,6 +24,8 @@ import drawn
 
 CLASSES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP"]
 TILED = ["Idefics3", "SmolVLM"]  # whose pictures have several parts
+GRIDDED = "Lfm2Vl"  # whose tiles are those of a grid
+DRAWN = CLASSES + TILED + [GRIDDED] * bool(importlib.util.find_spec("torchvision"))  # which the class needs
 
 
 def odd():
@@ -75,6 +78,15 @@ def draw(rng, name):
         for name in rng.sample(sorted(options), rng.randint(0, 3)):
             c[name] = options[name]()
         return c
+    if name == GRIDDED:
+        some = lambda *values: lambda: rng.choice([None, *values])
+        options = {k: v for k, v in options.items() if "size" not in k and "patch" not in k and k != "resample"} | {
+            "do_image_splitting": flag, "use_thumbnail": flag, "min_tiles": some(1, 2, 3), "max_tiles": some(1, 3, 5, 10), "min_image_tokens": some(1, 4, 9), "max_image_tokens": some(4, 9, 30), "downsample_factor": some(1, 2, 4),
+            "encoder_patch_size": some(2, 4), "tile_size": some(16, 24, 64), "max_pixels_tolerance": some(1.0, 1.5, 4), "resample": some(2, 3)}
+        c = {"encoder_patch_size": 4, "tile_size": 32, "min_image_tokens": 4, "max_image_tokens": rng.choice([9, 16, 64])}
+        for name in rng.sample(sorted(options), rng.randint(0, 3)):
+            c[name] = options[name]()
+        return c
     c = {"size": rng.choice([{"height": 32, "width": 32}, {"shortest_edge": 32}, 32])} if rng.random() < 0.8 else {}
     for name in rng.sample(sorted(options), rng.randint(1, 4)):
         c[name] = options[name]()
@@ -82,12 +94,21 @@ def draw(rng, name):
 
 
 def theirs(name, fields, image):
+    """The pixels of all parts, [3, h, w] each, and the numbers of rows and columns of tiles."""
+    if name == GRIDDED:
+        import transformers
+
+        p = transformers.Lfm2VlImageProcessor.from_dict(dict(fields))
+        out, n = p(image, return_tensors="pt", return_row_col_info=True), p.encoder_patch_size
+        parts = [x[: h * w].reshape(h, w, n, n, 3).permute(4, 0, 2, 1, 3).reshape(3, h * n, w * n).double().numpy() for x, (h, w) in zip(out["pixel_values"], out["spatial_shapes"].tolist())]
+        grid = [int(out["image_rows"][0]), int(out["image_cols"][0])]
+        return parts, [0, 0] if grid == [1, 1] else grid
     module = __import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"])
     p = getattr(module, name + "ImageProcessorPil").from_dict(dict(fields))
     out = p(image, return_tensors="np")
     if name in TILED:
         rows, columns = (p(image, return_row_col_info=True)[k][0][0] for k in ("rows", "cols"))
-        return np.asarray(out["pixel_values"][0], dtype=np.float64), [rows, columns]
+        return list(np.asarray(out["pixel_values"][0], dtype=np.float64)), [rows, columns]
     x = np.asarray(out["pixel_values"][0], dtype=np.float64)
     if name == "Siglip2":  # patches to an image
         h, w = out["spatial_shapes"][0]
@@ -95,14 +116,14 @@ def theirs(name, fields, image):
         x = x[: h * w].reshape(h, w, n, n, 3).transpose(4, 0, 2, 1, 3).reshape(3, h * n, w * n)
     if not np.isfinite(x).all():
         raise ValueError("no numbers")
-    return x[None], [0, 0]
+    return [x], [0, 0]
 
 
 def begin(args, root):
     server, out, unlike = drawn.Server("text"), os.path.join(root, "pixels"), sorted(odd().items())
 
     def one(rng):
-        name = rng.choice(CLASSES + TILED)
+        name = rng.choice(DRAWN)
         fields = draw(rng, name)
         path, which = os.path.join(root, "image.png"), None
         if rng.random() < 0.5:
@@ -127,10 +148,10 @@ def begin(args, root):
             return ("both refuse" if refused else "ours refuses"), case, ours["refused"]
         if refused:
             return "theirs refuses", case, refused
-        got = np.fromfile(out, dtype="<f4").reshape(ours["parts"], 3, *ours["shape"])
-        if got.shape != want.shape or ours["grid"] != grid:
-            return "differ", case, f"{got.shape} {ours['grid']}, want {want.shape} {grid}"
-        off = np.abs(got - want).max()
+        shapes = [list(x.shape[1:]) for x in want]
+        if ours["shapes"] != shapes or ours["grid"] != grid:
+            return "differ", case, f"{ours['shapes']} {ours['grid']}, want {shapes} {grid}"
+        off = np.abs(np.fromfile(out, dtype="<f4") - np.concatenate([x.ravel() for x in want])).max()
         return ("equal", case, "") if off == 0 else ("differ", case, f"{off:.3g} off")
 
     return one

@@ -66,6 +66,7 @@ DECODERS = {
     "mistral3": (hf.Mistral3ForConditionalGeneration, dict(text_config=SMALL | dict(num_attention_heads=8, head_dim=8), vision_config=IMAGE, vision_feature_layer=-1), 1e-3, []),
     "idefics3": (hf.Idefics3ForConditionalGeneration, dict(text_config=SMALL, vision_config=IMAGE), 1e-3, []),
     "smolvlm": (hf.SmolVLMForConditionalGeneration, dict(text_config=SMALL, vision_config=IMAGE), 1e-3, []),
+    "lfm2_vl": (hf.Lfm2VlForConditionalGeneration, dict(text_config=SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), vision_config=SMALL_IMAGE, projector_hidden_size=16), 1e-3, []),
     "ernie4_5": (hf.Ernie4_5ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
     "exaone4": (hf.Exaone4ForCausalLM, SMALL | dict(num_hidden_layers=4, num_key_value_heads=1), 1e-3, []),
     "hunyuan_v1_dense": (hf.HunYuanDenseV1ForCausalLM, SMALL | dict(head_dim=8), 1e-3, []),

@@ -12,7 +12,7 @@ from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3I
 
 from decoders import BATCH, EOS, gemma4, llama, outputs, scalars, tokens
 from folder import Folder, folder, greedy
-from vision import pixels as noise
+from vision import flexible, pixels as noise
 
 TEMPLATE = """{%- for message in messages %}
     {{- '<|im_start|>' + message.role + '\\n' }}
@@ -46,7 +46,8 @@ def pictures():
 
 
 def with_images(f, model, cls, token, pixels, groups, **how):
-    """Writes a folder with the logits of texts, and of a text that has images: pixels, [tiles, 3, h, w], each of which becomes a number of tokens."""
+    """Writes a folder with the logits of texts, and of a text that has images: pixels, [tiles, 3, h, w], each of which becomes a number of tokens. given and also say how the model
+    takes them."""
     g = torch.Generator().manual_seed(11)
     ids = []
     for n in groups:
@@ -54,8 +55,9 @@ def with_images(f, model, cls, token, pixels, groups, **how):
     ids = torch.tensor([ids + [7, 8, 9]])
 
     def run(m, dtype):
+        x = pixels.to(dtype)
         with torch.no_grad():
-            seen = m(input_ids=ids, pixel_values=how["given"](pixels.to(dtype)), use_cache=False, **how.get("also", lambda ids: {})(ids)).logits[0]
+            seen = m(input_ids=ids, pixel_values=how["given"](x), use_cache=False, **how.get("also", lambda x: {})(x)).logits[0]
         return outputs(m) | {"image_logits": seen}
 
     inputs = dict(zip(("input_ids", "attention_mask"), BATCH)) | {"image_input_ids": ids, "pixels": pixels}
@@ -74,6 +76,17 @@ def _(out, name):
         c["pad_token_id"] = c.pop("_pad_token_id")
 
     with_images(Folder(out, name), cls(c), cls, 97, noise(size, size), [(size // 8) ** 2] * 2, given=lambda x: x[None], seed=3690, config=config)
+
+
+@folder("lfm2_vl")
+def _(out, name):
+    """Images are wider than high, and than the positions were made for; the encoder has no head."""
+    text = llama(hf.Lfm2Config, layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False, pad_token_id=0)
+    vision = dict(model_type="siglip2_vision_model", hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, num_patches=16, patch_size=4, vision_use_head=False)
+    c = hf.Lfm2VlConfig(text_config=text.to_dict(), vision_config=vision, image_token_id=97, projector_hidden_size=40, downsample_factor=2, tie_word_embeddings=True, eos_token_id=EOS)
+    patches = lambda x: flexible(x, 4, 24)
+    with_images(Folder(out, name), hf.Lfm2VlForConditionalGeneration(c), hf.Lfm2VlForConditionalGeneration, 97, noise(16, 24), [6] * 2, given=lambda x: patches(x)["pixel_values"],
+                also=lambda x: {k: v for k, v in patches(x).items() if k != "pixel_values"}, seed=3700)
 
 
 @folder("idefics3_vision", "smolvlm_vision")
@@ -163,21 +176,20 @@ def _(out, name):
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
 
 
-@folder("images-idefics3")
-def _(out, name):
-    """A model that reads the tiles of an image and the whole."""
-    f = Folder(os.path.join(out, "..", "images"), "idefics3")
+def chats(name, tokens, processor, images, config, cls, seed, **more):
+    """Writes a folder with a tokenizer that has further tokens, among them <image>, a template and pictures, and answers to chats about these. images is
+    preprocessor_config.json, processor(images, tokenizer) the processor, config(tokenizer, token) the configuration, and more further files."""
+    f = Folder(os.path.join(more.pop("out"), "..", "images"), name)
     raw = tokenizers.Tokenizer.from_file(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../text/testdata/generate/tokenizer.json"))
-    raw.add_special_tokens(["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>", *(f"<row_{i}_col_{j}>" for i in (1, 2) for j in (1, 2))])
+    raw.add_special_tokens(tokens)
     raw.save(os.path.join(f.path, "tokenizer.json"))
     f.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE.replace("<|image|>", "<image>")})
     t = hf.AutoTokenizer.from_pretrained(f.path)
     token = t.convert_tokens_to_ids("<image>")
-    config = {"image_processor_type": "Idefics3ImageProcessor", "do_convert_rgb": True, "do_image_splitting": True, "do_normalize": True, "do_pad": True, "do_rescale": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
-              "max_image_size": {"longest_edge": 24}, "resample": 1, "rescale_factor": 1 / 255, "size": {"longest_edge": 48}}
-    f.json("preprocessor_config.json", config)
-    f.json("processor_config.json", {"image_seq_len": 9, "processor_class": "Idefics3Processor"})
-    reader = hf.Idefics3Processor(Idefics3ImageProcessorPil(**config), t, image_seq_len=9)
+    f.json("preprocessor_config.json", images)
+    for file, value in more.items():
+        f.json(file + ".json", value)
+    reader = processor(images, t)
     files = pictures()
     for file, p in files.items():
         Image.fromarray(p).save(os.path.join(f.path, file))
@@ -186,17 +198,14 @@ def _(out, name):
     for names in cases:
         text = t.apply_chat_template(messages(*names), tokenize=False, add_generation_prompt=True)
         inputs.append(reader(text=[text], images=[[Image.fromarray(files[n]) for n in names]], return_tensors="pt", add_special_tokens=False))
-
-    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, image_size=24, patch_size=4)
-    text = llama(hf.LlamaConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512)
-    c = hf.Idefics3Config(text_config=text.to_dict(), vision_config=vision, image_token_id=token, scale_factor=2, eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id)
+    c = config(t, token)
+    seen = lambda case, dtype: {k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs[case].items() if k in ("pixel_values", "spatial_shapes", "pixel_attention_mask")}
 
     def logits(m, case, ids, dtype=torch.float32):
-        given = inputs[case]
-        if token in ids[0, given["input_ids"].shape[1]:]:
+        if token in ids[0, inputs[case]["input_ids"].shape[1]:]:
             return torch.zeros((1, len(t)))  # these weights are drawn again
         with torch.no_grad():
-            return m(input_ids=ids, pixel_values=given["pixel_values"].to(dtype), use_cache=False).logits[0]
+            return m(input_ids=ids, use_cache=False, **seen(case, dtype)).logits[0]
 
     def run(m, dtype):
         return {f"logits_{i}": logits(m, i, x["input_ids"], dtype)[-20:] for i, x in enumerate(inputs)}
@@ -209,8 +218,34 @@ def _(out, name):
             margin = min(margin, gap)
         return tokens, margin
 
-    pixels = {f"pixels_{i}": x["pixel_values"][0] for i, x in enumerate(inputs)}
-    f.write(hf.Idefics3ForConditionalGeneration(c), hf.Idefics3ForConditionalGeneration, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)} | pixels, seed=3698)
+    f.write(cls(c), cls, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)}, seed=seed)
     from safetensors.torch import load_file
     read = load_file(os.path.join(f.path, "expected.safetensors"))
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
+
+
+def text_of(t, cls, **more):
+    return llama(cls, **(dict(vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512) | more)).to_dict()
+
+
+@folder("images-idefics3")
+def _(out, name):
+    """A model that reads the tiles of an image and the whole."""
+    images = {"image_processor_type": "Idefics3ImageProcessor", "do_convert_rgb": True, "do_image_splitting": True, "do_normalize": True, "do_pad": True, "do_rescale": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+              "max_image_size": {"longest_edge": 24}, "resample": 1, "rescale_factor": 1 / 255, "size": {"longest_edge": 48}}
+    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, image_size=24, patch_size=4)
+    config = lambda t, token: hf.Idefics3Config(text_config=text_of(t, hf.LlamaConfig), vision_config=vision, image_token_id=token, scale_factor=2, eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id)
+    chats("idefics3", ["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>", *(f"<row_{i}_col_{j}>" for i in (1, 2) for j in (1, 2))], lambda c, t: hf.Idefics3Processor(Idefics3ImageProcessorPil(**c), t, image_seq_len=9),
+          images, config, hf.Idefics3ForConditionalGeneration, 3698, out=out, processor_config={"image_seq_len": 9, "processor_class": "Idefics3Processor"})
+
+
+@folder("images-lfm2_vl")
+def _(out, name):
+    """A model that reads tiles of images in a grid, and the whole in its own shape. The class of images needs torchvision."""
+    images = {"image_processor_type": "Lfm2VlImageProcessorFast", "do_image_splitting": True, "use_thumbnail": True, "min_tiles": 2, "max_tiles": 4, "min_image_tokens": 4, "max_image_tokens": 20, "encoder_patch_size": 4, "downsample_factor": 2, "tile_size": 24,
+              "max_pixels_tolerance": 2.0, "resample": 2, "do_resize": True, "do_rescale": True, "do_normalize": True, "do_pad": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "rescale_factor": 1 / 255}
+    vision = dict(model_type="siglip2_vision_model", hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, num_patches=36, patch_size=4, vision_use_head=False)
+    config = lambda t, token: hf.Lfm2VlConfig(text_config=text_of(t, hf.Lfm2Config, layer_types=["conv", "full_attention", "conv", "full_attention"], num_hidden_layers=4, block_auto_adjust_ff_dim=False), vision_config=vision, image_token_id=token,
+                                              projector_hidden_size=40, downsample_factor=2, tie_word_embeddings=True, eos_token_id=t.eos_token_id)
+    chats("lfm2_vl", ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>", *(f"<|img_row_{i}_col_{j}|>" for i in range(1, 5) for j in range(1, 5))], lambda c, t: hf.Lfm2VlProcessor(hf.Lfm2VlImageProcessor(**{k: v for k, v in c.items() if k != "image_processor_type"}), t),
+          images, config, hf.Lfm2VlForConditionalGeneration, 3702, out=out)

@@ -43,6 +43,10 @@ TILED = {
     "smolvlm": {"image_processor_type": "SmolVLMImageProcessor", "do_image_splitting": False, "max_image_size": {"longest_edge": 9}, "size": {"longest_edge": 30}, "resample": 3, "image_mean": [0.5, 0.4, 0.3]},
     "as-it-is": {"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 50}, "do_resize": False, "resample": 0},
 }
+GRIDDED = {
+    "lfm2": {"image_processor_type": "Lfm2VlImageProcessor", "encoder_patch_size": 4, "downsample_factor": 2, "tile_size": 16, "min_image_tokens": 4, "max_image_tokens": 16, "max_tiles": 6},
+    "bicubic": {"image_processor_type": "Lfm2VlImageProcessorFast", "encoder_patch_size": 2, "downsample_factor": 4, "tile_size": 16, "min_image_tokens": 2, "max_image_tokens": 8, "resample": 3, "do_normalize": False, "use_thumbnail": False},
+}
 
 
 def pictures():
@@ -277,6 +281,22 @@ def tiled(out):
             values[f"{file}|{case}"] = np.ascontiguousarray(made["pixel_values"][0].astype(np.float32))
             values[f"{file}|{case}|grid"] = np.array([made["rows"][0][0], made["cols"][0][0]])
     save_file(values, os.path.join(out, "tiled.safetensors"), metadata={k: json.dumps(v) for k, v in TILED.items()})
+    gridded(out)
+
+
+def gridded(out):
+    """OUT/gridded.safetensors has the parts of images as LFM2-VL's class makes them, which needs torchvision: [3, h, w] each."""
+    from transformers import Lfm2VlImageProcessor
+
+    values = {}
+    for case, config in GRIDDED.items():
+        reader = Lfm2VlImageProcessor.from_dict(dict(config))
+        for file in ("landscape.png", "portrait-rgba.png", "tiny.png", "oriented-6.jpg"):
+            made, n = reader(load_image(os.path.join(out, file)), return_tensors="np", return_row_col_info=True), config["encoder_patch_size"]
+            for i, (x, (h, w)) in enumerate(zip(made["pixel_values"], made["spatial_shapes"])):
+                values[f"{file}|{case}|{i}"] = np.ascontiguousarray(x[: h * w].reshape(h, w, n, n, 3).transpose(4, 0, 2, 1, 3).reshape(3, h * n, w * n))
+            values[f"{file}|{case}|grid"] = np.array([made["image_rows"][0], made["image_cols"][0]])
+    save_file(values, os.path.join(out, "gridded.safetensors"), metadata={k: json.dumps(v) for k, v in GRIDDED.items()})
 
 
 if __name__ == "__main__":

@@ -32,9 +32,10 @@ type Processor struct {
 	unrounded    bool // resized values are not rounded to whole numbers
 	patch        int  // side of a patch, of which an image has at most patches; 0: all images have the same size
 	patches      int
-	tile         int  // side of the squares that images are cut into, and that each becomes as a whole; 0: images are not cut
-	split        bool // images are cut; otherwise they are only the whole
-	pool         int  // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
+	tile         int   // side of the squares that images are cut into, and that each becomes as a whole; 0: images are not cut
+	grid         *grid // of LFM2-VL; nil: other models
+	split        bool  // images are cut; otherwise they are only the whole
+	pool         int   // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
 // config is the file. A field that is null is None there: the step is left out, or the number is missing.
@@ -60,7 +61,17 @@ type config struct {
 	Pool      pyjson.Optional[int]             `json:"pooling_kernel_size"` // the same
 	Whole     json.RawMessage                  `json:"use_square_size"`     // of CLIP
 	Tile      pyjson.Optional[json.RawMessage] `json:"max_image_size"`      // of Idefics 3
-	Split     pyjson.Optional[bool]            `json:"do_image_splitting"`  // the same
+	Split     pyjson.Optional[bool]            `json:"do_image_splitting"`  // of Idefics 3 and LFM2-VL
+
+	EncoderPatch pyjson.Optional[int]     `json:"encoder_patch_size"` // of LFM2-VL, as the following fields
+	Downsample   pyjson.Optional[int]     `json:"downsample_factor"`
+	LeastTiles   pyjson.Optional[int]     `json:"min_tiles"`
+	MostTiles    pyjson.Optional[int]     `json:"max_tiles"`
+	LeastTokens  pyjson.Optional[int]     `json:"min_image_tokens"`
+	MostTokens   pyjson.Optional[int]     `json:"max_image_tokens"`
+	TileSize     pyjson.Optional[int]     `json:"tile_size"`
+	Tolerance    pyjson.Optional[float64] `json:"max_pixels_tolerance"`
+	Thumbnail    pyjson.Optional[bool]    `json:"use_thumbnail"`
 }
 
 // defaults has the defaults of a processor class.
@@ -87,6 +98,8 @@ var (
 	squares = "Gemma4"
 
 	tiled = map[string]bool{"Idefics3": true, "SmolVLM": true}
+	// gridded keeps the shape of images, and cuts large ones. The class has no form for Pillow.
+	gridded = "Lfm2Vl"
 
 	classes = map[string]defaults{
 		"Idefics3":  {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
@@ -96,6 +109,7 @@ var (
 		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false}, // DINOv2's
 		flexible:    {"", "", Bilinear, false, half, half, true, false, false},
 		"DINOv3ViT": {`{"height": 224, "width": 224}`, "", Bilinear, false, imageNetMean, imageNetStd, true, true, false},
+		gridded:     {"", "", Bilinear, false, half, half, true, false, false},
 		squares:     {"", "", Bicubic, false, []float64{0, 0, 0}, []float64{1, 1, 1}, true, false, true},
 		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false},
 	}
@@ -187,6 +201,9 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	if class == squares {
 		return p.configureSquares(c)
 	}
+	if class == gridded {
+		return p.configureGrid(c)
+	}
 	if tiled[class] {
 		return p.configureTiles(c)
 	}
@@ -260,7 +277,12 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 }
 
 // Square returns the number of pixels on each side of the square for a token, or 0 if images do not become tokens.
-func (p *Processor) Square() int { return p.patch * p.pool }
+func (p *Processor) Square() int {
+	if p.grid != nil {
+		return p.grid.side()
+	}
+	return p.patch * p.pool
+}
 
 // squaresSize returns the size of an image of w times h in whole squares, with about the same shape and at
 // most as many patches as are allowed.
@@ -331,6 +353,13 @@ func (p *Processor) values(m *RGB) []float32 {
 // valueOf returns the pixel value for a sample of a channel, rounded after each step as NumPy does.
 func (p *Processor) valueOf(sample, channel int) float32 {
 	x := float32(sample)
+	if p.grid != nil && p.rescale { // in one step with the normalization
+		if !p.normalize {
+			return x * float32(p.factor)
+		}
+		scale := float32(1 / p.factor)
+		return (x - float32(float32(p.mean[channel])*scale)) / float32(float32(p.std[channel])*scale)
+	}
 	if p.rescale {
 		x = float32(float64(sample) * p.factor)
 	}

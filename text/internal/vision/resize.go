@@ -5,6 +5,7 @@ package vision
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/elementary"
@@ -84,13 +85,28 @@ func fractions(f Filter, in, out int) []window[float64] {
 	return all
 }
 
-// windows returns fractions in fixed point.
-func windows(f Filter, in, out int) []window[int32] {
-	all := make([]window[int32], out)
-	for i, w := range fractions(f, in, out) {
-		all[i] = window[int32]{w.first, make([]int32, len(w.weights))}
+// fixed has windows whose weights have a number of bits after the point.
+type fixed struct {
+	windows []window[int32]
+	bits    int
+}
+
+// fixedOf returns fractions in Pillow's fixed point or, if short, in PyTorch's, whose weights have 16 bits.
+func fixedOf(f Filter, in, out int, short bool) fixed {
+	exact := fractions(f, in, out)
+	all := fixed{make([]window[int32], out), fraction}
+	if short {
+		most := 0.0
+		for _, w := range exact {
+			most = max(most, slices.Max(append(w.weights, 0)))
+		}
+		for all.bits = 0; all.bits < fraction && int(0.5+most*float64(int(2)<<all.bits)) < 1<<15; all.bits++ {
+		}
+	}
+	for i, w := range exact {
+		all.windows[i] = window[int32]{w.first, make([]int32, len(w.weights))}
 		for j, x := range w.weights {
-			all[i].weights[j] = int32(math.Round(x * (1 << fraction)))
+			all.windows[i].weights[j] = int32(math.Round(x * float64(int(1)<<all.bits)))
 		}
 	}
 	return all
@@ -114,51 +130,61 @@ func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
 	// first if they lose more than twice as many pixels as rows do, as in
 	// Pillow 13; the order changes some pixels by a few grey levels.
 	if h < m.H && m.H-h > 2*(m.W-w) {
-		return m.down(h, f).across(w, f), nil
+		return m.down(h, f, false).across(w, f, false), nil
 	}
-	return m.across(w, f).down(h, f), nil
+	return m.across(w, f, false).down(h, f, false), nil
 }
 
-// across resizes rows.
-func (m *RGB) across(w int, f Filter) *RGB {
+// resizeShort returns m with w by h pixels as PyTorch resizes images of bytes with antialias: rows first.
+func (m *RGB) resizeShort(w, h int, f Filter) (*RGB, error) {
+	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
+		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
+	}
+	return m.across(w, f, true).down(h, f, true), nil
+}
+
+// across resizes rows, with weights of 16 bits if short.
+func (m *RGB) across(w int, f Filter, short bool) *RGB {
 	if w == m.W {
 		return m
 	}
 	out := newRGB(w, m.H)
-	for x, win := range windows(f, m.W, w) {
+	at := fixedOf(f, m.W, w, short)
+	for x, win := range at.windows {
 		for y := range m.H {
-			mix(out.Pix[(y*w+x)*3:], m.Pix[(y*m.W+win.first)*3:], 3, win.weights)
+			mix(out.Pix[(y*w+x)*3:], m.Pix[(y*m.W+win.first)*3:], 3, win.weights, at.bits)
 		}
 	}
 	return out
 }
 
-// down resizes columns.
-func (m *RGB) down(h int, f Filter) *RGB {
+// down resizes columns, with weights of 16 bits if short.
+func (m *RGB) down(h int, f Filter, short bool) *RGB {
 	if h == m.H {
 		return m
 	}
 	out := newRGB(m.W, h)
-	for y, win := range windows(f, m.H, h) {
+	at := fixedOf(f, m.H, h, short)
+	for y, win := range at.windows {
 		for x := range m.W {
-			mix(out.Pix[(y*m.W+x)*3:], m.Pix[(win.first*m.W+x)*3:], m.W*3, win.weights)
+			mix(out.Pix[(y*m.W+x)*3:], m.Pix[(win.first*m.W+x)*3:], m.W*3, win.weights, at.bits)
 		}
 	}
 	return out
 }
 
 // mix sets the pixel dst to the weighted sum of pixels of src that are stride
-// samples apart.
-func mix(dst, src []uint8, stride int, weights []int32) {
-	const half = 1 << (fraction - 1)
-	r, g, b := int32(half), int32(half), int32(half)
+// samples apart. The weights have bits after the point.
+func mix(dst, src []uint8, stride int, weights []int32, bits int) {
+	half := int32(1) << (bits - 1)
+	r, g, b := half, half, half
 	for i, w := range weights {
 		p := src[i*stride : i*stride+3]
 		r += w * int32(p[0])
 		g += w * int32(p[1])
 		b += w * int32(p[2])
 	}
-	dst[0], dst[1], dst[2] = clip8(r>>fraction), clip8(g>>fraction), clip8(b>>fraction)
+	dst[0], dst[1], dst[2] = clip8(r>>bits), clip8(g>>bits), clip8(b>>bits)
 }
 
 func (m *RGB) nearest(w, h int) *RGB {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Picture is an image as a model that reads text gets it: some parts, of which the last is the whole image.
+// A Picture is an image as a model that reads text gets it: some parts, of which the last is the whole image where a model gets it.
 type Picture struct {
 	Rows, Columns int // of tiles, which come before the whole; 0: there are none
 	parts         []*RGB
@@ -29,6 +29,9 @@ func (p *Picture) Size(part int) (w, h int) { return p.parts[part].W, p.parts[pa
 
 // Texts returns what a prompt has before each part, and after the last; nil: the model's own tokens.
 func (p *Picture) Texts() []string {
+	if p.processor.grid != nil {
+		return p.gridTexts()
+	}
 	if p.processor.tile == 0 {
 		return nil
 	}
@@ -52,6 +55,9 @@ func (p *Processor) Tile() int { return p.tile }
 
 // Picture makes the parts of an image.
 func (p *Processor) Picture(m *RGB) (*Picture, error) {
+	if p.grid != nil {
+		return p.gridPicture(m)
+	}
 	if p.tile > 0 {
 		return p.tiles(m)
 	}
@@ -150,6 +156,88 @@ func within(w, h int) (width, height int) {
 		return max(int(float64(longest*shape)), 1), longest
 	}
 	return w, h
+}
+
+// configureGrid reads the additional fields of LFM2-VL's class.
+func (p *Processor) configureGrid(c *config) error {
+	g := &grid{patch: c.EncoderPatch.Or(16).Value, square: c.Downsample.Or(2).Value, leastTiles: c.LeastTiles.Or(2).Value, most: c.MostTiles.Or(10).Value, least: c.LeastTokens.Or(64).Value, tokens: c.MostTokens.Or(256).Value,
+		tile: c.TileSize.Or(512).Value, tolerance: c.Tolerance.Or(2).Value, whole: c.Thumbnail.Or(true).Value}
+	if !c.Split.Or(true).Value {
+		g.leastTiles, g.most = 1, 1
+	}
+	for _, f := range []struct {
+		name     string
+		n, limit int
+	}{
+		{"encoder_patch_size", g.patch, 1 << 7}, {"downsample_factor", g.square, 1 << 4}, {"min_tiles", g.leastTiles, 1 << 6}, {"max_tiles", g.most, 1 << 6}, {"min_image_tokens", g.least, 1 << 14}, {"max_image_tokens", g.tokens, 1 << 14}, {"tile_size", g.tile, longest},
+	} {
+		if f.n < 1 || f.n > f.limit {
+			return configError(f.name, "%d, want 1 to %d", f.n, f.limit)
+		}
+	}
+	switch {
+	case g.leastTiles > g.most:
+		return configError("min_tiles", "%d, want at most max_tiles = %d", g.leastTiles, g.most)
+	case g.tile%(g.patch*g.square) != 0:
+		return configError("tile_size", "%d, want a multiple of encoder_patch_size times downsample_factor = %d", g.tile, g.patch*g.square)
+	case !(g.tolerance >= 0):
+		return configError("max_pixels_tolerance", "%v, want at least 0", g.tolerance)
+	case p.filter != Bilinear && p.filter != Bicubic:
+		return configError("resample", "%d, want %d or %d", p.filter, Bilinear, Bicubic)
+	}
+	p.crop, p.resize, p.grid, p.patch = false, true, g, g.patch
+	return nil
+}
+
+// gridPicture cuts an image as LFM2-VL reads it.
+func (p *Processor) gridPicture(m *RGB) (*Picture, error) {
+	g := p.grid
+	all := &Picture{processor: p}
+	if g.most > 1 && g.large(m.W, m.H) {
+		all.Columns, all.Rows = g.shape(m.W, m.H)
+		w, h := all.Columns*g.tile, all.Rows*g.tile
+		if w > mostTiled/h {
+			return nil, fmt.Errorf("%w: tiles for %d x %d pixels, want at most %d", fault.ErrImage, w, h, mostTiled)
+		}
+		resized, err := m.resizeShort(w, h, p.filter)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Rows * all.Columns {
+			all.parts = append(all.parts, resized.cut(i%all.Columns*g.tile, i/all.Columns*g.tile, g.tile, g.tile))
+		}
+		if len(all.parts) == 1 { // the model gets it without a name
+			all.Rows, all.Columns = 0, 0
+			return all, nil
+		}
+		if !g.whole {
+			return all, nil
+		}
+	}
+	w, h := g.wholeSize(m.W, m.H)
+	if w > mostTiled/h {
+		return nil, fmt.Errorf("%w: %d x %d pixels as a whole, want at most %d", fault.ErrImage, w, h, mostTiled)
+	}
+	m, err := m.resizeShort(w, h, p.filter)
+	all.parts = append(all.parts, m)
+	return all, err
+}
+
+// gridTexts is Texts of LFM2-VL.
+func (p *Picture) gridTexts() (texts []string) {
+	const begin, end = "<|image_start|>", "<|image_end|>"
+	for i := range p.Rows * p.Columns {
+		texts = append(texts, fmt.Sprintf("<|img_row_%d_col_%d|>", i/p.Columns+1, i%p.Columns+1))
+	}
+	if len(texts) < len(p.parts) {
+		whole := ""
+		if p.Rows > 0 {
+			whole = "<|img_thumbnail|>"
+		}
+		texts = append(texts, whole)
+	}
+	texts[0] = begin + texts[0]
+	return append(texts, end)
 }
 
 // cut returns the w by h pixels of m from a place on, all of which m has.

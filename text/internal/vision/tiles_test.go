@@ -3,6 +3,7 @@ package vision
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -49,6 +50,46 @@ func TestTiles(t *testing.T) {
 	}
 }
 
+// TestGrid compares the parts of images that LFM2-VL reads with those of transformers, whose class resizes as PyTorch does: all bits of them.
+func TestGrid(t *testing.T) {
+	f := tftest.Must(safetensors.Open("testdata/gridded.safetensors"))(t)
+	defer f.Close()
+	for _, key := range f.Names() {
+		image, isGrid := strings.CutSuffix(key, "|grid")
+		if !isGrid {
+			continue
+		}
+		t.Run(image, func(t *testing.T) {
+			name, which, _ := strings.Cut(image, "|")
+			p := tftest.Must(NewProcessor([]byte(f.Metadata()[which])))(t)
+			picture := tftest.Must(p.Picture(decodeFile(t, name)))(t)
+			grid := tftest.Must(f.Int64(key))(t)
+			if got := []int64{int64(max(picture.Rows, 1)), int64(max(picture.Columns, 1))}; !slices.Equal(got, grid) {
+				t.Errorf("%v tiles, want %v", got, grid)
+			}
+			if texts := picture.Texts(); len(texts) != picture.Parts()+1 || !strings.HasPrefix(texts[0], "<|image_start|>") || texts[picture.Parts()] != "<|image_end|>" {
+				t.Errorf("texts %q of %d parts", texts, picture.Parts())
+			}
+			if _, more := f.Info(fmt.Sprintf("%s|%d", image, picture.Parts())); more {
+				t.Errorf("%d parts, want more", picture.Parts())
+			}
+			for part := range picture.Parts() {
+				got, w, h := picture.Pixels(part)
+				key := fmt.Sprintf("%s|%d", image, part)
+				want := tftest.Must(f.Float32(key))(t)
+				if info, _ := f.Info(key); !slices.Equal(info.Shape, []int{3, h, w}) {
+					t.Fatalf("part %d has %d x %d pixels, want %v", part, w, h, info.Shape)
+				}
+				for i, x := range got {
+					if math.Float32bits(x) != math.Float32bits(want[i]) {
+						t.Fatalf("part %d, value %d: %v, want %v", part, i, x, want[i])
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestTileTexts: a prompt names the row and the column of each tile, and the whole image.
 func TestTileTexts(t *testing.T) {
 	p := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Idefics3ImageProcessor", "size": {"longest_edge": 20}, "max_image_size": {"longest_edge": 10}}`)))(t)
@@ -75,6 +116,15 @@ func TestTilesBounded(t *testing.T) {
 	p := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Idefics3ImageProcessor", "do_resize": false, "max_image_size": {"longest_edge": 5000}}`)))(t)
 	if _, err := p.Picture(newRGB(1, 20_000)); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("%v, want an ErrImage", err)
+	}
+	tall := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Lfm2VlImageProcessor", "do_image_splitting": false}`)))(t)
+	if _, err := tall.Picture(newRGB(1, 40_000_000)); !errors.Is(err, fault.ErrImage) {
+		t.Errorf("a line: %v, want an ErrImage", err)
+	}
+	for _, config := range []string{`{"tile_size": 500}`, `{"min_tiles": 11}`, `{"max_tiles": 1000}`, `{"resample": 1}`, `{"downsample_factor": 0}`, `{"max_pixels_tolerance": -1}`} {
+		if _, err := NewProcessor(bytes.Replace([]byte(config), []byte("{"), []byte(`{"image_processor_type": "Lfm2VlImageProcessor", `), 1)); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: %v, want an ErrConfig", config, err)
+		}
 	}
 	for _, config := range []string{`{"max_image_size": {"height": 8, "width": 8}}`, `{"size": {"shortest_edge": 8}}`, `{"max_image_size": {"longest_edge": 99999}}`} {
 		text := bytes.Replace([]byte(config), []byte("{"), []byte(`{"image_processor_type": "Idefics3ImageProcessor", `), 1)

@@ -1,0 +1,86 @@
+package models
+
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// LFM2-VL: Liquid AI, 2025. LFM2 reads images of any shape, and tiles of large ones, which SigLIP 2 encodes; squares of its patches become rows
+// of the text.
+
+func init() {
+	registerWrapper("lfm2_vl", wrapper{
+		kinds: []string{"lfm2"}, head: "ForConditionalGeneration", tied: "true", tiedToo: "tie_embedding", unread: []string{"tie_embedding"}, towers: visionTower, images: lfm2Images,
+		fields: []string{"vision_config", "image_token_id", "projector_hidden_act", "projector_hidden_size", "projector_bias", "projector_use_layernorm", "downsample_factor"},
+	})
+}
+
+// lfm2Images reads images for a text of dim features.
+func lfm2Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReader, error) {
+	config := struct {
+		Token      int    `json:"image_token_id" min:"0"`
+		Activation string `json:"projector_hidden_act"`
+		Hidden     int    `json:"projector_hidden_size"`
+		Bias       bool   `json:"projector_bias"`
+		Norm       bool   `json:"projector_use_layernorm"`
+		Square     int    `json:"downsample_factor"`
+	}{396, "gelu", 2560, true, true, 2}
+	if err := c.doc.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.doc.Activation("projector_hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	vision, err := c.doc.Sub("vision_config")
+	if err != nil {
+		return nil, err
+	}
+	const kind = "siglip2_vision_model"
+	if named := kind; vision.Has("model_type") {
+		if err := vision.Field("model_type", &named); err != nil || named != kind {
+			return nil, vision.Errorf("model_type", "want %q", kind)
+		}
+	}
+	c.Loader.Ignore("model.vision_tower.head.*", "model.vision_tower.vision_model.head.*") // hidden states are not pooled
+	t, _, _, err := siglip2Tower(vision, c.Loader.At("vision_tower.").Under("embeddings.patch_embedding.weight", "vision_model.", ""))
+	if err != nil {
+		return nil, err
+	}
+	if config.Square > 1<<8 {
+		return nil, c.doc.Errorf("downsample_factor", "want at most %d", 1<<8)
+	}
+	in, l := config.Square*config.Square*t.Dim(), c.Loader.At("multi_modal_projector.")
+	p := &projector{up: l.At("linear_1.").Linear(in, config.Hidden, config.Bias), activation: block.Activate(activation), down: l.At("linear_2.").Linear(config.Hidden, dim, config.Bias)}
+	if config.Norm {
+		p.norm = l.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{in}, Eps: 1e-5})
+	}
+	return &ImageReader{ImageEncoder: &block.JoinedTower{ImageTower: t, Square: config.Square, Project: p, Out: dim}, Token: config.Token, Begin: -1, End: -1}, nil
+}
+
+// projector makes rows of a text of normalized rows of images.
+type projector struct {
+	norm       *transformer.Norm // or nil
+	up, down   *transformer.Linear
+	activation func(t kernels.Threads, x []float32)
+}
+
+// Forward sets dst, [rows, down.Out], for x, [rows, up.In].
+func (p *projector) Forward(ws *transformer.Workspace, dst, x []float32) error {
+	defer ws.Release(ws.Mark())
+	if p.norm != nil {
+		normed := ws.Alloc(len(x)) // [rows, up.In]
+		if err := p.norm.Forward(ws, normed, x); err != nil {
+			return err
+		}
+		x = normed
+	}
+	y := ws.Alloc(len(x) / p.up.In * p.up.Out) // [rows, H]
+	if err := p.up.Forward(ws, y, x); err != nil {
+		return err
+	}
+	p.activation(ws.Threads, y)
+	return p.down.Forward(ws, dst, y) // [rows, D]
+}
