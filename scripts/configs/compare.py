@@ -85,7 +85,7 @@ RECIPES = {}
 
 def recipes(out, names=None):
     """The recipe of each folder, or of names, whose configuration transformers itself reads."""
-    for m in (folder, *folder.register("adapters", "defaults", "fp8", "full", "gguf_files", "ints", "pickles")):
+    for m in (folder, *folder.register("adapters", "defaults", "fp8", "full", "gguf_files", "ints", "pickles", "quantized")):
         m.Folder = Recipe
     for name, build in folder.BUILD.items():
         if (names is None or name in names) and not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
