@@ -1,0 +1,40 @@
+package ready
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFullDisk: a file that a full disk has no room for is an error, and leaves nothing behind; the file before it stays.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skip("no file system of its own: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(dir, "a.ready")
+	if err := Write(path, someKey, "small", someParts); err != nil {
+		t.Fatal(err)
+	}
+	large := [][]byte{bytes.Repeat([]byte{1}, 100<<10), bytes.Repeat([]byte{2}, 200<<10)}
+	for _, name := range []string{path, filepath.Join(dir, "b.ready")} {
+		if err := Write(name, someKey, "large", large); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("%s: %v, want that there is no room", name, err)
+		}
+	}
+	if parts, err := Open(path, someKey, lengthsOf(someParts), Copy); err != nil || !bytes.Equal(parts[2], someParts[2]) {
+		t.Errorf("the file before: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("files %v, %v; want one", entries, err)
+	}
+}
