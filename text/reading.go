@@ -100,7 +100,7 @@ func fits(f *base, p *vision.Processor, file string) error {
 	}
 	rows, err := f.model.Images.Rows(tile, tile)
 	if err != nil {
-		return check.InFile(file, fault.ErrConfig, fmt.Errorf("max_image_size: %w", err))
+		return check.InFile(file, fault.ErrConfig, fmt.Errorf("max_image_size: %v", err))
 	}
 	if config.Length != rows {
 		return check.InFile(of, fault.ErrConfig, fmt.Errorf("image_seq_len: %d, the model makes %d tokens of %d x %d pixels", config.Length, rows, tile, tile))

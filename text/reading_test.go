@@ -97,6 +97,24 @@ func TestReadImages(t *testing.T) {
 	}
 }
 
+// TestProcessorsRefused: files whose pixels or texts are not those that the model was made for are errors that name the file.
+func TestProcessorsRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ model, file, text string }{
+		{"idefics3", "processor_config.json", `{"image_seq_len": 10}`}, {"idefics3", "processor_config.json", `{}`}, {"idefics3", "preprocessor_config.json", `{"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 20}}`},
+		{"lfm2_vl", "processor_config.json", `{"use_image_special_tokens": false}`}, {"lfm2_vl", "preprocessor_config.json", `{"image_processor_type": "Lfm2VlImageProcessor"}`},
+		{"gemma4", "processor_config.json", `{"image_processor": {"image_processor_type": "Gemma4ImageProcessor"}}`},
+	} {
+		dir := t.TempDir()
+		tftest.NoError(t, os.CopyFS(dir, os.DirFS(readingFolders+c.model)))
+		tftest.NoError(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600))
+		_, err := OpenGenerator(dir, Options{Model: models.Options{Images: true}})
+		if of := new(fault.Error); !errors.Is(err, fault.ErrConfig) || !errors.As(err, &of) || of.File == "" {
+			t.Errorf("%s with %s: %v, want an ErrConfig of a file", c.model, c.text, err)
+		}
+	}
+}
+
 // TestImagesRefused: images that cannot be read are errors that say so, as are those without a place in the prompt.
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()

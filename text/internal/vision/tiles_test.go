@@ -90,6 +90,16 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// TestShape: of grids of one ratio, the last one counts that has not more than twice as many pixels as the image.
+func TestShape(t *testing.T) {
+	g := &grid{leastTiles: 2, most: 10, tile: 16}
+	for _, c := range [][4]int{{30, 30, 2, 2}, {40, 40, 3, 3}, {400, 100, 4, 1}, {100, 250, 2, 5}, {9, 5, 2, 1}} {
+		if columns, rows := g.shape(c[0], c[1]); columns != c[2] || rows != c[3] {
+			t.Errorf("%d x %d pixels: %d columns and %d rows, want %d and %d", c[0], c[1], columns, rows, c[2], c[3])
+		}
+	}
+}
+
 // TestTileTexts: a prompt names the row and the column of each tile, and the whole image.
 func TestTileTexts(t *testing.T) {
 	p := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Idefics3ImageProcessor", "size": {"longest_edge": 20}, "max_image_size": {"longest_edge": 10}}`)))(t)
@@ -117,8 +127,8 @@ func TestTilesBounded(t *testing.T) {
 	if _, err := p.Picture(newRGB(1, 20_000)); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("%v, want an ErrImage", err)
 	}
-	tall := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Lfm2VlImageProcessor", "do_image_splitting": false}`)))(t)
-	if _, err := tall.Picture(newRGB(1, 40_000_000)); !errors.Is(err, fault.ErrImage) {
+	tall := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Lfm2VlImageProcessor", "do_image_splitting": false, "encoder_patch_size": 8, "max_image_tokens": 16384}`)))(t)
+	if _, err := tall.Picture(newRGB(1, 8_000_000)); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("a line: %v, want an ErrImage", err)
 	}
 	for _, config := range []string{`{"tile_size": 500}`, `{"min_tiles": 11}`, `{"max_tiles": 1000}`, `{"resample": 1}`, `{"downsample_factor": 0}`, `{"max_pixels_tolerance": -1}`} {
