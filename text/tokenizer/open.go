@@ -20,7 +20,7 @@ import (
 )
 
 // Open reads the tokenizer of a folder: tokenizer.json, or one of the forms that it replaced: vocab.txt, vocab.json
-// with merges.txt, a SentencePiece model, Marian's two SentencePiece models, or a GGUF file. In each case it also reads
+// with merges.txt, a SentencePiece model, Marian's two SentencePiece models, Mistral's tekken.json, a file of tiktoken such as o200k_base.tiktoken, or a GGUF file. In each case it also reads
 // tokenizer_config.json, special_tokens_map.json and added_tokens.json. Instead of a folder, dir may be a GGUF file, or
 // a model's folder in the hub's cache, where refs/main chooses the snapshot.
 func Open(dir string) (*Tokenizer, error) { return Opening{}.Open(dir) }
@@ -174,6 +174,12 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		name, open = "vocab.json", openMerges
 	case exists(fsys, "vocab.txt"):
 		name, open = "vocab.txt", openVocabText
+	case exists(fsys, tekkenName):
+		name = tekkenName
+		open = func(fsys fs.FS, s *settings) (*Tokenizer, error) { return s.complete(openTekken(fsys)) }
+	case spmName(fsys) == "" && tiktokenName(fsys) != "":
+		name = tiktokenName(fsys)
+		open = func(fsys fs.FS, s *settings) (*Tokenizer, error) { return s.complete(openTiktoken(fsys, name)) }
 	default:
 		name = spmName(fsys)
 		open = func(fsys fs.FS, s *settings) (*Tokenizer, error) { return openSPM(fsys, s, name) }
@@ -189,6 +195,17 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		return nil, inFile(name, err)
 	}
 	return t, nil
+}
+
+// complete adds what other files say to a tokenizer whose file has tokens with roles.
+func (s *settings) complete(t *Tokenizer, roles map[string]string, err error) (*Tokenizer, error) {
+	if err != nil {
+		return nil, err
+	}
+	for role, text := range roles {
+		s.role(role, text)
+	}
+	return t, s.addBeside(t)
 }
 
 // classFor returns the class of a folder with tokenizer.json, by its name in the tables. An unknown class reads the
