@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess: a number beyond 65504 becomes infinite in a column of Float16, as in numpy, whichever number it is.
+# Expected, but not written down before it was tried: a number beyond 65504 becomes infinite in a column of Float16, as in numpy, whichever number it is.
 # Found: apache-arrow for JavaScript stores 70000 as 2.13, and 100000 as 3.05. Numbers with more than 20 bits of mantissa become infinite. Below, numbers
 # that are halfway between two float16 are rounded away from zero, and not to even.
 set -euo pipefail

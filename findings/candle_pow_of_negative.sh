@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess: Tensor::pow of -2 and 2 is 4, and of 0 and 0 it is 1, as powf of the same library, of Rust and of IEEE 754 have it.
+# Expected, but not written down before it was tried: Tensor::pow of -2 and 2 is 4, and of 0 and 0 it is 1, as powf of the same library, of Rust and of IEEE 754 have it.
 # Found: candle computes exp(y * log(x)), which is NaN for a base that is negative or zero.
 set -euo pipefail
 dir=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess: sigmoid and tanh of NaN are NaN, and sigmoid of -100 is 0 or 3.8e-44, as in onnx's reference.
+# Expected, but not written down before it was tried: sigmoid and tanh of NaN are NaN, and sigmoid of -100 is 0 or 3.8e-44, as in onnx's reference.
 # Found: tract clamps the argument first, which a NaN does not survive: sigmoid(NaN) is 4.8e-07, tanh(NaN) is -1, and no sigmoid is smaller than 4.8e-07.
 set -euo pipefail
 dir=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess: softplus of 100 is 100, as in torch and in onnx's reference, which compute it without overflow.
+# Expected, but not written down before it was tried: softplus of 100 is 100, as in torch and in onnx's reference, which compute it without overflow.
 # Found: tract computes log(1 + exp(x)) as it is written: from 89 on it is infinite, and from -17 down it is 0.
 set -euo pipefail
 dir=$(mktemp -d)
