@@ -100,7 +100,7 @@ func fixedOf(f Filter, in, out int, short bool) fixed {
 		for _, w := range exact {
 			most = max(most, slices.Max(append(w.weights, 0)))
 		}
-		for all.bits = 0; all.bits < fraction && int(0.5+most*float64(int(2)<<all.bits)) < 1<<15; all.bits++ {
+		for all.bits = 0; all.bits < fraction && int(0.5+float64(most*float64(int(2)<<all.bits))) < 1<<15; all.bits++ {
 		}
 	}
 	for i, w := range exact {
