@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -406,7 +407,7 @@ def java():
     for program in (os.path.join(home, "bin/java") for home in homes):
         if os.path.exists(program):
             said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
-            if said.split('"')[1].split(".")[0] >= "21":
+            if (version := re.search(r'"([0-9]+)', said)) and int(version[1]) >= 21:
                 return program
     raise SystemExit("no Java of version 21 or later: set JAVA_HOME")
 

@@ -1,6 +1,7 @@
 package weightfile
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -59,7 +60,7 @@ func (t *joined) Read(dst []float32, _ string, from int) error { return t.read(d
 // ReadBlocks implements transformer.BlockReader.
 func (t *joined) ReadBlocks(dst []byte, _ string, from int) error {
 	if t.format == kernels.FormatF32 {
-		return readBlocks(nil, nil, "", 0)
+		return errors.ErrUnsupported
 	}
 	return t.readBlocks(dst, from)
 }
