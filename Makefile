@@ -218,7 +218,7 @@ scripts/stores/.java/%: scripts/stores/%/pom.xml
 
 # PYTHON=python3 of an environment that has scripts/stores/requirements.txt saves making one. Elasticsearch needs Java 21 or later.
 .PHONY: test-stores
-test-stores: $(if $(PYTHON),,scripts/stores/.venv) scripts/stores/.java/elasticsearch scripts/stores/.java/opensearch ## vectors of avoformer bulk in fourteen databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes); WRITE=-write writes them
+test-stores: $(if $(PYTHON),,scripts/stores/.venv) scripts/stores/.java/elasticsearch scripts/stores/.java/opensearch ## vectors of avoformer bulk in fourteen databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes, with Maven and Java 21); WRITE=-write writes them
 	bin=$$(mktemp -d) && trap 'rm -r $$bin' EXIT && $(GO) build -o $$bin/search ./scripts/stores && $(GO) build -C cmd/avoformer -o $$bin/avoformer . && \
 	$(or $(PYTHON),scripts/stores/.venv/bin/python) scripts/stores/stores.py $$bin/avoformer $$bin/search doc/stores.md $(WRITE)
 

@@ -43,7 +43,7 @@ func (w *elasticWriter) write(rows [][]any) error {
 func (w *elasticWriter) idOf(row []any) []byte {
 	if w.id >= 0 && row[w.id] != nil {
 		switch id := appendElastic(nil, w.columns[w.id], row[w.id]); {
-		case string(id) == `""`:
+		case string(id) == `""`, string(id) == "null": // no id: a row that has one would replace it
 		case id[0] == '"':
 			return id
 		default:

@@ -3,7 +3,7 @@
 # Found: for vectors of bytes the script gives 1 + cosine, twice the score of the index. It needs Maven and Java 17 or later.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'kill $server 2> /dev/null || true; rm -rf "$dir"' EXIT
+trap 'kill ${server:-} 2> /dev/null || true; rm -rf "$dir"' EXIT
 cd "$dir"
 cat > pom.xml <<'XML'
 <project>

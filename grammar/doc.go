@@ -13,6 +13,8 @@
 //		err = m.Accept(choose(logits))
 //	}
 //
+// A [Validator] holds whole texts against a JSON schema, those of any origin.
+//
 // The package is public because any program that has logits can use it, also with its own sampler:
 // it knows bytes, tokens and logits, and nothing of models or tokenizers.
 //

@@ -19,12 +19,21 @@ func newIndex(root *value) *index {
 	x := &index{map[*value]*resource{}, map[string]*resource{}, map[string]schemaAt{}, map[string]int{}}
 	whole := &resource{schemaAt{nil, root}, &url.URL{Scheme: "schema", Path: "/"}, false}
 	x.byURI[whole.base.String()] = whole
-	x.add(schemaAt{nil, root}, whole)
+	x.add(schemaAt{nil, root}, whole, false)
 	return x
 }
 
-// add indexes the schemas at and below s.
-func (x *index) add(s schemaAt, in *resource) {
+// named are keywords whose value has schemas by name: a property may be called as a keyword is.
+var named = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "dependencies": true, "$defs": true, "definitions": true}
+
+// add indexes the schemas at and below s. The keys of s are names where byName.
+func (x *index) add(s schemaAt, in *resource, byName bool) {
+	if s.kind == kindObject && byName {
+		for _, key := range s.keys {
+			x.add(s.child(key), in, false)
+		}
+		return
+	}
 	if s.kind == kindObject {
 		in = x.enter(s, in)
 		x.of[s.value] = in
@@ -38,13 +47,13 @@ func (x *index) add(s schemaAt, in *resource) {
 		}
 		for _, key := range s.keys {
 			if !data[key] {
-				x.add(s.child(key), in)
+				x.add(s.child(key), in, named[key])
 			}
 		}
 		return
 	}
 	for i, v := range s.list {
-		x.add(schemaAt{&location{s.path, itoa(i)}, v}, in)
+		x.add(schemaAt{&location{s.path, itoa(i)}, v}, in, false)
 	}
 }
 
@@ -155,7 +164,7 @@ func (c *schemaCompiler) find(s schemaAt, keyword string) (schemaAt, error) {
 		}
 	}
 	if at.kind == kindObject && c.index.of[at.value] == nil {
-		c.index.add(at, r) // where no schema was expected
+		c.index.add(at, r, false) // where no schema was expected
 	}
 	return at, nil
 }

@@ -3,10 +3,12 @@ package grammar
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/fault"
@@ -24,14 +26,45 @@ type Validator struct {
 
 // NewValidator reads a JSON schema: the keywords of drafts 4 to 2020-12 that [JSONSchema] lists, and $recursiveRef. Formats are remarks, which is
 // the default of the specification, and so is every keyword of no known meaning. References lead to places in the schema. A keyword that is
-// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, or a reference to another document, is fault.ErrUnsupported.
+// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, a reference to another document, or one by draft 4's id is
+// fault.ErrUnsupported.
 func NewValidator(schema []byte) (*Validator, error) {
 	root, err := parseJSON(schema)
 	if err != nil {
 		return nil, err
 	}
 	v := &Validator{c: &schemaCompiler{root: root, index: newIndex(root)}, patterns: map[string]func(string) (bool, error){}}
-	return v, v.read(schemaAt{nil, root}, map[*value]bool{})
+	seen := map[*value]bool{}
+	if err := v.read(schemaAt{nil, root}, seen); err != nil {
+		return nil, err
+	}
+	if err := v.readDynamic(seen); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// readDynamic reads what $dynamicRef and $recursiveRef may lead to, wherever they are used.
+func (v *Validator) readDynamic(seen map[*value]bool) error {
+	for n := -1; n < len(seen); {
+		n = len(seen)
+		anchors, byURI := v.c.index.anchors, v.c.index.byURI
+		for _, name := range slices.Sorted(maps.Keys(anchors)) {
+			if at := anchors[name]; at.members["$dynamicAnchor"] != nil {
+				if err := v.read(at, seen); err != nil {
+					return err
+				}
+			}
+		}
+		for _, uri := range slices.Sorted(maps.Keys(byURI)) {
+			if at := byURI[uri].root; at.members["$recursiveAnchor"] != nil {
+				if err := v.read(at, seen); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // A form is what the value of a keyword must be.
@@ -129,7 +162,7 @@ func (v *Validator) readKeyword(s schemaAt, key string, at schemaAt, seen map[*v
 	}
 	switch formOf(key) {
 	case ofSchema:
-		v.scoped = v.scoped || key[0] == 'u'
+		v.scoped = v.scoped || strings.HasPrefix(key, "unevaluated")
 		return v.read(at, seen)
 	case ofSchemas:
 		if _, err := at.schemas(); err != nil {
@@ -297,8 +330,8 @@ func (s schemaAt) has(keyword, text string) bool {
 // maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for more than a lifetime's.
 const maxCompared = 200_000
 
-// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrInvalid. A text that takes too long to validate is
-// fault.ErrTooLarge, and one that is not JSON fault.ErrSyntax.
+// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrInvalid. A text of more than 16 MiB, one that nests
+// deeper than 200, and one that takes too long to validate are fault.ErrTooLarge, and one that is not JSON is fault.ErrSyntax.
 func (v *Validator) Validate(text string) error {
 	instance, err := parseInstance([]byte(text))
 	if err != nil {

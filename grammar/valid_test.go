@@ -40,6 +40,12 @@ func TestValidator(t *testing.T) {
 		{`{"minimum": 1, "exclusiveMinimum": true, "nullable": true, "type": "number"}`, []string{"1.5", "null"}, map[string]string{"1": "minimum"}},
 		{`{"properties": {"a": {"type": "string"}}}`, []string{`{"a": 1, "a": "the last one counts"}`}, map[string]string{`{"a": "x", "a": 1}`: "/a"}},
 		{`false`, nil, map[string]string{"1": "no value"}},
+		{`{"$id": "http://x/root", "$ref": "list", "$defs": {"foo": {"$dynamicAnchor": "items", "type": "string", "pattern": "^a", "minLength": 2},
+			"list": {"$id": "list", "type": "array", "items": {"$dynamicRef": "#items"}, "$defs": {"items": {"$dynamicAnchor": "items"}}}}}`,
+			[]string{`["ab"]`}, map[string]string{`["b"]`: "/0", `["a"]`: "minLength", `[1]`: "/0"}},
+		{`{"type": "integer"}`, []string{"1e500", "1.50e400", "-2E999999999999999999999"}, map[string]string{"1e-500": "type", "1.5e0": "type", "1e-999999999999999999999": "type"}},
+		{`{"properties": {"default": {"$ref": "#/$defs/x"}, "properties": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}, "default": {"$ref": "#/no"}}`,
+			[]string{`{"default": 1, "properties": 2}`}, map[string]string{`{"default": "a"}`: "/default", `{"properties": "a"}`: "/properties"}},
 	} {
 		v, err := NewValidator([]byte(c.schema))
 		if err != nil {
@@ -64,6 +70,7 @@ func TestValidatorErrors(t *testing.T) {
 		`{"type": "elephant"}`: fault.ErrSyntax, `{"properties": 7}`: fault.ErrSyntax, `{"required": [1]}`: fault.ErrSyntax, `{"maxItems": -1}`: fault.ErrSyntax, `{"enum": 1}`: fault.ErrSyntax,
 		`{"multipleOf": 0}`: fault.ErrSyntax, `{"uniqueItems": 1}`: fault.ErrSyntax, `{"pattern": "("}`: fault.ErrSyntax, `{"not": []}`: fault.ErrSyntax, `{"allOf": {}}`: fault.ErrSyntax,
 		`{"$ref": "#/no"}`: fault.ErrSyntax, `{"minimum": "1"}`: fault.ErrSyntax, `{"items": [7]}`: fault.ErrSyntax, `{"dependencies": {"a": [1]}}`: fault.ErrSyntax, `{"patternProperties": {"[": true}}`: fault.ErrSyntax,
+		`{"$ref": "a", "$defs": {"x": {"$dynamicAnchor": "n", "type": "elephant"}, "a": {"$id": "a", "$dynamicRef": "#n", "$defs": {"n": {"$dynamicAnchor": "n"}}}}}`: fault.ErrSyntax,
 		`{"$ref": "other.json"}`: fault.ErrUnsupported, `{"pattern": "(?<=a)b"}`: fault.ErrUnsupported, `{`: fault.ErrSyntax, `7`: fault.ErrSyntax,
 	} {
 		if _, err := NewValidator([]byte(schema)); !errors.Is(err, want) {
@@ -78,6 +85,35 @@ func TestValidatorErrors(t *testing.T) {
 		if err := anything.Validate(text); !errors.Is(err, want) {
 			t.Errorf("%.20s: %v, want %v", text, err, want)
 		}
+	}
+}
+
+// TestValidatorSizes: large elements count as work.
+func TestValidatorSizes(t *testing.T) {
+	var elements []string
+	for i := range 100 {
+		elements = append(elements, fmt.Sprintf("%q", strings.Repeat("x", 1000+i)))
+	}
+	text := "[" + strings.Join(elements, ",") + "]"
+	for _, keyword := range []string{`"uniqueItems": true`, `"const": ` + text, `"enum": [` + text + `]`} {
+		v, err := NewValidator([]byte(`{"$defs": {"x": {` + keyword + `}}, "allOf": [` + strings.Repeat(`{"$ref": "#/$defs/x"},`, 1000) + `{}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Validate(text); !errors.Is(err, fault.ErrTooLarge) {
+			t.Errorf("%.60s: %.200v", keyword, err)
+		}
+	}
+}
+
+// TestNamesOfKeywords: a property may be called as a keyword whose value is data.
+func TestNamesOfKeywords(t *testing.T) {
+	const schema = `{"properties": {"default": {"$ref": "#/$defs/x"}, "enum": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}`
+	if _, err := JSONSchema([]byte(schema)); err != nil {
+		t.Error(err)
+	}
+	if _, err := NewValidator([]byte(schema)); err != nil {
+		t.Error(err)
 	}
 }
 

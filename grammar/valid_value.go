@@ -1,10 +1,12 @@
 package grammar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -139,7 +141,7 @@ func (w *comparison) keyword(s schemaAt, key string, with schemaAt, x *value, at
 		if key == "const" {
 			list = []*value{with.value}
 		}
-		if err := w.work(len(list) / 8); err != nil {
+		if err := w.work(len(list)/8 + with.size/64); err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(list, x.equal) {
@@ -164,7 +166,7 @@ func (w *comparison) combined(s schemaAt, key string, with schemaAt, x *value, a
 	switch key {
 	case "not":
 		if ok, err := w.holds(with, x, at, nil); ok || err != nil {
-			return orElse(err, breaks(at, "not holds"))
+			return cmp.Or(err, breaks(at, "not holds"))
 		}
 	case "if":
 		ok, err := w.holds(with, x, at, own)
@@ -210,20 +212,21 @@ func (w *comparison) combined(s schemaAt, key string, with schemaAt, x *value, a
 	return nil
 }
 
-func orElse(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
-}
-
 // isInteger reports whether a number has no fraction.
 func (v *value) isInteger() bool {
 	if !strings.ContainsAny(v.text, ".eE") {
 		return true
 	}
-	n := v.rational()
-	return n != nil && n.IsInt()
+	if n := v.rational(); n != nil {
+		return n.IsInt()
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(v.text), "e")
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil { // beyond all integers of Go
+		return exponent[0] != '-'
+	}
+	return len(strings.TrimRight(decimals, "0")) <= e
 }
 
 func (w *comparison) number(s schemaAt, key string, with schemaAt, x *value, at *location) error {
@@ -242,7 +245,7 @@ func (w *comparison) number(s schemaAt, key string, with schemaAt, x *value, at 
 	}
 	n, m := x.rational(), with.rational()
 	if n == nil {
-		return errorf(fault.ErrTooLarge, "a number of %d digits", len(x.text))
+		return errorf(fault.ErrTooLarge, "%.40s has too many digits, or too large an exponent", x.text)
 	}
 	if key == "multipleOf" {
 		if !new(big.Rat).Quo(n, m).IsInt() {
@@ -316,6 +319,9 @@ func (w *comparison) array(s schemaAt, key string, with schemaAt, x *value, at *
 		seen := map[string]int{}
 		for i, e := range x.list {
 			text := string(e.canonical(nil))
+			if err := w.work(len(text) / 64); err != nil {
+				return err
+			}
 			if j, ok := seen[text]; ok {
 				return breaks(at, "elements %d and %d are equal", j, i)
 			}

@@ -35,6 +35,7 @@ type value struct {
 	keys    []string // of an object, in their order
 	members map[string]*value
 	made    bool // a schema that is in no document
+	size    int  // bytes of its text, if it was read
 }
 
 // parseJSON reads a JSON text.
@@ -76,7 +77,18 @@ func newJSONReader(text []byte, again bool) jsonReader {
 	return jsonReader{d, again}
 }
 
+// value reads a value.
 func (d jsonReader) value(depth int) (*value, error) {
+	from := d.InputOffset()
+	v, err := d.read(depth)
+	if err != nil {
+		return nil, err
+	}
+	v.size = int(d.InputOffset() - from)
+	return v, nil
+}
+
+func (d jsonReader) read(depth int) (*value, error) {
 	if depth > maxNesting {
 		return nil, errorf(fault.ErrTooLarge, "%s nests deeper than %d", d.what(), maxNesting)
 	}
@@ -126,9 +138,8 @@ func (d jsonReader) members(begin json.Delim, depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.kind == kindObject && v.members[key] != nil {
-			v.list[slices.Index(v.keys, key)] = m
-			v.members[key] = m
+		if old := v.members[key]; old != nil { // the list has it too
+			*old = *m
 			continue
 		}
 		if v.kind == kindObject {

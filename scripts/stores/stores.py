@@ -426,6 +426,7 @@ class Rest:
 
         jars = sorted((ROOT / "scripts/stores/.java" / cls.folder).glob("**/*.jar"))
         home = pathlib.Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, home, True)
         (home / "config").mkdir()
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))

@@ -154,6 +154,7 @@ func TestScaledLengths(t *testing.T) {
 	}
 }
 
+// TestNotFinite has numbers that no function takes.
 func TestNotFinite(t *testing.T) {
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		v := [][]float32{{1, float32(x)}}

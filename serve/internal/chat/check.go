@@ -4,7 +4,6 @@ package chat
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/grammar"
@@ -20,5 +19,5 @@ func check(v *grammar.Validator, text string) error {
 	case errors.Is(err, fault.ErrSyntax):
 		return errors.New("it is not JSON, or was cut off")
 	}
-	return errors.New(strings.TrimSpace(e.Err.Error()))
+	return e.Err
 }

@@ -62,13 +62,14 @@ func (f *family) of(values ...string) *series {
 	if len(values) != len(f.labels) {
 		panic("metrics: " + f.name + " has other labels")
 	}
+	values = slices.Clone(values)
+	for i, v := range values {
+		values[i] = strings.ToValidUTF8(v, "\uFFFD")
+	}
 	key := strings.Join(values, "\xff") // not in UTF-8
 	s := f.series[key]
 	if s == nil {
-		s = &series{values: slices.Clone(values), buckets: make([]uint64, len(f.bounds))}
-		for i, v := range s.values {
-			s.values[i] = strings.ToValidUTF8(v, "\uFFFD")
-		}
+		s = &series{values: values, buckets: make([]uint64, len(f.bounds))}
 		f.series[key] = s
 	}
 	return s

@@ -20,7 +20,8 @@ func TestText(t *testing.T) {
 		gauge = math.NaN()
 	}})
 	counter.Add(2, "z", "/")
-	counter.Add(0.5, "a\"\\\n\xff", "/")
+	counter.Add(0.25, "a\"\\\n\xff", "/")
+	counter.Add(0.25, "a\"\\\n\xfe", "/")
 	counter.Add(1, "z", "/")
 	for _, x := range []float64{0.0005, 0.001, 0.0011, 0.5, 2e9} {
 		times.Observe(x, "/x")
