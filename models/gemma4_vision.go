@@ -160,5 +160,5 @@ func gemma4Images(c *Checkpoint, text configuration.Document, dim int) (*ImageRe
 	into := c.Loader.At("embed_vision.")
 	t.Norm = into.At("embedding_pre_projection_norm.").Norm(transformer.NormConfig{Shape: []int{t.Width}, Eps: eps.Eps, RMS: true, NoWeight: true})
 	t.Project = into.At("embedding_projection.").Linear(t.Width, dim, false)
-	return &ImageReader{ImageEncoder: t, Token: tokens.Image, Begin: tokens.Begin, End: tokens.End}, nil
+	return &ImageReader{ImageEncoder: t, Token: tokens.Image, Begin: tokens.Begin, End: tokens.End, Processors: []string{"Gemma4"}}, nil
 }

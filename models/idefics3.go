@@ -104,5 +104,5 @@ func idefics3Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageRea
 	}
 	in := config.Square * config.Square * t.Dim()
 	project := c.Loader.At("connector.modality_projection.proj.").Linear(in, dim, false)
-	return &ImageReader{ImageEncoder: &block.JoinedTower{ImageTower: t, Square: config.Square, Project: project, Out: dim}, Token: config.Token, Begin: -1, End: -1}, nil
+	return &ImageReader{ImageEncoder: &block.JoinedTower{ImageTower: t, Square: config.Square, Project: project, Out: dim}, Token: config.Token, Begin: -1, End: -1, Processors: []string{"Idefics3", "SmolVLM"}}, nil
 }

@@ -130,8 +130,8 @@ func TestMisplacedSoft(t *testing.T) {
 	}
 }
 
-// TestIdefics3Refused: fields of images that do not go together are errors that name them.
-func TestIdefics3Refused(t *testing.T) {
+// TestImageFieldsRefused: fields of images that do not go together are errors that name them.
+func TestImageFieldsRefused(t *testing.T) {
 	for field, change := range map[string]func(config map[string]any){
 		"vision_config":                     func(c map[string]any) { delete(c, "vision_config") },
 		"scale_factor":                      func(c map[string]any) { c["scale_factor"] = 1 << 30 },
@@ -144,6 +144,20 @@ func TestIdefics3Refused(t *testing.T) {
 		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
 		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
 			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for field, change := range map[string]func(config map[string]any){
+		"vision_config":            func(c map[string]any) { delete(c, "vision_config") },
+		"vision_config.model_type": func(c map[string]any) { c["vision_config"].(map[string]any)["model_type"] = "siglip_vision_model" },
+		"downsample_factor":        func(c map[string]any) { c["downsample_factor"] = 257 },
+		"projector_hidden_act":     func(c map[string]any) { c["projector_hidden_act"] = "no" },
+	} {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "lfm2_vl", "config.json")))(t), &config))
+		change(config)
+		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
+		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
+			t.Errorf("lfm2_vl: %s: %v", field, err)
 		}
 	}
 	m := tftest.Must(models.Open(filepath.Join(own, "idefics3"), models.Options{Images: true}))(t)

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -12,7 +11,7 @@ import (
 
 func init() {
 	registerWrapper("lfm2_vl", wrapper{
-		kinds: []string{"lfm2"}, head: "ForConditionalGeneration", tied: "true", tiedToo: "tie_embedding", unread: []string{"tie_embedding"}, towers: visionTower, images: lfm2Images,
+		kinds: []string{"lfm2"}, head: "ForConditionalGeneration", tied: "true", tiedToo: []string{"tie_embedding"}, unread: []string{"tie_embedding"}, towers: visionTower, images: lfm2Images,
 		fields: []string{"vision_config", "image_token_id", "projector_hidden_act", "projector_hidden_size", "projector_bias", "projector_use_layernorm", "downsample_factor"},
 	})
 }
@@ -53,34 +52,29 @@ func lfm2Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReader,
 		return nil, c.doc.Errorf("downsample_factor", "want at most %d", 1<<8)
 	}
 	in, l := config.Square*config.Square*t.Dim(), c.Loader.At("multi_modal_projector.")
-	p := &projector{up: l.At("linear_1.").Linear(in, config.Hidden, config.Bias), activation: block.Activate(activation), down: l.At("linear_2.").Linear(config.Hidden, dim, config.Bias)}
+	feed := transformer.FeedForwardConfig{Dim: in, Hidden: config.Hidden, OutDim: dim, Activation: activation, Bias: config.Bias}
+	p := &projector{feed: l.FeedForward(feed, transformer.FeedForwardNames{Up: "linear_1.", Down: "linear_2."})}
 	if config.Norm {
 		p.norm = l.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{in}, Eps: 1e-5})
 	}
-	return &ImageReader{ImageEncoder: &block.JoinedTower{ImageTower: t, Square: config.Square, Project: p, Out: dim}, Token: config.Token, Begin: -1, End: -1}, nil
+	return &ImageReader{ImageEncoder: &block.JoinedTower{ImageTower: t, Square: config.Square, Project: p, Out: dim}, Token: config.Token, Begin: -1, End: -1, Processors: []string{"Lfm2Vl"}}, nil
 }
 
 // projector makes rows of a text of normalized rows of images.
 type projector struct {
-	norm       *transformer.Norm // or nil
-	up, down   *transformer.Linear
-	activation func(t kernels.Threads, x []float32)
+	norm *transformer.Norm // or nil
+	feed *transformer.FeedForward
 }
 
-// Forward sets dst, [rows, down.Out], for x, [rows, up.In].
+// Forward sets dst, [rows, feed.OutDim], for x, [rows, feed.Dim].
 func (p *projector) Forward(ws *transformer.Workspace, dst, x []float32) error {
 	defer ws.Release(ws.Mark())
 	if p.norm != nil {
-		normed := ws.Alloc(len(x)) // [rows, up.In]
+		normed := ws.Alloc(len(x))
 		if err := p.norm.Forward(ws, normed, x); err != nil {
 			return err
 		}
 		x = normed
 	}
-	y := ws.Alloc(len(x) / p.up.In * p.up.Out) // [rows, H]
-	if err := p.up.Forward(ws, y, x); err != nil {
-		return err
-	}
-	p.activation(ws.Threads, y)
-	return p.down.Forward(ws, dst, y) // [rows, D]
+	return p.feed.Forward(ws, dst, x, nil)
 }

@@ -130,6 +130,8 @@ type ImageReader struct {
 	ImageEncoder     // whose hidden states are the soft tokens
 	Token        int // the placeholder of each soft token
 	Begin, End   int // tokens around those of an image; -1: what is around them is text, which the image processor writes
+	// Processors are the image processors whose pixels it takes, by the names of transformers' classes without ImageProcessor.
+	Processors []string
 }
 
 // An AudioEncoder turns features of sound into hidden states.

@@ -57,7 +57,8 @@ type Options struct {
 	// this machine's layout, and maps it. Weights are then neither read nor packed, and all processes share one copy of them. If there is none, Open
 	// packs the weights as always, and writes the file; a file that cannot be written, or is damaged, is a warning. A model counts as the same while its
 	// files have the same sizes and times, and the same numbers in three rows of each tensor. A mapped file must not be changed in place: a
-	// process that reads a part which is no longer there ends. Pipelines of package text keep the tables of tokenizers there too. Embedded models, and those of New, have no times and no ready files.
+	// process that reads a part which is no longer there ends. Pipelines of package text keep the tables of tokenizers there too. Embedded models,
+	// and those of New, have no times and no ready files.
 	Ready string
 	// ReadyCopy reads ready files into memory in place of mapping them.
 	ReadyCopy bool

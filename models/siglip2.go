@@ -38,7 +38,7 @@ func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.Image
 	return t, attend, err
 }
 
-// siglip2Tower returns the tower of images that d describes, without what pools its hidden states, and whether d says that there is that.
+// siglip2Tower returns the tower of images that d describes, without what pools its hidden states, its sizes, and whether d says that a head pools them.
 func siglip2Tower(d configuration.Document, l *transformer.Loader) (*block.ImageTower, block.TowerConfig, bool, error) {
 	tower := siglipDefaults
 	flexible := struct {

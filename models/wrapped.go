@@ -21,7 +21,7 @@ type wrapper struct {
 	// fields are those of the wrapper that have no effect on text, and unread those of text_config that transformers ignores there.
 	fields, unread []string
 	towers         []string // patterns of the tensors that only images and sound pass through
-	tiedToo        string   // a field that goes before tie_word_embeddings; "": there is none
+	tiedToo        []string // fields that go before tie_word_embeddings
 	// inside is the part of the model that has the text, by the names of transformers 5; "": language_model.
 	inside string
 	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a text these enter as padding.
@@ -116,7 +116,7 @@ func (w wrapper) text(d configuration.Document) (text configuration.Document, ki
 		return text, kind, nil
 	}
 	said := w.tied
-	for _, field := range []string{tied, w.tiedToo} {
+	for _, field := range append([]string{tied}, w.tiedToo...) {
 		d.Note(field)
 		if raw, ok := d.Raw(field); ok && d.Has(field) {
 			said = string(raw)

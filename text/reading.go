@@ -32,16 +32,25 @@ type imageReader struct {
 // An imageRead is what a prompt has for an image: soft tokens, between tokens of the text.
 type imageRead struct {
 	around [][]int     // before each part of the image, and after the last
-	soft   [][]float32 // of each part, [rows, D]
+	rows   []int       // of each part
+	soft   [][]float32 // of each part, [rows, D], once they are computed
 }
 
-// tokens returns the number of tokens, where each row has dim features.
-func (r *imageRead) tokens(dim int) (n int) {
+// tokens returns the number of tokens.
+func (r *imageRead) tokens() (n int) {
 	for _, ids := range r.around {
 		n += len(ids)
 	}
+	for _, rows := range r.rows {
+		n += rows
+	}
+	return n
+}
+
+// bytes returns the memory of the soft tokens.
+func (r *imageRead) bytes() (n int) {
 	for _, x := range r.soft {
-		n += len(x) / dim
+		n += 4 * len(x)
 	}
 	return n
 }
@@ -74,11 +83,11 @@ func newImageReader(f *base) (*imageReader, error) {
 
 // fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p.
 func fits(f *base, p *vision.Processor, file string) error {
-	const of, most = "processor_config.json", 169 // transformers' default
+	const of, usual = "processor_config.json", 169 // transformers' default
 	config := struct {
 		Length  int   `json:"image_seq_len"`            // of Idefics 3
 		Special *bool `json:"use_image_special_tokens"` // of LFM2-VL
-	}{Length: most}
+	}{Length: usual}
 	text, err := regular.ReadFile(f.fsys, of)
 	if err == nil {
 		err = pyjson.Unmarshal(text, &config)
@@ -90,6 +99,9 @@ func fits(f *base, p *vision.Processor, file string) error {
 	}
 	if err != nil {
 		return check.InFile(of, fault.ErrConfig, err)
+	}
+	if known := f.model.Images.Processors; !slices.Contains(known, p.Class) {
+		return check.InFile(file, fault.ErrConfig, fmt.Errorf("image_processor_type: %sImageProcessor, the model takes the pixels of one of %v", p.Class, known))
 	}
 	square, tile := p.Square(), p.Tile()
 	if tile == 0 {
@@ -142,7 +154,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 	if r == nil {
 		return nil, nil, errNoReader(len(files))
 	}
-	token, dim := r.model.Images.Token, r.model.Images.Dim()
+	token := r.model.Images.Token
 	places := 0
 	for _, t := range prompt {
 		if t == token {
@@ -168,7 +180,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 		for i, x := range read.soft {
 			all = append(all, read.around[i]...)
 			soft = append(soft, models.Soft{At: len(all), X: x})
-			all = append(all, slices.Repeat([]int{token}, len(x)/dim)...)
+			all = append(all, slices.Repeat([]int{token}, read.rows[i])...)
 		}
 		all = append(all, read.around[len(read.soft)]...)
 	}
@@ -202,8 +214,11 @@ func (r *imageReader) compute(ctx context.Context, file []byte, before int) (*im
 	}); err != nil {
 		return nil, err
 	}
-	if n := read.tokens(r.model.Images.Dim()); r.limit > 0 && before+n >= r.limit {
+	if n := read.tokens(); r.limit > 0 && before+n >= r.limit {
 		return nil, fmt.Errorf("%w: an image of %d tokens after a prompt of %d in a context of %d", fault.ErrTooLong, n, before, r.limit)
+	}
+	for _, rows := range read.rows {
+		read.soft = append(read.soft, make([]float32, rows*r.model.Images.Dim()))
 	}
 	_, err := r.queue.Each(ctx, picture.Parts(), func(ws *models.Workspace, part int) error {
 		pixels, w, h := picture.Pixels(part)
@@ -215,7 +230,7 @@ func (r *imageReader) compute(ctx context.Context, file []byte, before int) (*im
 	return read, err
 }
 
-// picture decodes an image file, and makes room for its soft tokens in read, between the tokens around them.
+// picture decodes an image file, and notes in read how many soft tokens it has, and the tokens around them.
 func (r *imageReader) picture(file []byte, read *imageRead) (picture *vision.Picture, err error) {
 	err = r.decoder.Use(file, func(m *vision.RGB) (err error) {
 		picture, err = r.processor.Picture(m)
@@ -230,7 +245,7 @@ func (r *imageReader) picture(file []byte, read *imageRead) (picture *vision.Pic
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", fault.ErrImage, err)
 		}
-		read.soft = append(read.soft, make([]float32, rows*r.model.Images.Dim()))
+		read.rows = append(read.rows, rows)
 	}
 	read.around, err = r.around(picture)
 	return picture, err
@@ -273,7 +288,7 @@ func (g *Generator) ImageTokens(file []byte) (int, error) {
 			return 0, &InputError{0, err}
 		}
 	}
-	return read.tokens(g.model.Images.Dim()) - 1, nil // less the placeholder
+	return read.tokens() - 1, nil // less the placeholder
 }
 
 func errNoReader(files int) error {
@@ -317,9 +332,9 @@ func (r *recentImages) add(digest [sha256.Size]byte, read *imageRead) {
 		return
 	}
 	r.known[digest] = r.order.PushFront(recentImage{digest, read})
-	for r.bytes += 4 * read.tokens(1); r.bytes > mostRecent; {
+	for r.bytes += read.bytes(); r.bytes > mostRecent; {
 		last := r.order.Remove(r.order.Back()).(recentImage)
 		delete(r.known, last.digest)
-		r.bytes -= 4 * last.read.tokens(1)
+		r.bytes -= last.read.bytes()
 	}
 }

@@ -65,7 +65,7 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 func TestReadImages(t *testing.T) {
 	t.Parallel()
 	for name, shares := range map[string][2][3]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
-		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {},
+		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {{0, 16, 48}, {64, 64, 80}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +104,9 @@ func TestProcessorsRefused(t *testing.T) {
 		{"idefics3", "processor_config.json", `{"image_seq_len": 10}`}, {"idefics3", "processor_config.json", `{}`}, {"idefics3", "preprocessor_config.json", `{"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 20}}`},
 		{"lfm2_vl", "processor_config.json", `{"use_image_special_tokens": false}`}, {"lfm2_vl", "preprocessor_config.json", `{"image_processor_type": "Lfm2VlImageProcessor"}`},
 		{"gemma4", "processor_config.json", `{"image_processor": {"image_processor_type": "Gemma4ImageProcessor"}}`},
+		{"lfm2_vl", "preprocessor_config.json", `{"image_processor_type": "Gemma4ImageProcessor", "patch_size": 4, "pooling_kernel_size": 2, "max_soft_tokens": 70}`},
+		{"idefics3", "preprocessor_config.json", `{"image_processor_type": "Gemma4ImageProcessor", "patch_size": 4, "pooling_kernel_size": 2, "max_soft_tokens": 70}`},
+		{"idefics3", "preprocessor_config.json", `{"image_processor_type": "Lfm2VlImageProcessor", "encoder_patch_size": 4, "downsample_factor": 2, "tile_size": 24}`},
 	} {
 		dir := t.TempDir()
 		tftest.NoError(t, os.CopyFS(dir, os.DirFS(readingFolders+c.model)))

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/overrides"
-	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/sound"
@@ -137,7 +134,7 @@ func generate(a *app, args []string) error {
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same vocabulary, which proposes tokens: the text is the same, but is generated faster")
 	f.Func("image", "`file` of an image for the user's first message; implies -chat; may be given several times", func(name string) error {
-		image, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		image, err := readFile(name)
 		o.Images = append(o.Images, image)
 		return err
 	})
@@ -219,7 +216,7 @@ func (a *app) schema(source []byte) (*grammar.Grammar, error) {
 // grammarOf returns the function of a flag that sets the grammar from a file.
 func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Grammar, error)) func(name string) error {
 	return func(name string) error {
-		source, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		source, err := readFile(name)
 		if err != nil {
 			return err
 		}

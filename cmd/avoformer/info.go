@@ -38,7 +38,8 @@ type folderInfo struct {
 	Labels      []string          `json:"labels,omitempty"`
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
-	Images      string            `json:"images,omitempty"` // how texts may have images
+	Images      []string          `json:"images,omitempty"`      // commands that take images beside text
+	ImageBytes  int64             `json:"image_bytes,omitempty"` // of the weights that only images need
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
@@ -278,12 +279,12 @@ func (i *folderInfo) pictures() {
 		i.Unsupported["images"] = oneLine(err)
 		return
 	}
-	i.Images = "generate -image"
+	i.Images = []string{"generate -image"}
 	if g.ReadsPages() {
-		i.Images += ", read"
+		i.Images = append(i.Images, "read")
 	}
 	if m := i.Memory; m != nil {
-		i.Images += fmt.Sprintf("; they take %.1f MB of weights more", float64(g.Footprint().Weights-m.Weights)/1e6)
+		i.ImageBytes = g.Footprint().Weights - m.Weights
 	}
 }
 
@@ -321,8 +322,8 @@ func (i *folderInfo) print(a *app) error {
 	if len(i.Uses) > 0 {
 		line("works with", "%s", strings.Join(i.Uses, ", "))
 	}
-	if i.Images != "" {
-		line("images", "%s", i.Images)
+	if i.Images != nil {
+		line("images", "%s; the encoder of images takes %.1f MB of weights more", strings.Join(i.Images, ", "), float64(i.ImageBytes)/1e6)
 	}
 	for _, what := range slices.Sorted(maps.Keys(i.Unsupported)) {
 		line("not", "%s: %s", what, i.Unsupported[what])

@@ -44,7 +44,7 @@ func readPages(a *app, args []string) error {
 		return err
 	}
 	for i, page := range pages {
-		image, err := regular.ReadFile(os.DirFS(filepath.Dir(page)), filepath.Base(page))
+		image, err := readFile(page)
 		if err != nil {
 			return err
 		}
@@ -60,6 +60,11 @@ func readPages(a *app, args []string) error {
 		}
 	}
 	return nil
+}
+
+// readFile returns the bytes of a regular file.
+func readFile(name string) ([]byte, error) {
+	return regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
 // pageFiles are the ends of names of images.

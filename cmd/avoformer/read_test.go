@@ -100,7 +100,7 @@ func TestReadRefused(t *testing.T) {
 			t.Errorf("%q: %d, %q, %q, want %d and %q", c.args, code, out, stderr, c.code, c.want)
 		}
 	}
-	if _, out, _ := call(t, "", "info", pageModel); !strings.Contains(out, "images       generate -image, read; they take 0.3 MB") {
+	if _, out, _ := call(t, "", "info", pageModel); !strings.Contains(out, "images       generate -image, read; the encoder of images takes 0.3 MB") {
 		t.Errorf("info: %q", out)
 	}
 }

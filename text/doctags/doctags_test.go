@@ -31,6 +31,8 @@ func TestMarkdown(t *testing.T) {
 		"unknown":   {"<text>a <b>bold</b> </text></otsl><fcel>", "a &lt;b&gt;bold&lt;/b&gt;\n\n&lt;fcel&gt;\n"},
 		"pages":     {"<text>one</text><page_break><text>two</text>", "one\n\ntwo\n"},
 		"nothing":   {"<doctag></doctag>", ""},
+		"further":   {"<unordered_list><list_item>one<ordered_list><list_item>a</list_item></ordered_list>two</list_item><list_item>three</list_item></unordered_list>", "- one\n    1. a\n\n    two\n- three\n"},
+		"in a text": {"<text>x<picture></picture>y</text><unordered_list><list_item>a<otsl><fcel>1<nl></otsl>b</list_item></unordered_list>", "x\n\n<!-- image -->\n\ny\n\n- a\n\n| 1 |\n| --- |\n\nb\n"},
 	} {
 		want := strings.NewReplacer("&gt;", ">").Replace(c[1])
 		if got := Markdown(c[0]); got != want {

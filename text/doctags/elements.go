@@ -74,7 +74,7 @@ type frame struct {
 	caption  strings.Builder
 	language string    // of code
 	items    int       // of a list, that have begun
-	written  bool      // of an item: its text, before lists within it
+	written  bool      // of an item: its first paragraph
 	rows     [][]*cell // of a table
 }
 
@@ -131,15 +131,16 @@ func (w *Writer) tag(name string, closes bool) bool {
 	return true
 }
 
-// begin begins an element. The text before an element, and that of an item before a list within it, end there.
+// begin begins an element. The text before an element ends there, and so does that of a paragraph or an item before a list, a table or a picture in it.
 func (w *Writer) begin(name string, kind kind) {
 	if len(w.open) == mostOpen {
 		return
 	}
+	breaks := kind == kindList || kind == kindTable || kind == kindPicture || kind == kindBox
 	switch top := w.open[len(w.open)-1]; {
-	case len(w.open) == 1 || top.kind == kindPart:
+	case len(w.open) == 1 || top.kind == kindPart || breaks && (top.kind == kindText || top.kind == kindInline):
 		w.paragraph(top)
-	case kind == kindList:
+	case breaks:
 		w.item(top)
 	}
 	if kind == kindItem {
@@ -267,12 +268,11 @@ func (w *Writer) heading(f *frame) {
 
 // item writes the text that an item of a list has so far.
 func (w *Writer) item(f *frame) {
-	if f.kind != kindItem || f.written {
+	if f.kind != kindItem {
 		return
 	}
 	s := oneLine(f.text.String())
 	f.text.Reset()
-	f.written = true
 	if s == "" {
 		return
 	}
@@ -286,6 +286,16 @@ func (w *Writer) item(f *frame) {
 		}
 	}
 	const indent = 4
+	if f.written { // a further paragraph, in the item as long as the list goes on
+		in := w.listing
+		if in {
+			s = strings.Repeat(" ", indent*depth) + s
+		}
+		w.block(s)
+		w.listing = in
+		return
+	}
+	f.written = true
 	w.line(strings.Repeat(" ", indent*max(depth-1, 0)) + mark + s)
 }
 

@@ -9,12 +9,12 @@ import (
 
 // grid is the additional fields of LFM2-VL's class.
 type grid struct {
-	patch, square    int // side of a patch in pixels, and of a square of them that becomes a token
-	leastTiles, most int // tiles of an image that is cut
-	least, tokens    int // fewest and most tokens of the whole image
-	tile             int // side of a tile
-	tolerance        float64
-	whole            bool // follows the tiles
+	patch, square           int // side of a patch in pixels, and of a square of them that becomes a token
+	leastTiles, mostTiles   int // of an image that is cut
+	leastTokens, mostTokens int // of the whole image
+	tile                    int // side of a tile
+	tolerance               float64
+	whole                   bool // follows the tiles
 }
 
 // side returns the pixels on the side of a token.
@@ -28,13 +28,13 @@ func (g *grid) rounded(n int) int {
 // large reports whether an image is cut.
 func (g *grid) large(w, h int) bool {
 	area := max(g.patch, g.rounded(w)) * max(g.patch, g.rounded(h))
-	return float64(area) > float64(g.tokens*g.side()*g.side())*g.tolerance
+	return float64(area) > float64(g.mostTokens*g.side()*g.side())*g.tolerance
 }
 
 // wholeSize returns the size of an image as a whole: whole tokens, and not more or fewer than are allowed.
 func (g *grid) wholeSize(w, h int) (width, height int) {
 	side := g.side()
-	least, most := g.least*side*side, g.tokens*side*side
+	least, most := g.leastTokens*side*side, g.mostTokens*side*side
 	width, height = max(side, g.rounded(w)), max(side, g.rounded(h))
 	switch {
 	case width*height > most:
@@ -53,9 +53,9 @@ func (g *grid) wholeSize(w, h int) (width, height int) {
 // one that does not have more than twice as many pixels.
 func (g *grid) shape(w, h int) (columns, rows int) {
 	var all [][2]int // columns and rows
-	for x := 1; x <= g.most; x++ {
-		for y := 1; y <= g.most; y++ {
-			if n := x * y; g.leastTiles <= n && n <= g.most {
+	for x := 1; x <= g.mostTiles; x++ {
+		for y := 1; y <= g.mostTiles; y++ {
+			if n := x * y; g.leastTiles <= n && n <= g.mostTiles {
 				all = append(all, [2]int{x, y})
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 // Processor turns images into a model's pixel_values.
 type Processor struct {
+	Class    string   // of transformers, without ImageProcessor
 	Warnings []string // about fields that none of these classes has
 
 	resize       bool
@@ -140,7 +141,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Processor{Warnings: warnings, resize: c.Resize.Or(true).Value, crop: c.Crop.Or(d.crops).Value, rescale: c.Rescale.Or(true).Value, normalize: c.Normalize.Or(!d.plain).Value}
+	p := &Processor{Class: name, Warnings: warnings, resize: c.Resize.Or(true).Value, crop: c.Crop.Or(d.crops).Value, rescale: c.Rescale.Or(true).Value, normalize: c.Normalize.Or(!d.plain).Value}
 	return p, p.configure(&c, d, name)
 }
 

@@ -71,8 +71,8 @@ func (p *Processor) Picture(m *RGB) (*Picture, error) {
 // longest is the most pixels on a side of an image that do_resize makes.
 const longest = 4096
 
-// mostTiled is the most pixels of an image in tiles.
-const mostTiled = 1 << 25
+// The most pixels of an image in tiles, and the most tiles.
+const mostTiled, mostParts = 1 << 25, 1 << 12
 
 // configureTiles reads the additional fields of the classes of Idefics 3 and SmolVLM.
 func (p *Processor) configureTiles(c *config) error {
@@ -119,6 +119,9 @@ func (p *Processor) tiles(m *RGB) (*Picture, error) {
 	if h > 0 && w > mostTiled/h {
 		return nil, fmt.Errorf("%w: tiles for %d x %d pixels, want at most %d", fault.ErrImage, w, h, mostTiled)
 	}
+	if n := (h / p.tile) * (w / p.tile); n > mostParts {
+		return nil, fmt.Errorf("%w: %d tiles, want at most %d", fault.ErrImage, n, mostParts)
+	}
 	if m, err = m.Resize(w, h, p.filter); err != nil {
 		return nil, err
 	}
@@ -160,24 +163,24 @@ func within(w, h int) (width, height int) {
 
 // configureGrid reads the additional fields of LFM2-VL's class.
 func (p *Processor) configureGrid(c *config) error {
-	g := &grid{patch: c.EncoderPatch.Or(16).Value, square: c.Downsample.Or(2).Value, leastTiles: c.LeastTiles.Or(2).Value, most: c.MostTiles.Or(10).Value, least: c.LeastTokens.Or(64).Value, tokens: c.MostTokens.Or(256).Value,
+	g := &grid{patch: c.EncoderPatch.Or(16).Value, square: c.Downsample.Or(2).Value, leastTiles: c.LeastTiles.Or(2).Value, mostTiles: c.MostTiles.Or(10).Value, leastTokens: c.LeastTokens.Or(64).Value, mostTokens: c.MostTokens.Or(256).Value,
 		tile: c.TileSize.Or(512).Value, tolerance: c.Tolerance.Or(2).Value, whole: c.Thumbnail.Or(true).Value}
 	if !c.Split.Or(true).Value {
-		g.leastTiles, g.most = 1, 1
+		g.leastTiles, g.mostTiles = 1, 1
 	}
 	for _, f := range []struct {
 		name     string
 		n, limit int
 	}{
-		{"encoder_patch_size", g.patch, 1 << 7}, {"downsample_factor", g.square, 1 << 4}, {"min_tiles", g.leastTiles, 1 << 6}, {"max_tiles", g.most, 1 << 6}, {"min_image_tokens", g.least, 1 << 14}, {"max_image_tokens", g.tokens, 1 << 14}, {"tile_size", g.tile, longest},
+		{"encoder_patch_size", g.patch, 1 << 7}, {"downsample_factor", g.square, 1 << 4}, {"min_tiles", g.leastTiles, 1 << 6}, {"max_tiles", g.mostTiles, 1 << 6}, {"min_image_tokens", g.leastTokens, 1 << 14}, {"max_image_tokens", g.mostTokens, 1 << 14}, {"tile_size", g.tile, longest},
 	} {
 		if f.n < 1 || f.n > f.limit {
 			return configError(f.name, "%d, want 1 to %d", f.n, f.limit)
 		}
 	}
 	switch {
-	case g.leastTiles > g.most:
-		return configError("min_tiles", "%d, want at most max_tiles = %d", g.leastTiles, g.most)
+	case g.leastTiles > g.mostTiles:
+		return configError("min_tiles", "%d, want at most max_tiles = %d", g.leastTiles, g.mostTiles)
 	case g.tile%(g.patch*g.square) != 0:
 		return configError("tile_size", "%d, want a multiple of encoder_patch_size times downsample_factor = %d", g.tile, g.patch*g.square)
 	case !(g.tolerance >= 0):
@@ -193,7 +196,7 @@ func (p *Processor) configureGrid(c *config) error {
 func (p *Processor) gridPicture(m *RGB) (*Picture, error) {
 	g := p.grid
 	all := &Picture{processor: p}
-	if g.most > 1 && g.large(m.W, m.H) {
+	if g.mostTiles > 1 && g.large(m.W, m.H) {
 		all.Columns, all.Rows = g.shape(m.W, m.H)
 		w, h := all.Columns*g.tile, all.Rows*g.tile
 		if w > mostTiled/h {

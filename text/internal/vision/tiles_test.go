@@ -92,7 +92,7 @@ func TestGrid(t *testing.T) {
 
 // TestShape: of grids of one ratio, the last one counts that has not more than twice as many pixels as the image.
 func TestShape(t *testing.T) {
-	g := &grid{leastTiles: 2, most: 10, tile: 16}
+	g := &grid{leastTiles: 2, mostTiles: 10, tile: 16}
 	for _, c := range [][4]int{{30, 30, 2, 2}, {40, 40, 3, 3}, {400, 100, 4, 1}, {100, 250, 2, 5}, {9, 5, 2, 1}} {
 		if columns, rows := g.shape(c[0], c[1]); columns != c[2] || rows != c[3] {
 			t.Errorf("%d x %d pixels: %d columns and %d rows, want %d and %d", c[0], c[1], columns, rows, c[2], c[3])
@@ -126,6 +126,10 @@ func TestTilesBounded(t *testing.T) {
 	p := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Idefics3ImageProcessor", "do_resize": false, "max_image_size": {"longest_edge": 5000}}`)))(t)
 	if _, err := p.Picture(newRGB(1, 20_000)); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("%v, want an ErrImage", err)
+	}
+	many := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Idefics3ImageProcessor", "size": {"longest_edge": 2048}, "max_image_size": {"longest_edge": 1}}`)))(t)
+	if _, err := many.Picture(newRGB(1, 1)); !errors.Is(err, fault.ErrImage) {
+		t.Errorf("four million tiles: %v, want an ErrImage", err)
 	}
 	tall := tftest.Must(NewProcessor([]byte(`{"image_processor_type": "Lfm2VlImageProcessor", "do_image_splitting": false, "encoder_patch_size": 8, "max_image_tokens": 16384}`)))(t)
 	if _, err := tall.Picture(newRGB(1, 8_000_000)); !errors.Is(err, fault.ErrImage) {

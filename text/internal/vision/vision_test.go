@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -111,9 +112,8 @@ func TestProcessor(t *testing.T) {
 			if len(want) != len(got) || len(got) != 3*w*h {
 				t.Fatalf("%d values for %d x %d pixels, want %d", len(got), w, h, len(want))
 			}
-			const level = 1e-6
 			for i, x := range got {
-				if d := x - want[i]; d > level || d < -level {
+				if math.Float32bits(x) != math.Float32bits(want[i]) {
 					t.Fatalf("value %d: %v, want %v", i, x, want[i])
 				}
 			}
