@@ -197,11 +197,12 @@ func TestElastic(t *testing.T) {
 		return []any{id, number, []float32{0.1, -2}, []uint16{0x3c00, 0x8001}, []int8{-128, 127}, []byte{0x80, 0x7f, 0xff}, []byte{0, 255}}
 	}
 	rest := `"floats":[0.1,-2],"half":[1,-5.9604645e-08],"codes":[-128,127],"bits":[-128,127,-1],"blob":"AP8="}` + "\n"
-	rows := [][]any{row(`"a\"b"`, 0), row("17", 1), row(nil, 2), row(`""`, 3)}
+	rows := [][]any{row(`"a\"b"`, 0), row("17", 1), row(nil, 2), row(`""`, 3), row("null", 4)}
 	want := `{"index":{"_id":"a\"b"}}` + "\n" + `{"id":"a\"b","row":0,` + rest +
 		`{"index":{"_id":"17"}}` + "\n" + `{"id":17,"row":1,` + rest +
 		`{"index":{"_id":"rows.txt:2"}}` + "\n" + `{"id":null,"row":2,` + rest +
-		`{"index":{"_id":"rows.txt:3"}}` + "\n" + `{"id":"","row":3,` + rest
+		`{"index":{"_id":"rows.txt:3"}}` + "\n" + `{"id":"","row":3,` + rest +
+		`{"index":{"_id":"rows.txt:4"}}` + "\n" + `{"id":null,"row":4,` + rest
 	if got := string(written(t, "elastic", columns, rows)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
