@@ -32,6 +32,9 @@ func registerGGUF(name string, a llamacpp.Architecture) {
 // openGGUF is [Open] for a GGUF file.
 func openGGUF(path string, o Options) (*Model, error) {
 	file, err := gguf.Open(path)
+	if errors.Is(err, fault.ErrFormat) && !gguf.Is(path) {
+		return nil, check.Errorf(fault.ErrFolder, "%s is neither a folder nor a GGUF file", path)
+	}
 	if err != nil {
 		return nil, check.InFile(path, fault.ErrFolder, err)
 	}

@@ -56,6 +56,17 @@ func TestPointers(t *testing.T) {
 	}
 }
 
+// TestNoModel: a file that is neither a folder nor a GGUF file is said to be neither.
+func TestNoModel(t *testing.T) {
+	for _, text := range []string{"", "notes", "GGU"} {
+		path := filepath.Join(t.TempDir(), "notes.txt")
+		tftest.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		if _, err := models.Open(path, models.Options{}); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "neither a folder nor a GGUF file") {
+			t.Errorf("%q: %v, want ErrFolder", text, err)
+		}
+	}
+}
+
 // TestPlanned: what sees the planned model may refuse it.
 func TestPlanned(t *testing.T) {
 	refused := errors.New("refused")

@@ -29,7 +29,7 @@ const (
 // of the hub have some tens of millions.
 const most = 1 << 29
 
-// ReadFile is fs.ReadFile for regular files that are not too long.
+// ReadFile is fs.ReadFile for regular files that are not too long. The error of a pointer of Git LFS is ErrPointer.
 func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	info, err := stat(fsys, name)
 	if err != nil {
@@ -45,7 +45,7 @@ func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	return text, err
 }
 
-// OpenFS is fsys.Open for regular files.
+// OpenFS is fsys.Open for regular files. The error of a pointer of Git LFS is ErrPointer.
 func OpenFS(fsys fs.FS, name string) (fs.File, error) {
 	info, err := stat(fsys, name)
 	if err == nil && info.Size() < longestPointer {
@@ -57,7 +57,7 @@ func OpenFS(fsys fs.FS, name string) (fs.File, error) {
 	return fsys.Open(name)
 }
 
-// Open is os.Open for regular files.
+// Open is os.Open for regular files. The error of a pointer of Git LFS is ErrPointer.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err = check(path, info, err); err != nil {

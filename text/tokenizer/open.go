@@ -54,7 +54,7 @@ type Opening struct {
 	AsWritten bool
 	// Ready, unless empty, is a folder for files with the tables of tokenizers: OpenFS looks there for the one of this tokenizer.json, by its name, size and
 	// time and some of its bytes, and maps it; if there is none, OpenFS reads tokenizer.json and writes one. Files of the folder that cannot be read or
-	// written are not errors. Other forms of tokenizers have none.
+	// written are not errors. Only those whom the program trusts may write there. Other forms of tokenizers have none.
 	Ready string
 	// ReadyCopy reads files of Ready into memory in place of mapping them.
 	ReadyCopy bool

@@ -25,7 +25,7 @@ func TestRanksRefused(t *testing.T) {
 		{tekken, "", `"type"`, `"special_tokens": [{"rank": 0, "token_str": "the"}], "type"`, "special token"},
 		{tekken, "", `"type"`, `"special_tokens": [{"rank": 0, "token_str": "<unk>"}], "type"`, "<s>"},
 		{tiktoken, "mine.tiktoken", "", "", "want one of [cl100k_base"}, {tiktoken, "", " 299\n", " 298\n", "line"},
-		{tiktoken, "", " 299\n", " 2147483647\n", "line"}, {tiktoken, "", " 299\n", " -1\n", "line 300"}, {tiktoken, "", " 299\n", "\n", "line 300"},
+		{tiktoken, "", " 299\n", " 2147483647\n", "line"}, {tiktoken, "", " 299\n", " -1\n", "line 300"}, {tiktoken, "", " 299\n", " 3000\n", "line 300"}, {tiktoken, "", "AQ== 1\n", " 1\n", "line 2"}, {tiktoken, "", " 299\n", "\n", "line 300"},
 		{tiktoken, "", "AQ== 1\n", "*Q== 1\n", "line 2"}, {tiktoken, "", "AQ== 1\n", "\n", "0x01"}, {tiktoken, "", "AQ== 1\n", "Ag== 1\n", "there twice"},
 	} {
 		data := string(tftest.Must(os.ReadFile(c.from))(t))

@@ -20,7 +20,7 @@ import (
 // readyForm is the version of what follows, of the tables and of the hash of index.
 const readyForm = 1
 
-// readyExt is the end of the names of the files, which begins like that of packed weights.
+// readyExt is the end of the names of the files, which ends like that of packed weights.
 const readyExt = ".tokenizer.ready"
 
 // A readyPlace is where the tables of a tokenizer.json are, or would be.

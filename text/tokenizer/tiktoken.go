@@ -89,6 +89,12 @@ func openTiktoken(fsys fs.FS, name string) (*Tokenizer, map[string]string, error
 
 // tiktokenRanks returns the bytes of tokens by their rank.
 func tiktokenRanks(data []byte) (tokens [][]byte, err error) {
+	most := uint64(256) // of ranks: p50k_base leaves out that of a special token
+	for line := range bytes.Lines(data) {
+		if len(bytes.TrimRight(line, "\r\n")) > 0 {
+			most++
+		}
+	}
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
@@ -97,7 +103,7 @@ func tiktokenRanks(data []byte) (tokens [][]byte, err error) {
 		}
 		word, rank, ok := bytes.Cut(line, []byte(" "))
 		n, err := strconv.ParseUint(string(rank), 10, 31)
-		if err != nil || !ok || n > uint64(len(data)) {
+		if err != nil || !ok || len(word) == 0 || n >= most {
 			return nil, fmt.Errorf("%w: line %d: %.40q, want base64 and a rank", fault.ErrFormat, number, line)
 		}
 		b, err := base64.StdEncoding.AppendDecode(nil, word)

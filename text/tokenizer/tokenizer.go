@@ -119,6 +119,7 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 	t.places = needsPlaces(t.pre)
 	if m, ok := t.model.(*bpe); ok {
 		t.pre = onBytes(t.pre, m)
+		m.from = nil // it holds the text of tokenizer.json
 	}
 	return nil
 }

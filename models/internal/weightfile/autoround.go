@@ -9,8 +9,8 @@ import (
 
 // Integers as auto-round exports them in its own format: those of GPTQ or AWQ, by packing_format.
 
-var autoround = method{[]string{"quant_method", "bits", "group_size", "sym", "data_type", "packing_format", "extra_config", "act_bits", "super_bits", "static_kv_dtype", "static_attention_dtype", "rotation_configs", // of numbers
-	"act_group_size", "act_sym", "act_data_type", "act_dynamic", "super_group_size", "static_kv_granularity", "static_attention_granularity", // of those above
+var autoround = method{[]string{"quant_method", "bits", "group_size", "sym", "data_type", "packing_format", "extra_config", "act_bits", "super_bits", "static_kv_dtype", "static_attention_dtype", "rotation_configs", // decide numbers: read, or refused
+	"act_group_size", "act_sym", "act_data_type", "act_dynamic", "super_group_size", "static_kv_granularity", "static_attention_granularity", // details of those above
 	"autoround_version", "block_name_to_quantize", "amp", "batch_size", "enable_minmax_tuning", "enable_norm_bias_tuning", "enable_quanted_input", "gradient_accumulate_steps",
 	"iters", "lr", "low_gpu_mem_usage", "minmax_lr", "nsamples", "quant_block_list", "scale_dtype", "seqlen", "supported_types", "backend", "dataset"}, autoroundScheme}
 
@@ -73,10 +73,8 @@ func autoroundLayers(d configuration.Document) error {
 		if err != nil {
 			return err
 		}
-		of := struct {
-			Bits int `json:"bits"`
-		}{}
-		if err := layer.Field("bits", &of.Bits); err != nil || of.Bits < 16 {
+		var bits int
+		if err := layer.Field("bits", &bits); err != nil || bits < 16 {
 			return layers.Errorf(name, "layers of their own formats are not supported, except those of 16 bits")
 		}
 	}

@@ -77,7 +77,7 @@ func compressedScheme(d configuration.Document) (scheme, []string, error) {
 
 // compressedGroup returns the scheme of a group of modules.
 func compressedGroup(group configuration.Document, format string, form func(weights configuration.Document) (scheme, error)) (scheme, error) {
-	if err := knownFields(group, groupFields); err != nil {
+	if err := group.Known(groupFields...); err != nil {
 		return nil, err
 	}
 	switch {
@@ -90,7 +90,7 @@ func compressedGroup(group configuration.Document, format string, form func(weig
 	if err != nil {
 		return nil, err
 	}
-	if err := knownFields(weights, weightFields); err != nil {
+	if err := weights.Known(weightFields...); err != nil {
 		return nil, err
 	}
 	return form(weights)

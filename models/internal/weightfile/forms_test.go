@@ -31,6 +31,7 @@ func TestFormsRefused(t *testing.T) {
 		{"compressed-nvfp4", "format", `"mxfp4-pack-quantized"`, "group_0.format"},
 		{"compressed-blocks", "config_groups", `{"a":{"weights":{"num_bits":8,"type":"float","strategy":"block","block_structure":[32]}}}`, "block_structure"},
 		{"compressed-blocks", "config_groups", `{"a":{"weights":{"num_bits":8,"type":"float","strategy":"block","block_structure":[16,32]}}}`, "scales of shape"},
+		{"fp8-channel", "config_groups", `{"a":{"weights":{"num_bits":8,"type":"float","strategy":"block","block_structure":[32,64]}}}`, "scales of shape"},
 		{"autoround", "packing_format", `"auto_round:llm_compressor"`, "packing_format"}, {"autoround", "bits", `3`, "bits"}, {"autoround-zeros", "bits", `8`, "bits"},
 		{"autoround", "data_type", `"mx_fp"`, "data_type"}, {"autoround", "static_kv_dtype", `"fp8"`, "static_kv_dtype"}, {"autoround", "rotation_configs", `[{"a":1}]`, "rotation_configs"},
 		{"autoround", "extra_config", `{"model.layers.0.mlp.down_proj":{"bits":8}}`, "extra_config.model.layers.0.mlp.down_proj"}, {"autoround", "group_size", `64`, "scales"},

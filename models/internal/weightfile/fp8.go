@@ -67,7 +67,7 @@ func fp8Group(group configuration.Document) (scheme, error) {
 	if err := group.Decode(&of); err != nil {
 		return nil, err
 	}
-	s := &fp8Scheme{scale: "_scale", perRow: true}
+	s := &fp8Scheme{scale: "_scale"}
 	switch {
 	case of.Bits != 8:
 		return nil, group.Errorf("num_bits", "want 8")
@@ -78,6 +78,7 @@ func fp8Group(group configuration.Document) (scheme, error) {
 	case of.Dynamic:
 		return nil, group.Errorf("dynamic", "want false")
 	case of.Strategy == "tensor" || of.Strategy == "channel":
+		s.perRow = true
 	case of.Strategy == "block":
 		if len(of.Block) != 2 || min(of.Block[0], of.Block[1]) < 1 {
 			return nil, group.Errorf("block_structure", "want two numbers from 1 on")

@@ -276,11 +276,7 @@ func holdsFloat16(x float32) bool { return half.Float16(half.ToFloat16(x)) == x 
 func (t *ints) raw(end string) ([]byte, error) {
 	name := t.stem + end
 	shape, _ := t.of.Shape(name)
-	size := 4
-	if dtypeOf(t.of.of[name], name) == safetensors.I8 {
-		size = 1
-	}
-	b := make([]byte, size*check.Product(shape))
+	b := make([]byte, sizes[dtypeOf(t.of.of[name], name)]*check.Product(shape))
 	return b, t.of.ReadBlocks(b, name, 0)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
 // Weights in MXFP4 in safetensors files, as gpt-oss has them: X_blocks, [..., rows, blocks, 16], two codes of neighbours in
@@ -17,15 +18,9 @@ import (
 // mxfp4Block is the elements of a block, and mxfp4Bytes its bytes: the scale before the codes.
 const mxfp4Block, mxfp4Bytes = 32, 17
 
-// bytesReader is a Reader that gives the bytes of tensors of uint8.
-type bytesReader interface {
-	transformer.Reader
-	ReadBytes(dst []byte, name string, from int) error
-}
-
 // mxfp4Numbers are those of a tensor that is stored as two tensors, possibly in two files.
 type mxfp4Numbers struct {
-	blocks, scales bytesReader
+	blocks, scales transformer.Reader
 	names          [2]string // of the two
 }
 
@@ -37,10 +32,8 @@ func (w *files) joinMXFP4() error {
 		if !ok || w.of[stem] != nil || w.of[beside] == nil {
 			continue
 		}
-		t := mxfp4Numbers{names: [2]string{name, beside}}
-		var both bool
-		t.blocks, ok = r.(bytesReader)
-		if t.scales, both = w.of[beside].(bytesReader); !ok || !both {
+		t := mxfp4Numbers{r, w.of[beside], [2]string{name, beside}}
+		if dtypeOf(t.blocks, name) != safetensors.U8 || dtypeOf(t.scales, beside) != safetensors.U8 {
 			continue
 		}
 		shape, _ := t.blocks.Shape(name)
@@ -60,10 +53,10 @@ func (w *files) joinMXFP4() error {
 func (t mxfp4Numbers) readBlocks(dst []byte, from int) error {
 	n := len(dst) / mxfp4Bytes
 	codes, scales := make([]byte, n*mxfp4Block/2), make([]byte, n)
-	if err := t.blocks.ReadBytes(codes, t.names[0], from/2); err != nil {
+	if err := readBlocks(t.blocks, codes, t.names[0], from/2); err != nil {
 		return err
 	}
-	if err := t.scales.ReadBytes(scales, t.names[1], from/mxfp4Block); err != nil {
+	if err := readBlocks(t.scales, scales, t.names[1], from/mxfp4Block); err != nil {
 		return err
 	}
 	for i, scale := range scales {

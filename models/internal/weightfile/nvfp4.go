@@ -92,7 +92,7 @@ func (w *files) mxfp4(stem string, rows, columns int) (*joined, error) {
 	if err := w.has(t.names[1], []int{rows, columns / mxfp4Block}, safetensors.U8); err != nil {
 		return nil, err
 	}
-	t.blocks, t.scales = w.of[t.names[0]].(bytesReader), w.of[t.names[1]].(bytesReader)
+	t.blocks, t.scales = w.of[t.names[0]], w.of[t.names[1]]
 	return &joined{name: stem, shape: []int{rows, columns}, format: kernels.FormatMXFP4, numbers: t}, nil
 }
 

@@ -36,7 +36,7 @@ func (w *files) JoinQuantized(doc configuration.Document) (configuration.Documen
 	if !ok {
 		return doc, nil, nil // the architecture's to read
 	}
-	if err := knownFields(d, m.fields); err != nil {
+	if err := d.Known(m.fields...); err != nil {
 		return doc, nil, err
 	}
 	s, warnings, err := m.scheme(d)
@@ -49,7 +49,10 @@ func (w *files) JoinQuantized(doc configuration.Document) (configuration.Documen
 	}
 	w.names = slices.Sorted(maps.Keys(w.of))
 	if n.wide > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d quantized matrices are held in float32, 4 bytes a weight, or with -weights bf16 in 2, since no format in fewer bits has the same numbers; another format of weights, such as int8 or q4_1, rounds them", n.wide, n.all))
+		warnings = append(warnings, fmt.Sprintf("%d of %d quantized matrices are held in float32, 4 bytes a weight, since no other format has the same numbers; another format of weights, such as int8 or q4_1, rounds them", n.wide, n.all))
+	}
+	if n.halves > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d quantized matrices are held in float32, 4 bytes a weight, unless another format of weights is asked for; 16 bits hold the same numbers", n.halves, n.all))
 	}
 	return doc.Without(quantization), warnings, nil
 }

@@ -1,9 +1,6 @@
 package weightfile
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
@@ -27,21 +24,14 @@ type scheme interface {
 // a scale of its own, or all rows with one.
 const unroundedRows = "quantization_config asks for activations in fewer bits, too: they are not rounded as it says, but stay float32, or are rounded in blocks of 32 where weights are held in blocks"
 
-// counts are how many tensors were joined, and how many of them no format of blocks holds with the same numbers.
-type counts struct{ all, wide int }
+// counts are how many tensors were joined, how many of them only float32 holds with the same numbers, and how many 16 bits.
+type counts struct{ all, wide, halves int }
 
 func (c *counts) add(t *joined) {
-	if c.all++; t.format < kernels.FormatInt8 {
+	switch c.all++; {
+	case t.format == kernels.FormatF32:
 		c.wide++
+	case t.format < kernels.FormatInt8:
+		c.halves++
 	}
-}
-
-// knownFields returns an error about a field that is not known.
-func knownFields(d configuration.Document, known []string) error {
-	for _, name := range slices.Sorted(maps.Keys(d.Fields)) {
-		if !slices.Contains(known, name) {
-			return d.Errorf(name, "not supported")
-		}
-	}
-	return nil
 }

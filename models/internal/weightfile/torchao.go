@@ -34,7 +34,7 @@ func torchaoScheme(d configuration.Document) (scheme, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := knownFields(types, []string{"default"}); err != nil {
+	if err := types.Known("default"); err != nil {
 		return nil, nil, err
 	}
 	of, err := types.Sub("default")
@@ -59,7 +59,7 @@ func torchaoScheme(d configuration.Document) (scheme, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := knownFields(fields, known); err != nil {
+	if err := fields.Known(known...); err != nil {
 		return nil, nil, err
 	}
 	s := &intScheme{form: torchaoForm, bits: 8}

@@ -1,9 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
-
-	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/pytorch"
@@ -72,14 +69,6 @@ func (f safetensorsFile) Integers(name string) bool {
 func (f safetensorsFile) DType(name string) safetensors.DType {
 	info, _ := f.safetensors.Info(name)
 	return info.DType
-}
-
-// ReadBytes sets dst to elements of a tensor of bytes.
-func (f safetensorsFile) ReadBytes(dst []byte, name string, from int) error {
-	if info, ok := f.safetensors.Info(name); ok && info.DType != safetensors.U8 {
-		return fmt.Errorf("%w: %q is %s, want %s", fault.ErrType, name, info.DType, safetensors.U8)
-	}
-	return f.safetensors.ReadData(dst, name, from)
 }
 
 // FromPyTorch returns the tensors of a file that torch.save wrote.
