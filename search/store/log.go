@@ -265,9 +265,11 @@ func (l *log) frame(r io.Reader, at, end int64, memory []byte) (body []byte, who
 	return memory, l.sum(at, memory) == binary.LittleEndian.Uint32(h[8:]), nil
 }
 
-// torn cuts the log off after the last whole frame, if no other frame follows.
+// torn cuts the log off after the last whole frame, if no other frame follows. Frames that were written do not overlap: headers whose
+// bodies fail and together claim more than the rest of the file are an error, which bounds what is read.
 func (l *log) torn(end int64) (cut int64, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(l.file, l.size+1, end-l.size-1), 1<<20)
+	left := end - l.size
 	for at := l.size + 1; at+frameSize <= end; at++ {
 		h, err := r.Peek(frameSize)
 		if err != nil {
@@ -275,6 +277,9 @@ func (l *log) torn(end int64) (cut int64, err error) {
 		}
 		n := int64(binary.LittleEndian.Uint32(h))
 		if n <= end-at-frameSize && n <= mostBody && l.sum(at, h[:4]) == binary.LittleEndian.Uint32(h[4:]) {
+			if left -= frameSize + n; left < 0 {
+				return 0, check.Errorf(fault.ErrFormat, "damaged at byte %d", l.size)
+			}
 			if _, whole, err := l.frame(io.NewSectionReader(l.file, at, end-at), at, end, nil); err != nil {
 				return 0, err
 			} else if whole {

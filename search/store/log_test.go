@@ -195,6 +195,24 @@ func frameOf(l *log, body []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, l.sum(l.size, body)), body...)
 }
 
+// TestOverlapping: headers that claim the same bytes cannot be the rest of what a store wrote.
+func TestOverlapping(t *testing.T) {
+	t.Parallel()
+	h := record(t)
+	l := &log{size: int64(len(h.file))}
+	copy(l.head.salt[:], h.file[16:])
+	file := append(bytes.Clone(h.file), 0) // no frame begins here
+	const tail = 1000
+	for range tail {
+		at := int64(len(file))
+		b := binary.LittleEndian.AppendUint32(nil, uint32(tail*frameSize-(at-l.size-1)-frameSize))
+		file = append(binary.LittleEndian.AppendUint32(append(file, b...), l.sum(at, b)), 0, 0, 0, 0)
+	}
+	if _, got, err := reopen(t, file); !errors.Is(err, fault.ErrFormat) {
+		t.Errorf("%v, %v", err, got)
+	}
+}
+
 // TestPayloadOfFrames: a payload that is a copy of the log does not look like calls that follow damage.
 func TestPayloadOfFrames(t *testing.T) {
 	h := record(t)
