@@ -67,14 +67,20 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 	var running sync.WaitGroup
 	for i := range jobs {
 		running.Go(func() {
-			jobs[i].run(engine.WithRecord(ctx, &records[i]), g, i, func(e Event, err error) bool {
+			send := func(e Event, err error) bool {
 				select {
 				case results <- result{e, err}:
 					return err == nil
 				case <-ctx.Done():
 					return false
 				}
-			})
+			}
+			defer func() { // the server recovers panics of its own goroutines alone
+				if v := recover(); v != nil {
+					send(Event{}, engine.Panicked(v))
+				}
+			}()
+			jobs[i].run(engine.WithRecord(ctx, &records[i]), g, i, send)
 		})
 	}
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -107,6 +108,11 @@ func AsError(err error) *Error {
 		}
 	}
 	return &Error{Kind: Internal, Message: message(Internal, err), Err: err}
+}
+
+// Panicked returns the error of a request that panicked with v. It is called where that was recovered, for the stack.
+func Panicked(v any) *Error {
+	return &Error{Kind: Internal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
 }
 
 // message is what a caller is told: nothing of the inside of the server.

@@ -5,11 +5,9 @@ package wire
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -99,7 +97,7 @@ func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, 
 func (s *Server) answer(route *Route, c *Call) (err error) {
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			err = &engine.Error{Kind: engine.Internal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
+			err = engine.Panicked(v)
 		} else if v != nil {
 			panic(v)
 		}
