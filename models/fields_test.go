@@ -21,7 +21,7 @@ import (
 )
 
 // Fields that decide the same are in conflict here: which one holds is what transformers does, as
-// `make compare-models` finds it.
+// `make compare WHAT=models` finds it.
 
 // fields are those of a config.json, changed; "-" takes a field away.
 type fields map[string]string

@@ -24,7 +24,7 @@ import (
 // configuration, the first text, into a file, the second.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
-		t.Skip("make compare-sentences starts it")
+		t.Skip("make compare WHAT=sentences starts it")
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<24)

@@ -29,7 +29,7 @@ func needAVX512(t *testing.T) {
 
 // TestCanary runs a kernel that is wrong on purpose. The test passes if the
 // comparison finds it out; with AVOFORMER_CANARY set it reports it as any test
-// would, and so fails: make test-avx512 fails unless that run fails, which
+// would, and so fails: make test-emulated WHAT=avx512 fails unless that run fails, which
 // proves that the emulator executes the kernels and that its verdict arrives.
 func TestCanary(t *testing.T) {
 	needAVX512(t)

@@ -214,7 +214,7 @@ func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []flo
 	}
 	if e.Collect != nil {
 		e.Collect(name, floatsOf(got))
-	} else if e.Has(name) { // compare-models has none
+	} else if e.Has(name) { // the comparison of models has none
 		if want := e.Ints(name); !slices.Equal(got, want) {
 			e.t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -96,7 +96,7 @@ func Runs(tier, active string) bool {
 }
 
 // Emulated reports whether the tests run in an emulator some thousand times
-// slower than the machine itself (make test-avx512), where they must do with
+// slower than the machine itself (make test-emulated WHAT=avx512), where they must do with
 // small sizes: about 50 million floating-point operations a package in the
 // kernels, and a tenth of that in Go. It is for tests that -short leaves too slow.
 func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
@@ -104,7 +104,7 @@ func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 // Long reports whether sweeps test all of their cases, as make test-all asks for. Otherwise they test a part.
 func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 
-// Slow reports whether the tests run under qemu (make test-arm64) or the race detector, about thirty times slower
+// Slow reports whether the tests run under qemu (make test-emulated WHAT=arm64) or the race detector, about thirty times slower
 // than on the machine itself, or as Emulated says, or with -short. It is for tests that look here at some of the cases which they
 // see elsewhere.
 func Slow() bool {

@@ -40,7 +40,7 @@ type tally struct {
 func TestSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {
-		t.Skip("AVOFORMER_SCHEMA_SUITE is not set: the folder tests of the JSON-Schema-Test-Suite; make compare-schemas sets it")
+		t.Skip("AVOFORMER_SCHEMA_SUITE is not set: the folder tests of the JSON-Schema-Test-Suite; make compare WHAT=schemas sets it")
 	}
 	for _, draft := range []string{"draft7", "draft2020-12"} {
 		t.Run(draft, func(t *testing.T) {

@@ -28,7 +28,7 @@ func valid(t *testing.T, v *grammar.Validator, text string) bool {
 func TestValidatorSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {
-		t.Skip("AVOFORMER_SCHEMA_SUITE is not set: the folder tests of the JSON-Schema-Test-Suite; make compare-schemas sets it")
+		t.Skip("AVOFORMER_SCHEMA_SUITE is not set: the folder tests of the JSON-Schema-Test-Suite; make compare WHAT=schemas sets it")
 	}
 	uris := map[string]string{"draft4": "http://json-schema.org/draft-04/schema#", "draft6": "http://json-schema.org/draft-06/schema#", "draft7": "http://json-schema.org/draft-07/schema#", "draft2019-09": "https://json-schema.org/draft/2019-09/schema", "draft2020-12": "https://json-schema.org/draft/2020-12/schema"}
 	for draft, uri := range uris {

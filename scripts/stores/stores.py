@@ -693,7 +693,7 @@ def main(avoformer, search, doc=None, write=None):
             before, rest = text.split(f"<!-- {name} -->\n")
             old, after = rest.split(f"\n<!-- end of {name} -->")
             if old != table and not write:
-                failed.append(f"{doc} has another table of {name}: make test-stores WRITE=-write, and read the difference")
+                failed.append(f"{doc} has another table of {name}: make compare WHAT=stores WRITE=-write, and read the difference")
             text = f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}"
         if write:
             pathlib.Path(doc).write_text(text)

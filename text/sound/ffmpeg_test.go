@@ -16,7 +16,7 @@ import (
 func TestBesideFFmpeg(t *testing.T) {
 	folder := os.Getenv("AVOFORMER_SOUND")
 	if folder == "" {
-		t.Skip("AVOFORMER_SOUND names no folder; make compare-sound")
+		t.Skip("AVOFORMER_SOUND names no folder; make compare WHAT=sound")
 	}
 	data, err := os.ReadFile(filepath.Join(folder, "files.json"))
 	if err != nil {

@@ -88,7 +88,7 @@ type tally struct {
 func TestLlamaCppKeys(t *testing.T) {
 	programs := os.Getenv("AVOFORMER_LLAMA_CPP")
 	if programs == "" {
-		t.Skip("make compare-llama-cpp names llama.cpp's programs")
+		t.Skip("make compare WHAT=llama-cpp names llama.cpp's programs")
 	}
 	seed, _ := strconv.ParseUint(cmp.Or(os.Getenv("AVOFORMER_LLAMA_SEED"), "1"), 10, 64)
 	pairs, _ := strconv.Atoi(os.Getenv("AVOFORMER_LLAMA_PAIRS"))

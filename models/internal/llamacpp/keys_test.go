@@ -15,7 +15,7 @@ import (
 )
 
 // TestGGUFKeys changes keys of files. The log-probabilities of four tokens are those of llama.cpp (llama-cpp-python 0.3.36), which make
-// compare-llama-cpp compares for all keys.
+// compare WHAT=llama-cpp compares for all keys.
 func TestGGUFKeys(t *testing.T) {
 	for _, c := range []struct {
 		file, key string

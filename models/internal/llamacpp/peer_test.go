@@ -31,11 +31,11 @@ const (
 )
 
 // TestLlamaCpp compares log-probabilities with those that llama.cpp computes from the same files, which have float32 weights. make
-// compare-llama-cpp starts it: AVOFORMER_LLAMA_CPP is the folder of llama.cpp's programs, AVOFORMER_LLAMA_FILES further files.
+// compare WHAT=llama-cpp starts it: AVOFORMER_LLAMA_CPP is the folder of llama.cpp's programs, AVOFORMER_LLAMA_FILES further files.
 func TestLlamaCpp(t *testing.T) {
 	programs := os.Getenv("AVOFORMER_LLAMA_CPP")
 	if programs == "" {
-		t.Skip("make compare-llama-cpp names llama.cpp's programs")
+		t.Skip("make compare WHAT=llama-cpp names llama.cpp's programs")
 	}
 	paths := tftest.Must(filepath.Glob(modelstest.Testdata("gguf/*/f32.gguf")))(t)
 	paths = slices.DeleteFunc(paths, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "gemma3n" }) // whose sizes llama.cpp has built in

@@ -16,7 +16,7 @@ func Need(t interface {
 		if os.Getenv("AVOFORMER_REQUIRE_AMX") != "" {
 			t.Fatal("no AMX, which AVOFORMER_REQUIRE_AMX requires")
 		}
-		t.Skip("no AMX: make test-amx runs this test")
+		t.Skip("no AMX: make test-emulated WHAT=amx runs this test")
 	}
 	if err := Permit(); err != nil {
 		t.Fatal(err)

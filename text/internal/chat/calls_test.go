@@ -23,7 +23,7 @@ var weatherCalls = []answer.Call{
 	{ID: "abcdefgh2", Name: "weather", Arguments: `{"city": "7"}`},
 }
 
-// publicTemplates are those that packages of the registry have, in a folder that make compare-chats
+// publicTemplates are those that packages of the registry have, in a folder that make compare WHAT=chats
 // names, or those in the tree.
 func publicTemplates(t *testing.T) map[string]string {
 	found := map[string]string{}

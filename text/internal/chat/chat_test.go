@@ -164,7 +164,7 @@ func TestMessageJSON(t *testing.T) {
 // line of JSON. A request with a template precedes those that are for it.
 func TestCompareChats(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
-		t.Skip("make compare-chats starts it")
+		t.Skip("make compare WHAT=chats starts it")
 	}
 	stopClock(t)
 	var c *Templates

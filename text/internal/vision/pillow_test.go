@@ -12,7 +12,7 @@ import (
 func TestBesidePillow(t *testing.T) {
 	folder := os.Getenv("AVOFORMER_IMAGES")
 	if folder == "" {
-		t.Skip("AVOFORMER_IMAGES names no folder; make compare-images")
+		t.Skip("AVOFORMER_IMAGES names no folder; make compare WHAT=images")
 	}
 	data, err := os.ReadFile(filepath.Join(folder, "files.json"))
 	if err != nil {
