@@ -48,7 +48,7 @@ func identify(fsys fs.FS, o *Options) *identity {
 		adapters, id.failed = modelfiles.Adapters(paths...)
 		id.files = append(id.files, adapters...)
 	}
-	id.format = o.format(fastBy, widens(fsys, o))
+	id.format = o.format(machine.FastBF16, widens(fsys, o))
 	return &id
 }
 
@@ -91,18 +91,6 @@ func (o *Options) isFast() bool {
 	m := &o.Model
 	return m.WeightFormat == kernels.FormatBF16Fast || m.PromptFormat == kernels.FormatBF16Fast ||
 		slices.ContainsFunc(m.WeightFormats, func(f models.NamedFormat) bool { return f.Format == kernels.FormatBF16Fast })
-}
-
-// fastBy names what kernels multiply weights in bf16_fast by: tiles, for which it asks the system, pairs of bfloat16 in vectors, or "" if
-// products are those of bf16.
-func fastBy() string {
-	switch used, _ := machine.Features(); {
-	case slices.Contains(used, "amx"):
-		return "tiles"
-	case slices.Contains(used, "avx512bf16"):
-		return "pairs"
-	}
-	return ""
 }
 
 // format is that of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies

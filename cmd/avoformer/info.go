@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -45,6 +46,7 @@ type folderInfo struct {
 	Memory      *models.Footprint `json:"memory,omitempty"`
 	Batches     int64             `json:"batches,omitempty"` // bytes for texts that are computed at the same time
 	Here        *memoryHere       `json:"here,omitempty"`
+	Advice      string            `json:"advice,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"`
 
 	options models.Options
@@ -190,6 +192,7 @@ func (i *folderInfo) model() error {
 		}
 	}
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
+	i.Advice = adviseFast(m, i.options, machine.FastBF16())
 	if n := i.limit(); n > 0 {
 		i.MaxLength = n
 	}
@@ -324,6 +327,9 @@ func (i *folderInfo) print(a *app) error {
 	}
 	if i.Images != nil {
 		line("images", "%s; the encoder of images takes %.1f MB of weights more", strings.Join(i.Images, ", "), float64(i.ImageBytes)/1e6)
+	}
+	if i.Advice != "" {
+		line("advice", "%s", i.Advice)
 	}
 	for _, what := range slices.Sorted(maps.Keys(i.Unsupported)) {
 		line("not", "%s: %s", what, i.Unsupported[what])

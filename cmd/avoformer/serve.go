@@ -230,7 +230,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 				return err
 			}
 		}
-		if err := s.planModel(m, shared); err != nil {
+		if err := s.planModel(a, m, shared); err != nil {
 			return err
 		}
 	}
@@ -274,7 +274,7 @@ func (s *serving) nameAdapters(a *app) error {
 }
 
 // planModel completes a model's options, which begin with the options of all models.
-func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
+func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) {
 	if err := setWeights(&o.Model, s.weights.of(m, stored)); err != nil {
 		return err
 	}
@@ -321,6 +321,9 @@ func (s *serving) planModel(m *serve.Model, o text.Options) (err error) {
 	}
 	s.replicas.to(&o)
 	o.CopyWeights = s.copyWeights && slices.Contains(kind.Info().Options, "CopyWeights")
+	if slices.Contains(kind.Info().Options, "PromptFormat") {
+		o.Model.Planned = a.advising(namesOf(m)[0], o.Model)
+	}
 	m.Options = o
 	return nil
 }

@@ -26,6 +26,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/kernels/machine"
 )
 
 // server is avoformer serve as a process.
@@ -222,6 +224,18 @@ func TestServeKilled(t *testing.T) {
 	}
 	if resp, err := http.Get("http://" + again.addr + "/health"); err != nil || resp.StatusCode != 200 {
 		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+// TestServeAdvice: serve advises bf16_fast for the generator with weights in BF16, once, where the machine has it.
+func TestServeAdvice(t *testing.T) {
+	want := 0
+	if machine.FastBF16() != "" {
+		want = 1
+	}
+	s := startServer(t, "-weights", "bf16", "-weights", "float=f32", "-replicas", "1", "-model", "writer="+testdata+"generate", "-model", "float="+testdata+"generate", testdata+"embed")
+	if log := s.log(); strings.Count(log, "writer: -prompts bf16_fast ") != want || strings.Count(log, "bf16_fast") != want {
+		t.Errorf("want the advice %d times: %s", want, log)
 	}
 }
 

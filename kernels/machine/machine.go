@@ -5,6 +5,8 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -19,6 +21,19 @@ func Use(isa kernels.ISA) (restore func()) { return simd.Use(simd.ISA(isa)) }
 // environment variable AVOFORMER_CPU. Some extensions need the permission of the operating system: Features asks for it, for the whole
 // process, and returns in refused the extensions that did not get it.
 func Features() (used, refused []string) { return simd.FeaturesOn(simd.Active()) }
+
+// FastBF16 names what multiplies weights in [kernels.FormatBF16Fast] on the tier that kernels use now: "tiles" of AMX, "pairs" of bfloat16 in
+// vectors, or "" if the machine has neither and products are those of [kernels.FormatBF16]. Results in that format differ between the three.
+// Like [Features] it asks the operating system for its permission to use tiles.
+func FastBF16() (by string) {
+	switch used, _ := Features(); {
+	case slices.Contains(used, "amx"):
+		return "tiles"
+	case slices.Contains(used, "avx512bf16"):
+		return "pairs"
+	}
+	return ""
+}
 
 // StopWorkers ends the workers of the kernels and returns when they are gone. Calls that run meanwhile finish, on fewer threads. The next
 // call that wants workers starts them again. A program needs it only where a remaining goroutine would disturb, such as in a test that

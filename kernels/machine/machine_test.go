@@ -3,6 +3,7 @@ package machine_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,4 +75,28 @@ func ExampleBind() {
 	// Output:
 	// bound: true
 	// [11]
+}
+
+// TestFastBF16: a tier without features multiplies bfloat16 as bf16 does; the machine's own tier by what it has.
+func TestFastBF16(t *testing.T) {
+	used, _ := machine.Features()
+	if by, has := machine.FastBF16(), slices.Contains(used, "amx") || slices.Contains(used, "avx512bf16"); (by != "") != has {
+		t.Errorf("FastBF16 = %q with %v", by, used)
+	}
+	defer machine.Use(kernels.Generic)()
+	if by := machine.FastBF16(); by != "" {
+		t.Errorf("FastBF16 = %q on generic, want none", by)
+	}
+}
+
+func ExampleFastBF16() {
+	format := kernels.FormatBF16
+	if machine.FastBF16() != "" { // faster here, with results of this kind of machine
+		format = kernels.FormatBF16Fast
+	}
+	weights := format.PackB(kernels.NoTrans, 2, 1, []float32{3, 5}, 2)
+	y := make([]float32, 2)
+	kernels.GemmPacked(1, 1, []float32{2}, 1, weights, 0, y, 2, kernels.Epilogue{})
+	fmt.Println(y)
+	// Output: [6 10]
 }

@@ -1,0 +1,49 @@
+// Advice about flags, which info and serve print.
+
+package main
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
+	"github.com/avoformer/avoformer/models"
+)
+
+// inLayer matches names of weights of layers, which have a number.
+var inLayer = regexp.MustCompile(`(^|\.)[0-9]+\.`)
+
+// adviseFast returns the advice to read prompts in bf16_fast, or "" where that is not faster: for a model that generates text and holds most
+// of the weights of its layers in BF16 only, on a machine where kernels multiply bf16_fast by something else, which by names.
+func adviseFast(m *models.Model, o models.Options, by string) string {
+	if by == "" || o.Exact || o.PromptFormat != kernels.FormatF32 || m.LM == nil || !m.Serves(models.UseText) {
+		return ""
+	}
+	inBF16, all := 0, 0
+	for _, h := range m.Holdings {
+		if !inLayer.MatchString(h.Name) {
+			continue // -prompts makes no copy of it
+		}
+		all += h.Elements
+		if h.Format == kernels.FormatBF16 {
+			inBF16 += h.Elements
+		}
+	}
+	if 2*inBF16 <= all {
+		return ""
+	}
+	how := map[string]string{"tiles": "the tiles of AMX", "pairs": "AVX512_BF16"}[by]
+	return "-prompts bf16_fast would read prompts faster by " + how + ": it takes 2 bytes more per weight, and its results depend on the machine"
+}
+
+// advising returns a function for models.Options.Planned that prints the advice for a model that o opens under a name, once.
+func (a *app) advising(name string, o models.Options) func(*models.Model) error {
+	var once sync.Once
+	return func(m *models.Model) error {
+		if advice := adviseFast(m, o, machine.FastBF16()); advice != "" {
+			once.Do(func() { a.tell("%s: %s", name, advice) })
+		}
+		return nil
+	}
+}
