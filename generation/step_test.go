@@ -86,7 +86,9 @@ func TestStepAlone(t *testing.T) {
 		pieces = append(pieces, p)
 	}
 	tftest.EachTier(t, func(t *testing.T) {
-		if testenv.Slow() || kernels.Active() == kernels.Generic { // which takes fifty times as long
+		if testenv.Quick() {
+			stepsAlone(t, pieces[:4], 4)
+		} else if testenv.Slow() || kernels.Active() == kernels.Generic { // which takes fifty times as long
 			stepsAlone(t, pieces[:9], 7)
 		} else {
 			stepsAlone(t, pieces, 31)
@@ -134,6 +136,9 @@ func TestMixturesAlone(t *testing.T) {
 	formats := []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K}
 	if testing.Short() {
 		formats = formats[2:]
+	}
+	if testenv.Quick() {
+		formats = formats[1:]
 	}
 	var pieces [][][]int
 	for i := range 9 {

@@ -166,6 +166,9 @@ func TestAttentionInt8Tiles(t *testing.T) {
 				{"lengths", []MaskTerm{LengthMask([]int{n, n - 31})}},
 			} {
 				valueDim := []int{32, 64, 128}[i%3]
+				if testenv.Quick() && (i+dim/32+len(mask.terms))%3 != 0 {
+					continue
+				}
 				p := AttentionParams{Batch: 2, Heads: 2, KVHeads: 1, LenQ: n, LenK: n, HeadDim: dim, ValueDim: valueDim, Mask: mask.terms, Int8: true}
 				p.Q, p.K, p.V = randomSlice(r, 4*n*dim), randomSlice(r, 2*n*dim), randomSlice(r, 2*n*valueDim)
 				p.Dst = make([]float32, 4*n*valueDim)

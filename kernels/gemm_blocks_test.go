@@ -171,9 +171,9 @@ func TestBlocksBits(t *testing.T) {
 	}
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
-			for _, c := range int8Cases {
+			for i, c := range int8Cases {
 				c.k = (c.k + 255) / 256 * 256
-				if strings.Contains(c.input, " in B") || c.m*c.n*c.k > most {
+				if strings.Contains(c.input, " in B") || c.m*c.n*c.k > most || testenv.Quick() && (int(f)+i)%4 != 0 {
 					continue
 				}
 				x, rows := c.data(), fileRows(f, c.n, c.k)

@@ -110,3 +110,9 @@ func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 func Slow() bool {
 	return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" || flag.Parsed() && testing.Short()
 }
+
+// Quick reports whether the tests run with -short on the machine itself, where a sample of the cases of a long test is enough: make
+// test runs the rest. It is false in emulators, whose runs fail unless every kernel was called.
+func Quick() bool {
+	return flag.Parsed() && testing.Short() && !race.Enabled && !Emulated() && os.Getenv("AVOFORMER_SLOW") == ""
+}

@@ -188,7 +188,11 @@ func TestRunKeepsToItsThreads(t *testing.T) {
 func TestStopTwice(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
-	for range 300 {
+	rounds := 300
+	if testing.Short() {
+		rounds = 60
+	}
+	for range rounds {
 		var stopping, calls sync.WaitGroup
 		var stopped atomic.Bool
 		for range 2 {
