@@ -17,6 +17,7 @@ type job struct {
 	stream  stream
 	tokens  []int                // of the prompt and of the text so far
 	soft    []softKey            // of the prompt
+	whole   bool                 // each of these passes in one step
 	history *transformer.History // of the first of them; nil: it waits
 	n       int                  // tokens of the text
 	shared  int                  // tokens whose history another text had
@@ -31,8 +32,8 @@ type job struct {
 	failed  error // of the hook, the constraint or StopWhen, while a step was planned
 }
 
-func newJob(ctx context.Context, r Request, adapter int, soft []softKey) *job {
-	return &job{Request: r, soft: soft, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
+func newJob(ctx context.Context, r Request, adapter int, soft []softKey, whole bool) *job {
+	return &job{Request: r, soft: soft, whole: whole, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
 		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}}
 }
 
@@ -174,6 +175,20 @@ func (j *job) take(c Choice) (more bool) {
 		return false
 	}
 	return true
+}
+
+// fitting returns how many more tokens the piece takes in place of n: as many, unless the last of them would divide a Soft that passes as a
+// whole. Then the Soft is in the piece if it fits in the room of the step or begins the piece.
+func (j *job) fitting(n, room int) int {
+	if !j.whole || n <= 0 {
+		return n
+	}
+	at := j.history.Len() + len(j.piece)
+	before, after := j.passage().around(at + n)
+	if after-at <= room || before == at && len(j.piece) == 0 {
+		return after - at
+	}
+	return before - at
 }
 
 // softRows appends those soft tokens of a text that are in its tokens [from, to), which begin at a row of the step.

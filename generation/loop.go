@@ -111,7 +111,7 @@ func (l *loop) start(j *job) bool {
 	if j.shares() {
 		found, rows = l.prefixes.find(j.adapter, j.passage())
 	}
-	// At least one token is passed, for its logits.
+	// At least one token is passed, for its logits. The last one of a Soft may pass alone: it sees no token after it.
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
 		if h, err := found.history.Fork(rows); err == nil { // windows may have dropped rows
 			j.history, j.shared = h, rows

@@ -71,7 +71,7 @@ func (l *loop) share(prompts []*job, room int) {
 		j.piece = j.piece[:0]
 	}
 	give := func(j *job, n int) {
-		n = min(n, j.left()-len(j.piece))
+		n = j.fitting(max(min(n, j.left()-len(j.piece)), 0), room)
 		at := j.history.Len() + len(j.piece)
 		j.piece = append(j.piece, j.tokens[at:at+n]...)
 		room -= n

@@ -169,7 +169,7 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := newJob(ctx, r, adapter, soft)
+	j := newJob(ctx, r, adapter, soft, s.readsWhole())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -211,6 +211,12 @@ func (s *Scheduler) checkMemory(m *models.Memory) error {
 		return check.Errorf(fault.ErrShape, "a Memory of %d sequences, %d rows and %d elements, want one sequence without a mask", m.Batch.Len(), m.Batch.Rows(), len(m.X))
 	}
 	return nil
+}
+
+// readsWhole reports whether soft tokens of one Soft pass in one step.
+func (s *Scheduler) readsWhole() bool {
+	m, ok := s.c.Model.(models.WholeReader)
+	return ok && m.ReadsWhole()
 }
 
 // checkSoft returns the keys of a request's soft tokens, or an error if the model cannot take them.

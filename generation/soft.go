@@ -41,6 +41,16 @@ func (p passage) until(n int) passage {
 	return passage{p.tokens[:n], soft}
 }
 
+// around returns the last place up to n, and the first from n on, that is not between vectors of the same Soft.
+func (p passage) around(n int) (before, after int) {
+	for _, s := range p.soft {
+		if s.at < n && n < s.at+s.rows {
+			return s.at, s.at + s.rows
+		}
+	}
+	return n, n
+}
+
 // common returns the number of tokens that both begin with. Vectors are compared as a whole: if they differ, or if only one of the two has
 // them, nothing from their first placeholder on is common.
 func (p passage) common(q passage) int {

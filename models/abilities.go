@@ -39,6 +39,10 @@ type MemoryReader interface{ AttendsToMemory() bool }
 // first rows of a history are not those of a shorter text.
 type HistoryRewriter interface{ RewritesHistory() bool }
 
+// A WholeReader is a [SoftReader] whose rows of a [Soft] may see those after them in the same Soft: then a pass has each Soft as a whole, and
+// those of a pass are in the order of their places.
+type WholeReader interface{ ReadsWhole() bool }
+
 // A CausalTeller is an [Encoder] that says whether all tokens of a text see each other, those after them too.
 type CausalTeller interface{ BothWays() bool }
 

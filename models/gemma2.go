@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -121,6 +122,8 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 			return nil, c.doc.Errorf("use_bidirectional_attention", "not supported for a language model")
 		}
 		seeBothWays(d, config.Window/2)
+	} else {
+		d.Whole = slices.Repeat([]bool{true}, len(d.Windows))
 	}
 	return c.decoderModel(d, config.Tied)
 }

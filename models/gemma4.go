@@ -89,7 +89,12 @@ func newGemma4(c *Checkpoint) (*Model, error) {
 	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		d.Add(config.load(c, body.At("layers.%d.", i), layers[kinds[i]], i, kinds, sources), config.window(kinds[i]))
 	}
-	if config.BothWays == "all" {
+	switch config.BothWays {
+	case "vision":
+		for _, w := range d.Windows {
+			d.Whole = append(d.Whole, w > 0)
+		}
+	case "all":
 		const causal = "is_causal" // which transformers then writes
 		if c.doc.Note(causal); c.doc.Has(causal) && !c.doc.Empty(causal) {
 			return nil, c.doc.Errorf(causal, "not together with use_bidirectional_attention")

@@ -127,8 +127,8 @@ func (config *gemma4VisionConfig) layer(l *transformer.Loader, activation kernel
 // gemma4Images reads images for the text that text_config describes.
 func gemma4Images(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error) {
 	const both = "use_bidirectional_attention"
-	if text.Has(both) {
-		return nil, text.Errorf(both, "not supported with images, because their tokens would see those that follow")
+	if way := ""; text.Has(both) && (text.Field(both, &way) != nil || way != "vision") {
+		return nil, text.Errorf(both, `want "vision" or null with images`)
 	}
 	tokens := struct {
 		Image int `json:"image_token_id" min:"0"`

@@ -24,7 +24,7 @@ func TestImages(t *testing.T) {
 	if plain.Images != nil || m.Images == nil || m.Images.Dim() != m.LM.Dim() || m.Footprint.Weights <= plain.Footprint.Weights {
 		t.Errorf("images %v and %v, weights of %d and %d bytes", plain.Images, m.Images, plain.Footprint.Weights, m.Footprint.Weights)
 	}
-	for _, folder := range []string{"llama", "gemma3", "gemma4_text", "gemma4_vision"} {
+	for _, folder := range []string{"llama", "mistral3", "gemma4_text", "gemma4_vision"} {
 		if _, err := models.Open(filepath.Join(own, folder), models.Options{Images: true}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s with images: %v, want an ErrOption", folder, err)
 		}
@@ -36,7 +36,7 @@ func TestImages(t *testing.T) {
 		"no tower": {func(c map[string]any) { c["vision_config"] = nil }, "vision_config"},
 		"no token": {func(c map[string]any) { c["image_token_id"] = nil }, "image_token_id"},
 		"both ways": {func(c map[string]any) {
-			c["text_config"].(map[string]any)["use_bidirectional_attention"] = "vision"
+			c["text_config"].(map[string]any)["use_bidirectional_attention"] = "all"
 		}, "text_config.use_bidirectional_attention"},
 		"head": {func(c map[string]any) { c["vision_config"].(map[string]any)["head_dim"] = 6 }, "vision_config.head_dim"},
 		"rope": {func(c map[string]any) {
@@ -158,6 +158,28 @@ func TestImageFieldsRefused(t *testing.T) {
 		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
 		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
 			t.Errorf("lfm2_vl: %s: %v", field, err)
+		}
+	}
+	for field, change := range map[string]func(config map[string]any){
+		"vision_config":                func(c map[string]any) { delete(c, "vision_config") },
+		"vision_config.model_type":     func(c map[string]any) { c["vision_config"].(map[string]any)["model_type"] = "clip_vision_model" },
+		"vision_config.image_size":     func(c map[string]any) { c["vision_config"].(map[string]any)["image_size"] = 7 },
+		"mm_tokens_per_image":          func(c map[string]any) { c["mm_tokens_per_image"] = 36 },
+		"image_token_index":            func(c map[string]any) { c["image_token_index"] = nil },
+		"boi_token_index":              func(c map[string]any) { c["boi_token_index"] = -1 },
+		"vision_config.layer_norm_eps": func(c map[string]any) { c["vision_config"].(map[string]any)["layer_norm_eps"] = "no" },
+		"use_bidirectional_attention":  nil,
+	} {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "gemma3-edges", "config.json")))(t), &config))
+		if change == nil {
+			config["text_config"].(map[string]any)[field], field = true, "text_config."+field
+		} else {
+			change(config)
+		}
+		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
+		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
+			t.Errorf("gemma3: %s: %v", field, err)
 		}
 	}
 	m := tftest.Must(models.Open(filepath.Join(own, "idefics3"), models.Options{Images: true}))(t)

@@ -37,13 +37,10 @@ func lfm2Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReader,
 	if err != nil {
 		return nil, err
 	}
-	const kind = "siglip2_vision_model"
-	if named := kind; vision.Has("model_type") {
-		if err := vision.Field("model_type", &named); err != nil || named != kind {
-			return nil, vision.Errorf("model_type", "want %q", kind)
-		}
+	if err := ofModelType(vision, "siglip2_vision_model"); err != nil {
+		return nil, err
 	}
-	c.Loader.Ignore("model.vision_tower.head.*", "model.vision_tower.vision_model.head.*") // hidden states are not pooled
+	c.ignoreImageHead()
 	t, _, _, err := siglip2Tower(vision, c.Loader.At("vision_tower.").Under("embeddings.patch_embedding.weight", "vision_model.", ""))
 	if err != nil {
 		return nil, err

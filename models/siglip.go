@@ -73,23 +73,32 @@ var siglipDefaults = block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 
 
 // siglipImage returns the tower of images that d describes, and what pools its hidden states.
 func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
+	images, tower, head, err := siglipTower(d, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !head {
+		return nil, nil, d.Errorf("vision_use_head", "want true")
+	}
+	attend, err := newProbe(tower, d, l.At("head."))
+	return images, attend, err
+}
+
+// siglipTower returns the tower of images that d describes, without what pools its hidden states, its sizes, and whether d says that a head pools them.
+func siglipTower(d configuration.Document, l *transformer.Loader) (*block.ImageTower, block.TowerConfig, bool, error) {
 	tower, pixels := siglipDefaults, block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3}
 	pooled := struct {
 		Head bool `json:"vision_use_head"`
 	}{true}
 	if err := block.DecodeAll(d, &tower, &pixels, &pooled); err != nil {
-		return nil, nil, err
-	}
-	if !pooled.Head {
-		return nil, nil, d.Errorf("vision_use_head", "want true")
+		return nil, tower, false, err
 	}
 	images, err := block.LoadImageTower(tower, pixels, d, l, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, tower, false, err
 	}
 	images.After = l.At("post_layernorm.").Norm(tower.Norm())
-	attend, err := newProbe(tower, d, l.At("head."))
-	return images, attend, err
+	return images, tower, pooled.Head, nil
 }
 
 // newSigLIPText returns only the tower of texts.

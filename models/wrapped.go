@@ -40,10 +40,6 @@ func registerWrapper(modelType string, w wrapper) {
 }
 
 func init() {
-	registerWrapper("gemma3", wrapper{
-		kinds: []string{"gemma3_text"}, head: "ForConditionalGeneration", tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower,
-		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},
-	})
 	registerWrapper("mistral3", wrapper{
 		kinds: []string{"mistral", "ministral3"}, head: "ForConditionalGeneration", tied: "true", towers: visionTower,
 		fields: []string{"vision_config", "image_token_index", "image_token_id", "projector_hidden_act", "vision_feature_layer", "multimodal_projector_bias", "spatial_merge_size"},
@@ -52,6 +48,22 @@ func init() {
 
 // visionTower are the tensors of a tower of images and of the projection to the text's width, by the names of transformers 4 and 5.
 var visionTower = []string{"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*", "model.multi_modal_projector.*"}
+
+// ofModelType returns an error if d says that it is of another model type.
+func ofModelType(d configuration.Document, kind string) error {
+	named := kind
+	if d.Has("model_type") {
+		if err := d.Field("model_type", &named); err != nil || named != kind {
+			return d.Errorf("model_type", "want %q", kind)
+		}
+	}
+	return nil
+}
+
+// ignoreImageHead leaves out the head of an encoder like SigLIP's, which would pool hidden states.
+func (c *Checkpoint) ignoreImageHead() {
+	c.Loader.Ignore("model.vision_tower.head.*", "model.vision_tower.vision_model.head.*", "vision_tower.vision_model.head.*", "vision_tower.head.*")
+}
 
 func (w wrapper) open(c *Checkpoint) (*Model, error) {
 	for _, field := range w.fields {

@@ -123,7 +123,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	if g.limit > 0 {
 		t = windows.Counting(t, g.limit)
 	}
-	e, err := t.Encode(prompt, special)
+	e, err := t.Encode(g.reader.spell(prompt, len(opts.Images)), special)
 	if errors.Is(err, fault.ErrTruncation) { // the special ones alone are too many
 		err = fmt.Errorf("%w: %w", fault.ErrTooLong, err)
 	}
@@ -142,10 +142,10 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	return nil, check.Errorf(fault.ErrInput, "a prompt without tokens")
 }
 
-// PromptTokens returns the tokens of a prompt that Prompt made, without those of images; of opts, only Literal counts. The prompt may have more
-// than the context.
+// PromptTokens returns the tokens of a prompt that Prompt made, without those of images; of opts, only Literal and the number of Images
+// count. The prompt may have more than the context.
 func (g *Generator) PromptTokens(prompt string, opts GenerateOptions) ([]int, error) {
-	e, err := g.tokenizer.Encode(prompt, g.marked(plainTokens, &opts))
+	e, err := g.tokenizer.Encode(g.reader.spell(prompt, len(opts.Images)), g.marked(plainTokens, &opts))
 	if err != nil {
 		return nil, err
 	}

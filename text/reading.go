@@ -26,7 +26,10 @@ import (
 type imageReader struct {
 	images
 	placeholder string // the token that stands for an image in a prompt
-	recent      recentImages
+	// spelled is the text of an image, for models whose templates write only begin, the first token of it: its edges become tokens together with
+	// the text around it. "": templates write the placeholder.
+	begin, spelled string
+	recent         recentImages
 }
 
 // An imageRead is what a prompt has for an image: soft tokens, between tokens of the text.
@@ -78,7 +81,25 @@ func newImageReader(f *base) (*imageReader, error) {
 	if !ok {
 		return nil, check.Errorf(fault.ErrConfig, "the tokenizer lacks token %d, which stands for images", f.model.Images.Token)
 	}
-	return &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}, placeholder: placeholder}, nil
+	r := &imageReader{images: images{f, p, vision.NewDecoder(f.options.MaxPixels)}, placeholder: placeholder}
+	if !p.Spelled() {
+		return r, nil
+	}
+	r.begin, ok = f.tokenizer.Token(f.model.Images.Begin)
+	end, found := f.tokenizer.Token(f.model.Images.End)
+	if !ok || !found {
+		return nil, check.Errorf(fault.ErrConfig, "the tokenizer lacks token %d or %d, which are around images", f.model.Images.Begin, f.model.Images.End)
+	}
+	r.spelled = "\n\n" + r.begin + placeholder + end + "\n\n"
+	return r, nil
+}
+
+// spell returns a prompt with some images as it is tokenized.
+func (r *imageReader) spell(prompt string, images int) string {
+	if r == nil || images == 0 || r.spelled == "" {
+		return prompt
+	}
+	return strings.ReplaceAll(prompt, r.begin, r.spelled)
 }
 
 // fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p.
@@ -86,8 +107,9 @@ func fits(f *base, p *vision.Processor, file string) error {
 	const of, usual = "processor_config.json", 169 // transformers' default
 	config := struct {
 		Length  int   `json:"image_seq_len"`            // of Idefics 3
+		Tokens  int   `json:"image_seq_length"`         // of Gemma 3
 		Special *bool `json:"use_image_special_tokens"` // of LFM2-VL
-	}{Length: usual}
+	}{Length: usual, Tokens: 256}
 	text, err := regular.ReadFile(f.fsys, of)
 	if err == nil {
 		err = pyjson.Unmarshal(text, &config)
@@ -102,6 +124,17 @@ func fits(f *base, p *vision.Processor, file string) error {
 	}
 	if known := f.model.Images.Processors; !slices.Contains(known, p.Class) {
 		return check.InFile(file, fault.ErrConfig, fmt.Errorf("image_processor_type: %sImageProcessor, the model takes the pixels of one of %v", p.Class, known))
+	}
+	if p.Spelled() {
+		w, h := p.Size()
+		rows, err := f.model.Images.Rows(h, w)
+		if err != nil {
+			return check.InFile(file, fault.ErrConfig, fmt.Errorf("size: %v", err))
+		}
+		if config.Tokens != rows {
+			return check.InFile(of, fault.ErrConfig, fmt.Errorf("image_seq_length: %d, the model makes %d tokens of an image", config.Tokens, rows))
+		}
+		return nil
 	}
 	square, tile := p.Square(), p.Tile()
 	if tile == 0 {

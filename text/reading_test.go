@@ -65,7 +65,7 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 func TestReadImages(t *testing.T) {
 	t.Parallel()
 	for name, shares := range map[string][2][3]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
-		"gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {{0, 16, 48}, {64, 64, 80}},
+		"gemma3": {{0, 16, 32}, {32, 32, 64}}, "gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {{0, 16, 48}, {64, 64, 80}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestReadImages(t *testing.T) {
 				tokens += tftest.Must(g.ImageTokens(file))(t)
 			}
 			prompt := tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t)
-			if n := len(tftest.Must(g.PromptTokens(prompt, GenerateOptions{}))(t)); n+tokens != c.Tokens {
+			if n := len(tftest.Must(g.PromptTokens(prompt, GenerateOptions{Images: c.files(t)}))(t)); n+tokens != c.Tokens {
 				t.Errorf("%d tokens of text and %d of images, want %d", n, tokens, c.Tokens)
 			}
 		})
@@ -102,6 +102,9 @@ func TestProcessorsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ model, file, text string }{
 		{"idefics3", "processor_config.json", `{"image_seq_len": 10}`}, {"idefics3", "processor_config.json", `{}`}, {"idefics3", "preprocessor_config.json", `{"image_processor_type": "Idefics3ImageProcessor", "max_image_size": {"longest_edge": 20}}`},
+		{"gemma3", "processor_config.json", `{"image_seq_length": 10}`}, {"gemma3", "processor_config.json", `{}`}, {"gemma3", "preprocessor_config.json", `{"image_processor_type": "Gemma3ImageProcessor"}`},
+		{"gemma3", "preprocessor_config.json", `{"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 24, "width": 24}, "do_pan_and_scan": true}`},
+		{"gemma3", "preprocessor_config.json", `{"image_processor_type": "SiglipImageProcessor", "size": {"height": 24, "width": 24}}`},
 		{"lfm2_vl", "processor_config.json", `{"use_image_special_tokens": false}`}, {"lfm2_vl", "preprocessor_config.json", `{"image_processor_type": "Lfm2VlImageProcessor"}`},
 		{"gemma4", "processor_config.json", `{"image_processor": {"image_processor_type": "Gemma4ImageProcessor"}}`},
 		{"lfm2_vl", "preprocessor_config.json", `{"image_processor_type": "Gemma4ImageProcessor", "patch_size": 4, "pooling_kernel_size": 2, "max_soft_tokens": 70}`},

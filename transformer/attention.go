@@ -152,14 +152,26 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 		return nil
 	}
 	together := in.Mask.ofPositions() && in.Weights == nil && in.Scores == nil && a.SoftCap == 0
-	if together && (p.cache != nil || batch.uniformLength() == 0) {
-		call := a.call(&p, &in, relative, dst)
-		call.Sequences = p.sequences(ws, &in, 0, batch.Len(), in.Mask.causal() && !p.cache.remembered())
-		call.Batch = len(call.Sequences)
-		ws.terms = in.Mask.lower(ws.terms[:0], 0, batch.Len(), batch.MaxLength(), 0)
-		call.Mask = ws.terms
-		ws.Threads.Attention(call)
+	switch {
+	case together && in.Mask.joins():
+		for _, joined := range []bool{false, true} {
+			a.attendTogether(ws, dst, &p, &in, relative, p.parts(ws, &in, joined), joined)
+		}
 		return nil
+	case together && (p.cache != nil || batch.uniformLength() == 0):
+		a.attendTogether(ws, dst, &p, &in, relative, p.sequences(ws, &in, 0, batch.Len(), in.Mask.causal() && !p.cache.remembered()), false)
+		return nil
+	case in.Mask.joins():
+		maxK := 0
+		pastOf := func(i int) int {
+			_, lenK, past := p.keysOf(&in, i)
+			maxK = max(maxK, lenK)
+			return past
+		}
+		for i := range batch.Len() {
+			pastOf(i)
+		}
+		in.Mask = in.Mask.spelled(batch, maxK, pastOf)
 	}
 	captured := 0
 	for i := 0; i < batch.Len(); {
@@ -178,6 +190,15 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 	return nil
 }
 
+// attendTogether computes sequences as one call of the kernel. joined is that of [Mask.lower].
+func (a Attention) attendTogether(ws *Workspace, dst []float32, p *projected, in *AttentionInput, relative *Relative, all []kernels.AttentionSequence, joined bool) {
+	call := a.call(p, in, relative, dst)
+	call.Sequences, call.Batch = all, len(all)
+	ws.terms = in.Mask.lower(ws.terms[:0], 0, in.Batch.Len(), in.Batch.MaxLength(), 0, joined)
+	call.Mask = ws.terms
+	ws.Threads.Attention(call)
+}
+
 // check returns an error unless the arguments fit.
 func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) error {
 	batch := in.Batch
@@ -193,7 +214,7 @@ func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) e
 		maxK = max(maxK, lenK)
 		total += a.Heads * batch.Length(i) * lenK
 	}
-	if err := in.Mask.check(batch.Len(), a.Heads, batch.MaxLength(), maxK); err != nil {
+	if err := in.Mask.check(batch, a.Heads, maxK); err != nil {
 		return err
 	}
 	if in.HeadMask != nil {
@@ -259,6 +280,38 @@ func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, c
 	return ws.sequences
 }
 
+// parts returns the spans of the mask as sequences, whose keys end where the span ends, if joined is true; else what is between the spans.
+func (p *projected) parts(ws *Workspace, in *AttentionInput, joined bool) []kernels.AttentionSequence {
+	ws.sequences = ws.sequences[:0]
+	spans := in.Mask.spans
+	for i := range in.Batch.Len() {
+		start, _, past := p.keysOf(in, i)
+		var pages []int32
+		if p.cache != nil {
+			pages, _ = p.cache.table(i)
+		}
+		first := in.Batch.Start(i)
+		add := func(from, to int) {
+			if from < to {
+				ws.sequences = append(ws.sequences, kernels.AttentionSequence{LenQ: to - from, LenK: past + to - first, Past: past + from - first, Query: from, Key: start, Pages: pages})
+			}
+		}
+		at, end := first, in.Batch.Start(i+1)
+		for ; len(spans) > 0 && spans[0].To <= end; spans = spans[1:] {
+			if joined {
+				add(spans[0].From, spans[0].To)
+			} else {
+				add(at, spans[0].From)
+			}
+			at = spans[0].To
+		}
+		if !joined {
+			add(at, end)
+		}
+	}
+	return ws.sequences
+}
+
 // attendRun computes the sequences [i, end), which have the same lengths. Their weights and scores begin at captured; it returns the number
 // of these.
 func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *AttentionInput, relative *Relative, i, end, captured int) int {
@@ -267,7 +320,7 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	n, lenQ, row := end-i, in.Batch.Length(i), in.Batch.Start(i)
 	call := a.call(p, in, relative, dst)
 	call.Batch = n
-	ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK)
+	ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK, false)
 	call.Mask = ws.terms
 	weights := n * a.Heads * lenQ * lenK
 	if in.Weights != nil {

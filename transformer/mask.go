@@ -1,6 +1,8 @@
 package transformer
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/elementary"
@@ -17,7 +19,11 @@ import (
 type Mask struct {
 	terms []maskTerm // a key is seen if all terms admit it; biases add up
 	empty kernels.EmptyRow
+	spans []Span // whose rows no window hides from those before them in the same span
 }
+
+// A Span is the rows [From, To) of a batch, all of one sequence.
+type Span struct{ From, To int }
 
 // A maskTerm is one condition: exactly one of its kinds is set.
 type maskTerm struct {
@@ -115,7 +121,17 @@ func (m *Mask) And(other *Mask) *Mask {
 		return m
 	}
 	terms := append(append([]maskTerm{}, m.terms...), other.terms...)
-	return &Mask{terms, m.empty}
+	spans := append(append([]Span{}, m.spans...), other.spans...)
+	return &Mask{terms, m.empty, spans}
+}
+
+// Joined returns m with spans whose rows also see those after them in the same span, such as the tokens of an image. m is [Causal], or a
+// [SlidingWindow], which keeps hiding what is too far in front of a row. Spans are in the order of their rows, and do not overlap.
+func (m *Mask) Joined(spans ...Span) *Mask {
+	if len(spans) == 0 {
+		return m
+	}
+	return &Mask{m.terms, m.empty, spans}
 }
 
 // WithEmpty returns m with another treatment of queries that see no key. The default is kernels.EmptyZero; only models/classic uses other
@@ -124,14 +140,18 @@ func (m *Mask) WithEmpty(e kernels.EmptyRow) *Mask {
 	if m == nil {
 		m = &Mask{}
 	}
-	return &Mask{m.terms, e}
+	return &Mask{m.terms, e, m.spans}
 }
 
-// check returns an error unless the data of m fits the batch.
-func (m *Mask) check(batch, heads, maxQ, maxK int) error {
+// check returns an error unless the data of m fits the batch, whose longest sequence attends to maxK keys.
+func (m *Mask) check(b Batch, heads, maxK int) error {
 	if m == nil {
 		return nil
 	}
+	if err := m.checkSpans(b); err != nil {
+		return err
+	}
+	batch, maxQ := b.Len(), b.MaxLength()
 	want := [4]int{batch, heads, maxQ, maxK}
 	for _, t := range m.terms {
 		switch {
@@ -159,6 +179,24 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 				return check.Errorf(fault.ErrShape, "mask has %d elements, its shape is %v", len(t.keep)+len(t.bias), t.shape)
 			}
 		}
+	}
+	return nil
+}
+
+// checkSpans returns an error unless the spans are in order, each within one sequence, and m is a mask that they may change.
+func (m *Mask) checkSpans(b Batch) error {
+	if len(m.spans) > 0 && (!m.causal() || slices.ContainsFunc(m.terms, func(t maskTerm) bool { return !t.window })) {
+		return check.Errorf(fault.ErrShape, "spans of a mask that is not Causal or a SlidingWindow")
+	}
+	end, sequence := 0, 0
+	for _, s := range m.spans {
+		for sequence < b.Len() && b.Start(sequence+1) <= s.From {
+			sequence++
+		}
+		if s.From < end || s.To < s.From || sequence == b.Len() && s.To > s.From || sequence < b.Len() && s.To > b.Start(sequence+1) {
+			return check.Errorf(fault.ErrShape, "span of rows %d to %d: want spans in order, each within a sequence", s.From, s.To)
+		}
+		end = s.To
 	}
 	return nil
 }
@@ -192,14 +230,46 @@ func (m *Mask) causal() bool {
 	return after
 }
 
+// joins reports whether m has spans.
+func (m *Mask) joins() bool { return m != nil && len(m.spans) > 0 }
+
+// spelled returns a mask without spans that hides the same keys. pastOf returns how many keys of a sequence
+// come before its queries.
+func (m *Mask) spelled(b Batch, maxK int, pastOf func(i int) int) *Mask {
+	maxQ := b.MaxLength()
+	keep := make([]bool, b.Len()*maxQ*maxK) // [B, 1, queries, keys]
+	for i := range b.Len() {
+		past := pastOf(i)
+		for q := range b.Length(i) {
+			from, to := 0, past+q+1
+			for _, t := range m.terms {
+				if t.window {
+					from = max(from, past+q-t.before)
+				}
+			}
+			for _, s := range m.spans {
+				if row := b.Start(i) + q; s.From <= row && row < s.To {
+					to = past + s.To - b.Start(i)
+				}
+			}
+			for k := from; k < to; k++ {
+				keep[(i*maxQ+q)*maxK+k] = true
+			}
+		}
+	}
+	return KeepMask(keep, b.Len(), 1, maxQ, maxK).WithEmpty(m.empty)
+}
+
 // lower appends the terms of m for sequences [first, first+n) of a batch, which have lenQ queries and lenK keys each.
-// Where these are fewer than the mask's, its data is copied.
-func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int) []kernels.MaskTerm {
+// Where these are fewer than the mask's, its data is copied. joined leaves the keys after each query visible.
+func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int, joined bool) []kernels.MaskTerm {
 	if m == nil {
 		return terms
 	}
 	for _, t := range m.terms {
 		switch {
+		case t.window && joined:
+			terms = append(terms, kernels.WindowMask(t.before, unbounded))
 		case t.window:
 			terms = append(terms, kernels.WindowMask(t.before, t.after))
 		case t.slopes != nil:

@@ -19,7 +19,7 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from class_configs import default
 
-IMAGES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT", "Gemma4", "Idefics3", "SmolVLM", "Lfm2Vl"]
+IMAGES = ["Gemma3", "ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT", "Gemma4", "Idefics3", "SmolVLM", "Lfm2Vl"]
 SOUNDS = ["Whisper", "Wav2Vec2", "Parakeet"]
 MODULES = [st.Pooling, st.Dense, st.Normalize, st.LayerNorm, st.WeightedLayerPooling, st.Dropout, SpladePooling, MultiVectorMask, LogitScore, Transformer]
 WHOLES = [SentenceTransformer, SparseEncoder, MultiVectorEncoder, CrossEncoder]

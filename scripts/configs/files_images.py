@@ -22,7 +22,7 @@ from transformers.image_utils import load_image
 
 import drawn
 
-CLASSES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP"]
+CLASSES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "Gemma3"]
 TILED = ["Idefics3", "SmolVLM"]  # whose pictures have several parts
 GRIDDED = "Lfm2Vl"  # whose tiles are those of a grid
 DRAWN = CLASSES + TILED + [GRIDDED] * bool(importlib.util.find_spec("torchvision"))  # which the class needs
@@ -87,6 +87,8 @@ def draw(rng, name):
         for name in rng.sample(sorted(options), rng.randint(0, 3)):
             c[name] = options[name]()
         return c
+    if name == "Gemma3":
+        options |= {"do_pan_and_scan": flag, "pan_and_scan_max_num_crops": lambda: rng.choice([None, 4]), "pan_and_scan_min_crop_size": lambda: rng.choice([None, 20])}
     c = {"size": rng.choice([{"height": 32, "width": 32}, {"shortest_edge": 32}, 32])} if rng.random() < 0.8 else {}
     for name in rng.sample(sorted(options), rng.randint(1, 4)):
         c[name] = options[name]()

@@ -7,10 +7,11 @@ import tokenizers
 import torch
 import transformers as hf
 from PIL import Image
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
-from decoders import BATCH, EOS, gemma4, llama, outputs, scalars, tokens
+from decoders import BATCH, EOS, gemma, gemma4, llama, outputs, scalars, tokens
 from folder import Folder, folder, greedy
 from vision import flexible, pixels as noise
 
@@ -76,6 +77,39 @@ def _(out, name):
         c["pad_token_id"] = c.pop("_pad_token_id")
 
     with_images(Folder(out, name), cls(c), cls, 97, noise(size, size), [(size // 8) ** 2] * 2, given=lambda x: x[None], seed=3690, config=config)
+
+
+def grouped(groups):
+    """token_type_ids of with_images."""
+    return torch.tensor([sum(([0] * 3 + [1] * n for n in groups), []) + [0] * 3])
+
+
+@folder("gemma3-edges", "gemma3-windows")
+def _(out, name):
+    """Of gemma3-edges, patches at the edges of an image fill no square, and the encoder has a head that pools; of gemma3-windows, which has the names of transformers 5, images have
+    more tokens than windows."""
+    side, rows = (40, 4) if name == "gemma3-edges" else (32, 16)
+    text = gemma(hf.Gemma3TextConfig, layer_types=["sliding_attention", "sliding_attention", "full_attention"])
+    vision = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=side, patch_size=8, vision_use_head=name == "gemma3-edges")
+    c = hf.Gemma3Config(text_config=text.to_dict(), vision_config=vision, mm_tokens_per_image=rows, image_token_index=97, boi_token_index=98, eoi_token_index=99, eos_token_id=EOS)
+
+    def new(w):
+        return {k.removeprefix("language_model.") if "lm_head" in k else "model." + k.replace("language_model.model.", "language_model."): v for k, v in w.items()}
+
+    with_images(Folder(out, name), hf.Gemma3ForConditionalGeneration(c), hf.Gemma3ForConditionalGeneration, 97, noise(side, side), [rows] * 2, given=lambda x: x, also=lambda x: {"token_type_ids": grouped([rows] * 2)},
+                seed=3706, norm=0.0, scale=[("embed_tokens", 0.1)], rename=new if name == "gemma3-windows" else None)
+
+
+@folder("gemma4-vision")
+def _(out, name):
+    """The tokens of an image see each other, in layers with windows; images have more tokens than windows."""
+    vision = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=16, intermediate_size=48, patch_size=4, position_embedding_size=20, pooling_kernel_size=2)
+    c = hf.Gemma4Config(text_config=gemma4(use_bidirectional_attention="vision").to_dict(), vision_config=vision, audio_config=None, image_token_id=97, boi_token_id=98, eoi_token_id=99, audio_token_id=None, video_token_id=None, boa_token_id=None, eoa_token_index=None, eos_token_id=EOS)
+    down, across, side = 4, 8, 4
+    at = torch.tensor([[[x, y] for y in range(down) for x in range(across)]] * 2)
+    patches = lambda x: x.reshape(2, 3, down, side, across, side).permute(0, 2, 4, 3, 5, 1).reshape(2, down * across, -1)
+    with_images(Folder(out, name), hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, 97, noise(down * side, across * side), [8] * 2, given=patches, also=lambda x: {"image_position_ids": at, "mm_token_type_ids": grouped([8] * 2)},
+                seed=3710, after=scalars, scale=[("embed_tokens.", 0.1)])
 
 
 @folder("lfm2_vl")
@@ -176,16 +210,17 @@ def _(out, name):
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
 
 
-def chats(name, tokens, processor, images, config, cls, seed, **more):
-    """Writes a folder with a tokenizer that has further tokens, among them <image>, a template and pictures, and answers to chats about these. images is
-    preprocessor_config.json, processor(images, tokenizer) the processor, config(tokenizer, token) the configuration, and more further files."""
+def chats(name, tokens, processor, images, config, cls, seed, place="<image>", token="<image>", beside={}, how={}, **more):
+    """Writes a folder with a tokenizer that has further tokens, a template and pictures, and answers to chats about these. images is preprocessor_config.json,
+    processor(images, tokenizer) the processor, config(tokenizer, token) the configuration, and more further files. The template writes place for an image, of
+    which the processor makes tokens; beside is more of tokenizer_config.json, how of Folder.write."""
     f = Folder(os.path.join(more.pop("out"), "..", "images"), name)
     raw = tokenizers.Tokenizer.from_file(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../text/testdata/generate/tokenizer.json"))
     raw.add_special_tokens(tokens)
     raw.save(os.path.join(f.path, "tokenizer.json"))
-    f.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE.replace("<|image|>", "<image>")})
+    f.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE.replace("<|image|>", place)} | beside)
     t = hf.AutoTokenizer.from_pretrained(f.path)
-    token = t.convert_tokens_to_ids("<image>")
+    token = t.convert_tokens_to_ids(token)
     f.json("preprocessor_config.json", images)
     for file, value in more.items():
         f.json(file + ".json", value)
@@ -204,8 +239,9 @@ def chats(name, tokens, processor, images, config, cls, seed, **more):
     def logits(m, case, ids, dtype=torch.float32):
         if token in ids[0, inputs[case]["input_ids"].shape[1]:]:
             return torch.zeros((1, len(t)))  # these weights are drawn again
+        kinds = {"token_type_ids": (ids == token).long()} if "token_type_ids" in inputs[case] else {}
         with torch.no_grad():
-            return m(input_ids=ids, use_cache=False, **seen(case, dtype)).logits[0]
+            return m(input_ids=ids, use_cache=False, **seen(case, dtype), **kinds).logits[0]
 
     def run(m, dtype):
         return {f"logits_{i}": logits(m, i, x["input_ids"], dtype)[-20:] for i, x in enumerate(inputs)}
@@ -218,7 +254,7 @@ def chats(name, tokens, processor, images, config, cls, seed, **more):
             margin = min(margin, gap)
         return tokens, margin
 
-    f.write(cls(c), cls, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)}, seed=seed)
+    f.write(cls(c), cls, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)}, seed=seed, **how)
     from safetensors.torch import load_file
     read = load_file(os.path.join(f.path, "expected.safetensors"))
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
@@ -249,3 +285,20 @@ def _(out, name):
                                               projector_hidden_size=40, downsample_factor=2, tie_word_embeddings=True, eos_token_id=t.eos_token_id)
     chats("lfm2_vl", ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>", *(f"<|img_row_{i}_col_{j}|>" for i in range(1, 5) for j in range(1, 5))], lambda c, t: hf.Lfm2VlProcessor(hf.Lfm2VlImageProcessor(**{k: v for k, v in c.items() if k != "image_processor_type"}), t),
           images, config, hf.Lfm2VlForConditionalGeneration, 3702, out=out)
+
+
+@folder("images-gemma3")
+def _(out, name):
+    """A model that reads images of one size, whose tokens see each other. The text around an image is tokenized with that of the prompt."""
+    images = {"image_processor_type": "Gemma3ImageProcessor", "do_convert_rgb": None, "do_normalize": True, "do_pan_and_scan": None, "do_rescale": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_seq_length": 9,
+              "pan_and_scan_max_num_crops": None, "pan_and_scan_min_crop_size": None, "pan_and_scan_min_ratio_to_activate": None, "processor_class": "Gemma3Processor", "resample": 2, "rescale_factor": 1 / 255, "size": {"height": 24, "width": 24}}
+    vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, image_size=24, patch_size=4, vision_use_head=False)
+    begin, token, end = "<start_of_image>", "<image_soft_token>", "<end_of_image>"
+
+    def config(t, token):
+        text = gemma(hf.Gemma3TextConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512, sliding_window=12, layer_types=["sliding_attention", "sliding_attention", "full_attention"])
+        ids = t.convert_tokens_to_ids([begin, end])
+        return hf.Gemma3Config(text_config=text.to_dict(), vision_config=vision, mm_tokens_per_image=9, image_token_index=token, boi_token_index=ids[0], eoi_token_index=ids[1], eos_token_id=t.eos_token_id)
+
+    chats("gemma3", [begin, token, end], lambda c, t: hf.Gemma3Processor(Gemma3ImageProcessorPil(**c), t, image_seq_length=9), images, config, hf.Gemma3ForConditionalGeneration, 3704, place=begin, token=token,
+          beside={"boi_token": begin, "eoi_token": end, "image_token": token}, how=dict(norm=0.0, scale=[("embed_tokens", 0.1)]), out=out, processor_config={"image_seq_length": 9, "processor_class": "Gemma3Processor"})

@@ -54,6 +54,9 @@ type Decoder struct {
 	Streams *Streams
 	// Kept is how many layers leave their keys and values to later ones.
 	Kept int
+	// Whole is set for the layers in which the rows of a Soft also see those after them in the same Soft; nil: there are none. Such a Soft passes
+	// through the decoder as a whole.
+	Whole []bool
 	// ByLength is whether the frequencies of rotary positions depend on the length of the sequence.
 	ByLength bool
 	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
@@ -93,6 +96,9 @@ func (d *Decoder) HoldAdapters(names []string) { d.adapters = names }
 // RewritesHistory reports whether keys and values of earlier tokens depend on the length of the prompt or of the sequence, so that the first
 // rows of a history are not those of a shorter text.
 func (d *Decoder) RewritesHistory() bool { return d.ByLength }
+
+// ReadsWhole reports whether each Soft has to pass through the decoder as a whole.
+func (d *Decoder) ReadsWhole() bool { return d.Whole != nil }
 
 // Adapter returns the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
 func (d *Decoder) Adapter(name string) (number int, ok bool) {
@@ -201,8 +207,16 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
 	}
 	bias := d.Bias.mask(ws, batch, cache) // [1 or sequences, heads, queries, keys]
+	var spans []transformer.Span
+	if d.Whole != nil {
+		for _, s := range soft {
+			spans = append(spans, transformer.Span{From: s.At, To: s.At + len(s.X)/d.Dim()})
+		}
+	}
 	for i, l := range d.layers {
-		in.Mask = d.Masks[i].And(bias)
+		if in.Mask = d.Masks[i].And(bias); spans != nil && d.Whole[i] {
+			in.Mask = in.Mask.Joined(spans...)
+		}
 		if d.Beside != nil {
 			size := len(tokens) * d.Beside.Width
 			in.Beside = beside[i*size : (i+1)*size] // [rows, P]

@@ -109,15 +109,8 @@ func (t *PooledTower) addPositions(x []float32, images, down, across int) {
 // pool sets dst, [rows of all images, D], to the scaled means of the squares of x, [patches of all images, D], of which across
 // make a row. The squares of two images have no patches in common, since images consist of whole squares.
 func (t *PooledTower) pool(dst, x []float32, across int) {
-	dim, area := t.Width, float32(t.Pool*t.Pool)
-	clear(dst)
-	for p := range len(x) / dim {
-		square := p/across/t.Pool*(across/t.Pool) + p%across/t.Pool
-		to := dst[square*dim:][:dim]
-		for i, v := range x[p*dim:][:dim] {
-			to[i] += v / area
-		}
-	}
+	dim := t.Width
+	meanSquares(dst, x, dim, across, t.Pool)
 	for ; len(dst) > 0; dst = dst[dim:] {
 		for i := range dst[:dim] {
 			v := float32(dst[i] * t.Scale)
@@ -125,6 +118,23 @@ func (t *PooledTower) pool(dst, x []float32, across int) {
 				v = (v - t.Bias[i]) * t.Factor[i]
 			}
 			dst[i] = v
+		}
+	}
+}
+
+// meanSquares sets dst, [squares, D], to the means over squares of patches, which are side by side. x is [patches, D], of which across make a
+// row. Patches at the end of a row that fill no square are left out.
+func meanSquares(dst, x []float32, dim, across, side int) {
+	clear(dst)
+	squares, area := across/side, float32(side*side)
+	for p := range len(x) / dim {
+		column := p % across / side
+		if column == squares {
+			continue
+		}
+		to := dst[(p/across/side*squares+column)*dim:][:dim]
+		for i, v := range x[p*dim:][:dim] {
+			to[i] += v / area
 		}
 	}
 }

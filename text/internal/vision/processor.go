@@ -73,6 +73,8 @@ type config struct {
 	TileSize     pyjson.Optional[int]     `json:"tile_size"`
 	Tolerance    pyjson.Optional[float64] `json:"max_pixels_tolerance"`
 	Thumbnail    pyjson.Optional[bool]    `json:"use_thumbnail"`
+
+	Crops json.RawMessage `json:"do_pan_and_scan"` // of Gemma 3
 }
 
 // defaults has the defaults of a processor class.
@@ -101,6 +103,8 @@ var (
 	tiled = map[string]bool{"Idefics3": true, "SmolVLM": true}
 	// gridded keeps the shape of images, and cuts large ones. The class has no form for Pillow.
 	gridded = "Lfm2Vl"
+	// panned has images of one size, and crops of wide and high ones, which are refused.
+	panned = "Gemma3"
 
 	classes = map[string]defaults{
 		"Idefics3":  {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
@@ -110,6 +114,7 @@ var (
 		"Bit":       {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false}, // DINOv2's
 		flexible:    {"", "", Bilinear, false, half, half, true, false, false},
 		"DINOv3ViT": {`{"height": 224, "width": 224}`, "", Bilinear, false, imageNetMean, imageNetStd, true, true, false},
+		panned:      {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false, false},
 		gridded:     {"", "", Bilinear, false, half, half, true, false, false},
 		squares:     {"", "", Bicubic, false, []float64{0, 0, 0}, []float64{1, 1, 1}, true, false, true},
 		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false},
@@ -147,7 +152,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 
 // idle has the fields of the classes that do not affect the pixels of a single RGB image.
 var idle = []string{
-	"do_convert_rgb", "return_row_col_info", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
+	"do_convert_rgb", "return_row_col_info", "pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops", "pan_and_scan_min_ratio_to_activate", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
 }
 
 func (p *Processor) configure(c *config, d defaults, class string) error {
@@ -201,6 +206,11 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	}
 	if class == squares {
 		return p.configureSquares(c)
+	}
+	if class == panned {
+		if p.crop = false; truthy(c.Crops) {
+			return configError("do_pan_and_scan", "%s: crops of images are not supported", c.Crops)
+		}
 	}
 	if class == gridded {
 		return p.configureGrid(c)

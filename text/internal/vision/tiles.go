@@ -32,6 +32,9 @@ func (p *Picture) Texts() []string {
 	if p.processor.grid != nil {
 		return p.gridTexts()
 	}
+	if p.processor.Spelled() {
+		return []string{"", ""}
+	}
 	if p.processor.tile == 0 {
 		return nil
 	}
@@ -49,6 +52,9 @@ func (p *Picture) Texts() []string {
 	}
 	return append(texts, "\n\n"+around+whole, around)
 }
+
+// Spelled reports whether the text around an image is part of the text that is tokenized.
+func (p *Processor) Spelled() bool { return p.Class == panned }
 
 // Tile returns the side of the parts, if all are squares of one size; otherwise 0.
 func (p *Processor) Tile() int { return p.tile }

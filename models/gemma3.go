@@ -1,0 +1,59 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Gemma 3 with its images: an encoder like SigLIP's reads images of one size, and means over squares of its patches become tokens, which see
+// each other. For its text see gemma2.go.
+
+func init() {
+	registerWrapper("gemma3", wrapper{
+		kinds: []string{"gemma3_text"}, head: "ForConditionalGeneration", tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower, images: gemma3Images,
+		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},
+	})
+}
+
+// gemma3Images reads images for a text of dim features.
+func gemma3Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReader, error) {
+	config := struct {
+		Tokens int `json:"mm_tokens_per_image"`
+		Image  int `json:"image_token_index" min:"0"`
+		Begin  int `json:"boi_token_index" min:"0"`
+		End    int `json:"eoi_token_index" min:"0"`
+	}{256, 262144, 255999, 256000}
+	for _, field := range []string{"mm_tokens_per_image", "image_token_index", "boi_token_index", "eoi_token_index"} {
+		if c.doc.IsNull(field) {
+			return nil, c.doc.Errorf(field, "want a number")
+		}
+	}
+	if err := c.doc.Decode(&config); err != nil {
+		return nil, err
+	}
+	vision, err := c.doc.Sub("vision_config")
+	if err != nil {
+		return nil, err
+	}
+	if err := ofModelType(vision, "siglip_vision_model"); err != nil {
+		return nil, err
+	}
+	l := c.Loader.At("vision_tower.").Under("embeddings.patch_embedding.weight", "vision_model.", "")
+	c.ignoreImageHead()
+	t, tower, _, err := siglipTower(vision, l)
+	if err != nil {
+		return nil, err
+	}
+	side := int(math.Sqrt(float64(config.Tokens))) // of the squares of an image
+	if side > t.Side {
+		return nil, c.doc.Errorf("mm_tokens_per_image", "want at most the %d patches of an image", t.Side*t.Side)
+	}
+	into := c.Loader.At("multi_modal_projector.")
+	norm := into.At("mm_soft_emb_norm.").Norm(transformer.NormConfig{Shape: []int{tower.Dim}, Eps: tower.Eps, RMS: true})
+	c.onePlus(norm)
+	project := into.At("mm_input_projection_").Transposed().Linear(tower.Dim, dim, false)
+	return &ImageReader{ImageEncoder: &block.AveragedTower{ImageTower: t, Square: t.Side / side, Norm: norm, Project: project}, Token: config.Image, Begin: config.Begin, End: config.End, Processors: []string{"Gemma3"}}, nil
+}
