@@ -11,6 +11,18 @@ import (
 
 // This file has the steps of generating with a language model, from tokens and a cache to logits.
 
+// A Decoder predicts the next token of one or several sequences, given those
+// fed so far. Decoding is one.
+type Decoder interface {
+	// Vocab is the number of tokens.
+	Vocab() int
+	// Feed appends tokens[i] to sequence i and returns the logits, [sequences, Vocab], of what follows each. For a sequence whose tokens[i]
+	// is empty, these are the logits returned before. The slice is valid until the next call.
+	Feed(tokens [][]int) ([]float32, error)
+	// Reorder makes sequence i continue from the tokens of sequence parents[i].
+	Reorder(parents []int) error
+}
+
 // Decoding is the state of generating sequences with a models.LanguageModel. It is a Decoder
 // for Generate and Beam.
 type Decoding struct {

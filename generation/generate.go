@@ -14,18 +14,6 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// A Decoder predicts the next token of one or several sequences, given those
-// fed so far. Decoding is one.
-type Decoder interface {
-	// Vocab is the number of tokens.
-	Vocab() int
-	// Feed appends tokens[i] to sequence i and returns the logits, [sequences, Vocab], of what follows each. For a sequence whose tokens[i]
-	// is empty, these are the logits returned before. The slice is valid until the next call.
-	Feed(tokens [][]int) ([]float32, error)
-	// Reorder makes sequence i continue from the tokens of sequence parents[i].
-	Reorder(parents []int) error
-}
-
 // Limits decides where generation ends.
 type Limits struct {
 	MaxTokens int   // the most tokens to generate; 0: no limit

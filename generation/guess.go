@@ -5,72 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding"). The text's own sampler
 // chooses from the logits of the draft and takes the choice back. Because its draw at a place depends only on the seed and the place, it is
 // likely to choose the same token from the logits of the model, which decide.
-
-func rewrites(m models.LanguageModel) bool {
-	r, ok := m.(models.HistoryRewriter)
-	return ok && r.RewritesHistory()
-}
-
-// checkDraft returns an error if the draft model cannot propose for the model.
-func (c *SchedulerConfig) checkDraft() error {
-	d := c.DraftModel
-	if d == nil {
-		return nil
-	}
-	attends, _ := d.(models.MemoryReader)
-	switch {
-	case d.Vocab() != c.Model.Vocab():
-		return check.Errorf(fault.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
-	case c.Draft < 0:
-		return check.Errorf(fault.ErrConfig, "scheduler: a draft model without proposals")
-	case rewrites(d) || attends != nil && attends.AttendsToMemory():
-		return check.Errorf(fault.ErrConfig, "scheduler: a draft model whose past tokens change, or that attends to an encoder")
-	}
-	return nil
-}
-
-// guesses is the draft model's state for a text.
-type guesses struct {
-	trust
-	history *transformer.History // of the first tokens; nil: none
-	off     bool                 // it cannot have the text
-	want    int                  // proposals of the step that is planned
-	picked  int                  // tokens that the sampler has to take back
-}
-
-// begin begins with some rows of a history, of which there may be fewer.
-func (g *guesses) begin(from *transformer.History, rows int) {
-	if from != nil {
-		if h, err := from.Fork(min(rows, from.Len())); err == nil {
-			g.history = h
-		}
-	}
-}
-
-// truncate forgets the rows after the first.
-func (g *guesses) truncate(rows int) {
-	if g.history != nil && g.history.Len() > rows {
-		if err := g.history.Truncate(rows); err != nil {
-			g.release()
-		}
-	}
-}
-
-func (g *guesses) release() {
-	if g.history != nil {
-		g.history.Release()
-		g.history = nil
-	}
-}
 
 // undoable reports whether tokens that the sampler chooses can be taken back without a trace.
 func (s *Sampler) undoable() bool {

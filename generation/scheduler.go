@@ -322,3 +322,26 @@ func (s *stream) left() bool {
 	defer s.mu.Unlock()
 	return s.gone
 }
+
+func rewrites(m models.LanguageModel) bool {
+	r, ok := m.(models.HistoryRewriter)
+	return ok && r.RewritesHistory()
+}
+
+// checkDraft returns an error if the draft model cannot propose for the model.
+func (c *SchedulerConfig) checkDraft() error {
+	d := c.DraftModel
+	if d == nil {
+		return nil
+	}
+	attends, _ := d.(models.MemoryReader)
+	switch {
+	case d.Vocab() != c.Model.Vocab():
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
+	case c.Draft < 0:
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model without proposals")
+	case rewrites(d) || attends != nil && attends.AttendsToMemory():
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model whose past tokens change, or that attends to an encoder")
+	}
+	return nil
+}

@@ -87,7 +87,7 @@ func TestStepAlone(t *testing.T) {
 	}
 	tftest.EachTier(t, func(t *testing.T) {
 		if testenv.Quick() {
-			stepsAlone(t, pieces[:4], 4)
+			stepsAlone(t, pieces[:5], 4)
 		} else if testenv.Slow() || kernels.Active() == kernels.Generic { // which takes fifty times as long
 			stepsAlone(t, pieces[:9], 7)
 		} else {

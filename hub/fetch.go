@@ -14,44 +14,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
 // This file downloads one file, continues where an earlier download ended, and checks the result.
-
-// attempts is the number of times that a download is tried after temporary failures.
-const attempts = 5
-
-// pause is how long to wait before the n-th attempt.
-var pause = func(n int) time.Duration { return time.Second << (n - 1) }
-
-// again calls do until it succeeds or fails for good, at most as many times as stated.
-func again(ctx context.Context, attempts int, do func() error) (err error) {
-	for n := range attempts {
-		if n > 0 {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(pause(n)):
-			}
-		}
-		if err = do(); err == nil || !errors.Is(err, errTransient) {
-			break
-		}
-	}
-	return err
-}
-
-// passing marks an error of a connection as temporary, unless ctx has ended.
-func passing(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("%w: %w", errTransient, err)
-}
 
 // fetch downloads the missing part of a file of a commit, and makes the file a blob.
 func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, total *counter) (err error) {
@@ -183,4 +152,21 @@ type countWriter func(n int64)
 func (w countWriter) Write(b []byte) (int, error) {
 	w(int64(len(b)))
 	return len(b), nil
+}
+
+// A counter adds up the received bytes.
+type counter struct {
+	mu     sync.Mutex
+	p      Progress
+	report func(Progress)
+}
+
+func (c *counter) add(file string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.p.File = file
+	c.p.Done += n
+	if c.report != nil {
+		c.report(c.p)
+	}
 }

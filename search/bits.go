@@ -85,17 +85,17 @@ type bitView struct {
 }
 
 // scores are the dot products of signs: the number of equal signs minus the number of different ones.
-func (v bitView) scores(part int, q *queries, from, to int, w *worker) {
+func (v bitView) scores(dst []float32, part int, q *queries, from, to int) {
 	if part < len(v.parts) {
-		v.dots(v.parts[part], q, from, to, w.scores)
+		v.dots(dst, v.parts[part], q, from, to)
 		return
 	}
-	v.dots(v.tail, q, from, to, w.scores)
-	v.dots(v.last, q, from, to, w.scores[len(v.tail)/signWords(v.dim):])
+	v.dots(dst, v.tail, q, from, to)
+	v.dots(dst[len(v.tail)/signWords(v.dim):], v.last, q, from, to)
 }
 
-func (v bitView) dots(b []int32, q *queries, from, to int, scores []float32) {
+func (v bitView) dots(dst []float32, b []int32, q *queries, from, to int) {
 	if len(b) > 0 {
-		kernels.SignDots(kernels.SignDotsParams{M: to - from, N: len(b) / signWords(v.dim), Dim: v.dim, A: q.signs[from:], LdA: q.n, B: b, C: scores, LdC: segment})
+		kernels.SignDots(kernels.SignDotsParams{M: to - from, N: len(b) / signWords(v.dim), Dim: v.dim, A: q.signs[from:], LdA: q.n, B: b, C: dst, LdC: segment})
 	}
 }

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"strings"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/fingerprint"
@@ -12,17 +10,6 @@ import (
 
 // AnyFingerprint makes [Index.CheckFingerprint] accept vectors and queries of any model.
 const AnyFingerprint = "*"
-
-// maxFingerprint is the longest fingerprint whose length a file can hold.
-const maxFingerprint = 255
-
-// checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII, without spaces.
-func checkFingerprint(s string) error {
-	if len(s) > maxFingerprint || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return check.Option("Fingerprint", s, "want at most %d characters of ASCII without spaces", maxFingerprint)
-	}
-	return nil
-}
 
 // CheckFingerprint compares the fingerprint of the model of further vectors and queries with the index's, and returns an error that
 // matches [fault.ErrOtherResults] and names the parts that differ. [AnyFingerprint] matches each. An index that was loaded
@@ -34,13 +21,5 @@ func (x *Index) CheckFingerprint(s string) error {
 		}
 	}
 	x.unmatched.Store(false)
-	return nil
-}
-
-// matched returns an error if a fingerprint is still to be matched.
-func (x *Index) matched() error {
-	if x.unmatched.Load() {
-		return check.Errorf(fault.ErrOtherResults, "the index was made with the fingerprint %s: call CheckFingerprint with the model's first", x.options.Fingerprint)
-	}
 	return nil
 }

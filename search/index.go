@@ -11,59 +11,7 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// This file has the index, its options, and adding vectors.
-
-// Precision is the format in which vectors are held.
-type Precision uint8
-
-// The precisions.
-const (
-	Float32 Precision = 1 + iota // as given
-	Int8                         // integers of at most 127, with a scale of 16 bits for each 32: Q8_0 of GGUF
-	Binary                       // the signs: 1 for what is above 0
-)
-
-var precisionNames = [...]string{"none", "float32", "int8", "binary"}
-
-// String returns the name as sentence-transformers has it.
-func (p Precision) String() string {
-	if int(p) < len(precisionNames) {
-		return precisionNames[p]
-	}
-	return fmt.Sprintf("Precision(%d)", uint8(p))
-}
-
-// ParsePrecision returns the precision of that name: float32, int8 or binary.
-func ParsePrecision(name string) (Precision, error) {
-	for p := Float32; p <= Binary; p++ {
-		if p.String() == name {
-			return p, nil
-		}
-	}
-	return 0, check.Option("Precision", name, "want float32, int8 or binary")
-}
-
-// Options are how an index holds and searches vectors. The zero value holds float32 and uses all CPUs.
-type Options struct {
-	// Precision is that of the vectors that are searched; 0 is Float32.
-	Precision Precision
-	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
-	// k*Oversample are scored again. 0 holds nothing.
-	Rescore Precision
-	// Oversample is how many times more candidates are scored again than are asked for; 0 is 4.
-	Oversample int
-	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
-	Threads int
-	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files hold it, and a
-	// program that loads one must call [Index.CheckFingerprint].
-	Fingerprint string
-}
-
-const maxDim = 1 << 16
-
-// segment is how many vectors one goroutine searches at a time: their scores with a block of queries stay in its caches. It is a multiple
-// of the columns of a panel on every tier, which gives all vectors of a product the same order of sums.
-const segment = 1536
+// This file has the index, and adding vectors.
 
 // An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the index at its
 // beginning.
@@ -86,30 +34,21 @@ func New(dim int, o Options) (*Index, error) {
 	if dim < 1 || dim > maxDim {
 		return nil, check.Option("dim", dim, "want 1 to %d", maxDim)
 	}
-	if o.Precision == 0 {
-		o.Precision = Float32
-	}
-	if o.Oversample == 0 {
-		o.Oversample = 4
-	}
-	switch {
-	case o.Precision > Binary:
-		return nil, check.Option("Precision", o.Precision, "want float32, int8 or binary")
-	case o.Rescore != 0 && o.Rescore != Float32 && o.Rescore != Int8:
-		return nil, check.Option("Rescore", o.Rescore, "want float32, int8 or nothing")
-	case o.Rescore != 0 && o.Rescore >= o.Precision:
-		return nil, check.Option("Rescore", o.Rescore, "want more bits than %v has", o.Precision)
-	case o.Oversample < 1:
-		return nil, check.Option("Oversample", o.Oversample, "want at least 1")
-	case o.Threads < 0:
-		return nil, check.Option("Threads", o.Threads, "want at least 0")
-	}
-	if err := checkFingerprint(o.Fingerprint); err != nil {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	x := &Index{dim: dim, options: o}
 	x.reset()
 	return x, nil
+}
+
+// matched returns an error if a fingerprint is still to be matched.
+func (x *Index) matched() error {
+	if x.unmatched.Load() {
+		return check.Errorf(fault.ErrOtherResults, "the index was made with the fingerprint %s: call CheckFingerprint with the model's first", x.options.Fingerprint)
+	}
+	return nil
 }
 
 // reset makes the index empty, with new memory.

@@ -1,8 +1,6 @@
 package search
 
-import (
-	"github.com/avoformer/avoformer/kernels"
-)
+import "github.com/avoformer/avoformer/kernels"
 
 // This file holds vectors as columns of packed matrices, whose products with a block of queries are their scores.
 
@@ -15,10 +13,17 @@ type store interface {
 	decode(dst []float32, i int)
 }
 
+// queries has the queries of a search in the forms that stores need.
+type queries struct {
+	n, k    int
+	vectors []float32 // [n, k], of numbers past the dimension zeros
+	signs   []int32   // [words, n], of Binary
+}
+
 // view is a snapshot of a store.
 type view interface {
-	// scores sets row i of w.scores, rows segment apart, to the scores of query from+i, up to query to, with the vectors of segment part.
-	scores(part int, q *queries, from, to int, w *worker)
+	// scores sets row i of dst, rows segment apart, to the scores of query from+i, up to query to, with the vectors of segment part.
+	scores(dst []float32, part int, q *queries, from, to int)
 }
 
 // panels is a multiple of the columns that a panel has on every tier.
@@ -79,8 +84,8 @@ func (m *matrix) view() view { return matrixView(m.parts()) }
 
 type matrixView []*kernels.PackedB
 
-func (v matrixView) scores(part int, q *queries, from, to int, w *worker) {
+func (v matrixView) scores(dst []float32, part int, q *queries, from, to int) {
 	b := v[part]
 	k := b.K()
-	kernels.GemmPacked(to-from, 1, q.vectors[from*k:to*k], k, b, 0, w.scores, segment, kernels.Epilogue{})
+	kernels.GemmPacked(to-from, 1, q.vectors[from*k:to*k], k, b, 0, dst, segment, kernels.Epilogue{})
 }

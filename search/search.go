@@ -25,13 +25,6 @@ type Hit struct {
 // queryBlock is how many queries share a pass over a segment.
 const queryBlock = 64
 
-// queries has the queries of a search in the forms that stores need.
-type queries struct {
-	n, k    int
-	vectors []float32 // [n, k], of numbers past the dimension zeros
-	signs   []int32   // [words, n], of Binary
-}
-
 // worker is the state of one goroutine.
 type worker struct {
 	tops   []best.Heap // of each query
@@ -185,7 +178,7 @@ func (w *worker) reset(n, k int) {
 func (w *worker) do(s snapshot, q *queries, part, block int) {
 	from := block * queryBlock
 	to := min(q.n, from+queryBlock)
-	s.vectors.scores(part, q, from, to, w)
+	s.vectors.scores(w.scores, part, q, from, to)
 	var ids []int64
 	if s.ids.len() > 0 {
 		ids = s.ids.part(part)

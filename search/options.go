@@ -1,0 +1,101 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// This file has the options of an index.
+
+// Precision is the format in which vectors are held.
+type Precision uint8
+
+// The precisions.
+const (
+	Float32 Precision = 1 + iota // as given
+	Int8                         // integers of at most 127, with a scale of 16 bits for each 32: Q8_0 of GGUF
+	Binary                       // the signs: 1 for what is above 0
+)
+
+var precisionNames = [...]string{"none", "float32", "int8", "binary"}
+
+// String returns the name as sentence-transformers has it.
+func (p Precision) String() string {
+	if int(p) < len(precisionNames) {
+		return precisionNames[p]
+	}
+	return fmt.Sprintf("Precision(%d)", uint8(p))
+}
+
+// ParsePrecision returns the precision of that name: float32, int8 or binary.
+func ParsePrecision(name string) (Precision, error) {
+	for p := Float32; p <= Binary; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, check.Option("Precision", name, "want float32, int8 or binary")
+}
+
+// Options are how an index holds and searches vectors. The zero value holds float32 and uses all CPUs.
+type Options struct {
+	// Precision is that of the vectors that are searched; 0 is Float32.
+	Precision Precision
+	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
+	// k*Oversample are scored again. 0 holds nothing.
+	Rescore Precision
+	// Oversample is how many times more candidates are scored again than are asked for; 0 is 4.
+	Oversample int
+	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
+	Threads int
+	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files hold it, and a
+	// program that loads one must call [Index.CheckFingerprint].
+	Fingerprint string
+}
+
+const maxDim = 1 << 16
+
+// segment is how many vectors one goroutine searches at a time: their scores with a block of queries stay in its caches. It is a multiple
+// of the columns of a panel on every tier, which gives all vectors of a product the same order of sums.
+const segment = 1536
+
+// withDefaults returns the options with defaults in place of zeros.
+func (o Options) withDefaults() Options {
+	if o.Precision == 0 {
+		o.Precision = Float32
+	}
+	if o.Oversample == 0 {
+		o.Oversample = 4
+	}
+	return o
+}
+
+// check returns an error that names the first option with a wrong value.
+func (o Options) check() error {
+	switch {
+	case o.Precision > Binary:
+		return check.Option("Precision", o.Precision, "want float32, int8 or binary")
+	case o.Rescore != 0 && o.Rescore != Float32 && o.Rescore != Int8:
+		return check.Option("Rescore", o.Rescore, "want float32, int8 or nothing")
+	case o.Rescore != 0 && o.Rescore >= o.Precision:
+		return check.Option("Rescore", o.Rescore, "want more bits than %v has", o.Precision)
+	case o.Oversample < 1:
+		return check.Option("Oversample", o.Oversample, "want at least 1")
+	case o.Threads < 0:
+		return check.Option("Threads", o.Threads, "want at least 0")
+	}
+	return checkFingerprint(o.Fingerprint)
+}
+
+// maxFingerprint is the longest fingerprint whose length a file can hold.
+const maxFingerprint = 255
+
+// checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII, without spaces.
+func checkFingerprint(s string) error {
+	if len(s) > maxFingerprint || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return check.Option("Fingerprint", s, "want at most %d characters of ASCII without spaces", maxFingerprint)
+	}
+	return nil
+}
