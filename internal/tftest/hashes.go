@@ -25,18 +25,21 @@ var updateHashes = flag.Bool("update-hashes", false, "write the table of hashes 
 //
 //	# numerics VERSION
 //	NAME FORMAT HASH
+//
+// A second file, whose name ends in -sums.txt, has sums of the same results, from which a test that fails says how far the results moved.
 type Hashes struct {
 	path  string
 	lines map[string]string // by "NAME FORMAT"
+	sums  map[string]sums   // by the same; of the last version that has any
 
 	mu   sync.Mutex
-	seen map[string]string
+	seen map[string]Hash
 }
 
 // OpenHashes reads a table, and ends the test if it is of another version of the numerics than this program.
 func OpenHashes(t *testing.T, path string) *Hashes {
 	t.Helper()
-	h := &Hashes{path: path, lines: map[string]string{}, seen: map[string]string{}}
+	h := &Hashes{path: path, lines: map[string]string{}, sums: readSums(t, sumsOf(path)), seen: map[string]Hash{}}
 	file := Must(os.Open(path))(t)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -59,20 +62,21 @@ func OpenHashes(t *testing.T, path string) *Hashes {
 	return h
 }
 
-// Check compares the hash of a name and a format, "" for no result, with the table's.
-func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash string) {
+// Check compares the hash of a name and a format, the zero Hash for no result, with the table's.
+func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash Hash) {
 	t.Helper()
 	line := fmt.Sprintf("%s %v", name, f)
+	got := hash.String()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	want := h.lines[line]
 	if *updateHashes {
-		want = cmp.Or(h.seen[line], hash) // that of the first tier
+		want = cmp.Or(h.seen[line].String(), got) // that of the first tier
 	}
-	if want != hash {
-		t.Errorf("%s: hash %q, want %q: bits have changed, which needs another kernels.Numerics", line, hash, want)
+	if want != got {
+		t.Errorf("%s: hash %q, want %q: bits have changed, which needs another kernels.Numerics; %s", line, got, want, hash.moved(h.sums[line]))
 	}
-	if hash != "" {
+	if got != "" {
 		h.seen[line] = hash
 	}
 }
@@ -108,20 +112,30 @@ func (h *Hashes) update(t *testing.T) {
 	same := strings.HasPrefix(string(file), first)
 	var b strings.Builder
 	b.WriteString(first)
+	var of strings.Builder
 	for _, line := range slices.Sorted(maps.Keys(h.seen)) {
-		if before := h.lines[line]; same && before != "" && before != h.seen[line] {
-			t.Fatalf("%s changes: raise kernels.Numerics, and add to the versions in doc/numerics.md", line)
+		hash := h.seen[line]
+		if before := h.lines[line]; same && before != "" && before != hash.String() {
+			t.Fatalf("%s changes: raise kernels.Numerics, and add to the versions in doc/numerics.md; %s", line, hash.moved(h.sums[line]))
 		}
-		fmt.Fprintf(&b, "%s %s\n", line, h.seen[line])
+		if before, ok := h.sums[line]; ok && before != *hash.sums {
+			t.Logf("%s: %s", line, hash.moved(before))
+		}
+		fmt.Fprintf(&b, "%s %s\n", line, hash)
+		fmt.Fprintf(&of, "%s %s\n", line, hash.sums)
 	}
 	NoError(t, os.WriteFile(h.path, []byte(b.String()), 0o666))
+	NoError(t, os.WriteFile(sumsOf(h.path), []byte(of.String()), 0o666))
 }
 
-// A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not count.
-type Hash struct{ sum hash.Hash }
+// A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not count. The zero Hash is that of no result.
+type Hash struct {
+	hash hash.Hash
+	sums *sums
+}
 
 // NewHash returns a hash of nothing.
-func NewHash() Hash { return Hash{sha256.New()} }
+func NewHash() Hash { return Hash{sha256.New(), new(sums)} }
 
 // Add adds a result.
 func (h Hash) Add(name string, x []float32) {
@@ -132,8 +146,23 @@ func (h Hash) Add(name string, x []float32) {
 		}
 		bits = binary.LittleEndian.AppendUint32(bits, math.Float32bits(v))
 	}
-	h.sum.Write(bits)
+	h.hash.Write(bits)
+	h.sums.add(x)
 }
 
-// String returns the hash in 16 digits.
-func (h Hash) String() string { return fmt.Sprintf("%x", h.sum.Sum(nil)[:8]) }
+// String returns the hash in 16 digits, or "" for no result.
+func (h Hash) String() string {
+	if h.hash == nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", h.hash.Sum(nil)[:8])
+}
+
+// moved says how far the results moved since their sums were before.
+func (h Hash) moved(before sums) string {
+	if h.sums == nil || before.n == 0 || h.sums.n != before.n {
+		return "how far they moved is not known"
+	}
+	by, all := h.sums.distance(before)
+	return fmt.Sprintf("results moved by about %.1g, and are about %.1g (root mean square)", by, all)
+}

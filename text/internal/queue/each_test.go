@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avoformer/avoformer/models"
@@ -103,58 +104,62 @@ func TestEachThreads(t *testing.T) {
 
 // TestEachFails has items fail: the error of the first one counts, whichever ends first, and later items do not begin.
 func TestEachFails(t *testing.T) {
-	q := &Queue{Replicas: []*Replica{{Threads: 3}}}
-	all := make(chan bool)
-	var begun atomic.Int32
-	at, err := q.Each(t.Context(), 100, func(_ *models.Workspace, i int) error {
-		if begun.Add(1) == 3 {
-			close(all)
-		}
-		<-all
-		time.Sleep(time.Duration(2-i) * time.Millisecond) // the first one ends last
-		return fmt.Errorf("item %d", i)
-	})
-	if at != 0 || err == nil || err.Error() != "item 0" || begun.Load() != 3 {
-		t.Errorf("%d, %v, %d items", at, err, begun.Load())
-	}
-	func() {
-		defer func() {
-			if v := recover(); v != "broken" {
-				t.Errorf("panic %v", v)
+	synctest.Test(t, func(t *testing.T) {
+		q := &Queue{Replicas: []*Replica{{Threads: 3}}}
+		all := make(chan bool)
+		var begun atomic.Int32
+		at, err := q.Each(t.Context(), 100, func(_ *models.Workspace, i int) error {
+			if begun.Add(1) == 3 {
+				close(all)
 			}
+			<-all
+			time.Sleep(time.Duration(3-i) * time.Second) // the first one ends last
+			return fmt.Errorf("item %d", i)
+		})
+		if at != 0 || err == nil || err.Error() != "item 0" || begun.Load() != 3 {
+			t.Errorf("%d, %v, %d items", at, err, begun.Load())
+		}
+		func() {
+			defer func() {
+				if v := recover(); v != "broken" {
+					t.Errorf("panic %v", v)
+				}
+			}()
+			_, _ = q.Each(t.Context(), 5, func(*models.Workspace, int) error { panic("broken") })
 		}()
-		_, _ = q.Each(t.Context(), 5, func(*models.Workspace, int) error { panic("broken") })
-	}()
-	if at, err := q.Each(t.Context(), 0, nil); at != 0 || err != nil {
-		t.Error(at, err)
-	}
-	if l := q.Load(); l != (Load{}) {
-		t.Errorf("%+v", l)
-	}
+		if at, err := q.Each(t.Context(), 0, nil); at != 0 || err != nil {
+			t.Error(at, err)
+		}
+		if l := q.Load(); l != (Load{}) {
+			t.Errorf("%+v", l)
+		}
+	})
 }
 
 // TestEachCancelled cancels a call: no further item begins, and the call returns when no item runs.
 func TestEachCancelled(t *testing.T) {
-	q := &Queue{Replicas: []*Replica{{Threads: 1}}}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("why")
-	var begun, ended int
-	at, err := q.Each(ctx, 10, func(*models.Workspace, int) error {
-		begun++
-		if begun == 2 {
-			cancel(why)
-			time.Sleep(20 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		q := &Queue{Replicas: []*Replica{{Threads: 1}}}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("why")
+		var begun, ended int
+		at, err := q.Each(ctx, 10, func(*models.Workspace, int) error {
+			begun++
+			if begun == 2 {
+				cancel(why)
+				time.Sleep(time.Second) // every other goroutine waits
+			}
+			ended++
+			return nil
+		})
+		if !errors.Is(err, why) || at != 2 || begun != 2 || ended != 2 {
+			t.Errorf("%d, %v; %d begun, %d ended", at, err, begun, ended)
 		}
-		ended++
-		return nil
+		if _, err := q.Each(ctx, 1, nil); !errors.Is(err, why) {
+			t.Error(err)
+		}
+		if l := q.Load(); l != (Load{}) || len(q.items) != 0 {
+			t.Errorf("%+v", l)
+		}
 	})
-	if !errors.Is(err, why) || at != 2 || begun != 2 || ended != 2 {
-		t.Errorf("%d, %v; %d begun, %d ended", at, err, begun, ended)
-	}
-	if _, err := q.Each(ctx, 1, nil); !errors.Is(err, why) {
-		t.Error(err)
-	}
-	if l := q.Load(); l != (Load{}) || len(q.items) != 0 {
-		t.Errorf("%+v", l)
-	}
 }
