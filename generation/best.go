@@ -35,7 +35,7 @@ func (b *best[T]) offer(x T) {
 	}
 }
 
-// sorted is what is kept, the best first.
+// sorted returns the items that are kept, the best first.
 func (b *best[T]) sorted() []T {
 	slices.SortStableFunc(b.kept, b.order)
 	b.kept = b.kept[:min(len(b.kept), b.k)]

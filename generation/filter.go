@@ -170,7 +170,7 @@ func (w *scratch) drawAny(scores []float32, first int, temperature, at float64) 
 // slack is more than the relative error of softmax's probabilities.
 const slack = 1.0 / (1 << 12)
 
-// buckets are as many as bucket has for numbers from 0 to +Inf.
+// buckets is the number of values that bucket returns for numbers from 0 to +Inf.
 const buckets = 0x7f80_0000>>20 + 1
 
 // bucket returns the number of one for numbers up to an eighth apart, ascending.

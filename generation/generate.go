@@ -58,7 +58,7 @@ func (r *Request) settle(vocab int) error {
 	return nil
 }
 
-// Next is what comes next in a text: a token, or its end.
+// Next is the next token of a text, or the end of the text.
 type Next struct {
 	Sequence int // the request
 	Choice       // at the end, the stop token if one came, else Token is -1

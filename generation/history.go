@@ -25,7 +25,7 @@ type seenToken struct {
 	generated int // times after the prompt
 }
 
-// newHistory is that of a prompt, for rules that may ask for its tokens or for what follows
+// newHistory returns the history of a prompt, for rules that may ask for its tokens or for what follows
 // n-1 of them.
 func newHistory(prompt []int, distinct bool, n int) *history {
 	h := &history{prompt: len(prompt), tokens: make([]int, 0, len(prompt)+64)}

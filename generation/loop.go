@@ -175,7 +175,7 @@ func (l *loop) leave(j *job) {
 	l.keep(j.passage(), j.history, j.guesses.history)
 }
 
-// prefixStep is how many tokens a text has to have in common with another one for each time that it is found.
+// prefixStep is the number of tokens after which a text gets another hash: texts that have fewer tokens in common do not find each other.
 const prefixStep = 16
 
 // mostPrefixes bounds how many histories are kept, whose tokens take memory too.

@@ -124,7 +124,7 @@ func (c *SamplerConfig) check() error {
 	return c.Rules.check(c.Vocab)
 }
 
-// Seed is that of the draws.
+// Seed returns the seed of the draws.
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
 // Choose chooses the token after logits, [V], and continues with it. It does not change logits. The error matches fault.ErrShape for logits

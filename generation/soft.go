@@ -23,7 +23,7 @@ type softKey struct {
 	digest   [sha256.Size]byte
 }
 
-// key is that of soft tokens with dim features.
+// key returns the key of soft tokens with dim features.
 func key(s models.Soft, dim int) softKey {
 	data := make([]byte, 0, 4*len(s.X))
 	for _, v := range s.X {

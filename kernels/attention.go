@@ -22,7 +22,7 @@ type Strides struct{ Batch, Head, Row int }
 // queries, keys or values in a fused projection of [batch, length, 3*heads*dim].
 func BLHD(length, row, dim int) Strides { return Strides{Batch: length * row, Head: dim, Row: row} }
 
-// EmptyRow is what attention gives for a query that sees no key.
+// EmptyRow chooses the output for a query that sees no key.
 type EmptyRow uint8
 
 // The choices for a query that sees no key.

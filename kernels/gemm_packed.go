@@ -60,7 +60,7 @@ const (
 	ActReLU2                      // max(x, 0)^2
 )
 
-// Epilogue is what GemmPacked does to a finished part of C while it is still in
+// Epilogue describes the operations on a finished part of C while the part is still in
 // cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
 type Epilogue struct {
 	Bias       []float32 // [n], added to every row; or nil

@@ -24,11 +24,11 @@ type HistorySizer interface {
 type HistoryBytes = block.HistoryBytes
 
 // An AdapterHolder is a [LanguageModel] that applies adapters with names, which stay beside its weights, to the texts that ask for them: its
-// passes call [Workspace.Adapt] with the number of adapters.
+// passes call [transformer.Workspace.Adapt] with the number of adapters.
 type AdapterHolder interface {
 	// HoldAdapters is called once, with the names of adapters 1, 2, ...
 	HoldAdapters(names []string)
-	// Adapter returns the number of the adapter with a name, for [History.Adapt], and false if there is none.
+	// Adapter returns the number of the adapter with a name, for [transformer.History.Adapt], and false if there is none.
 	Adapter(name string) (number int, ok bool)
 }
 

@@ -20,7 +20,7 @@ func init() {
 	Register(newM2M100, "m2m_100")
 }
 
-// bartFields is what config.json says of BART and those made like it.
+// bartFields has the fields of config.json of BART and of models that are built like it.
 type bartFields struct {
 	Vocab          int    `json:"vocab_size"`
 	Dim            int    `json:"d_model"`
@@ -35,7 +35,7 @@ type bartFields struct {
 	Tied           bool   `json:"tie_word_embeddings"`
 }
 
-// bartDefaults are those of transformers where config.json is silent.
+// bartDefaults has transformers' defaults of fields that config.json lacks.
 var bartDefaults = bartFields{
 	Vocab: 50265, Dim: 1024, EncoderLayers: 12, DecoderLayers: 12, EncoderHeads: 16, DecoderHeads: 16, EncoderHidden: 4096, DecoderHidden: 4096,
 	Activation: "gelu", Tied: true,

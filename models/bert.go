@@ -18,7 +18,7 @@ func init() {
 	}})
 }
 
-// bertConfig is what config.json says of BERT and its relatives.
+// bertConfig has the fields of config.json of BERT and its relatives.
 type bertConfig struct {
 	Vocab        int     `json:"vocab_size"`
 	Dim          int     `json:"hidden_size"`
@@ -34,7 +34,7 @@ type bertConfig struct {
 	Tied         bool    `json:"tie_word_embeddings"`
 }
 
-// bertDefaults are those of transformers where config.json is silent.
+// bertDefaults has transformers' defaults of fields that config.json lacks.
 var bertDefaults = bertConfig{
 	Vocab: 30522, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Types: 2, Eps: 1e-12,
 	Positions: "absolute", Tied: true,

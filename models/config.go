@@ -9,7 +9,7 @@ import (
 
 // What all configurations say.
 
-// Config is what the configurations of all architectures say, by one name each.
+// Config has the fields that the configurations of all architectures have, under one name each.
 type Config struct {
 	ModelType     string
 	Architectures []string // classes of transformers, the first of which decides about heads

@@ -139,7 +139,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 	return config.heads(c, &Model{Encoder: m}, m.Tokens, norm)
 }
 
-// distances are those whose tensors l has.
+// distances returns the distances whose tensors l has.
 func (config *debertaConfig) distances(l *transformer.Loader, norm transformer.NormConfig) *block.Distances {
 	t := &block.Distances{Span: config.Reach, Buckets: config.Buckets, Reach: config.Reach}
 	if t.Buckets > 0 {
@@ -185,7 +185,7 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 	})
 }
 
-// BothWays is that of textEncoder.
+// BothWays implements textEncoder.
 func (m *deberta) BothWays() bool { return true }
 
 func (m *deberta) Encode(ws *Workspace, dst []float32, in Tokens) error {

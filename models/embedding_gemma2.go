@@ -23,7 +23,7 @@ type embeddingGemma2Config struct {
 	OutDim  int `json:"embedding_dim"`
 }
 
-// embeddingGemma2Rope is what transformers takes where config.json has no rope_parameters.
+// embeddingGemma2Rope has transformers' rotary positions for a config.json without rope_parameters.
 var embeddingGemma2Rope = map[string]string{
 	configuration.FullAttention:    `{"rope_type": "default", "rope_theta": 1000000.0}`,
 	configuration.SlidingAttention: `{"rope_type": "default", "rope_theta": 10000.0}`,

@@ -17,14 +17,14 @@ func init() {
 	registerGGUF("gemma", llamacpp.Architecture{})
 }
 
-// gemmaFields is what the versions of Gemma have in common.
+// gemmaFields has the fields that all versions of Gemma have.
 type gemmaFields struct {
 	llamaFields
 	Bias             bool   `json:"attention_bias"`
 	HiddenActivation string `json:"hidden_activation"` // goes before hidden_act in versions 2 and 3
 }
 
-// gemmaDefaults are those of transformers where config.json is silent.
+// gemmaDefaults returns transformers' defaults of fields that config.json lacks.
 func gemmaDefaults() gemmaFields {
 	f := gemmaFields{llamaFields: llamaDefaults}
 	f.Vocab, f.Dim, f.Layers, f.Heads, f.KVHeads, f.Hidden = 256000, 3072, 28, 16, 16, 24576

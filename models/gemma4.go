@@ -41,7 +41,7 @@ type gemma4Config struct {
 	BothWays      string  `json:"use_bidirectional_attention"`   // "vision": only images
 }
 
-// gemma4Rope is what transformers takes where config.json has no rope_parameters.
+// gemma4Rope has transformers' rotary positions for a config.json without rope_parameters.
 var gemma4Rope = map[string]string{
 	configuration.FullAttention:    `{"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0}`,
 	configuration.SlidingAttention: `{"rope_type": "default", "rope_theta": 10000.0}`,

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// gemma4Fields are what Gemma 4 and EmbeddingGemma 2 have in common. Layers with windows and layers without differ in their
+// gemma4Fields has the fields that Gemma 4 and EmbeddingGemma 2 have in common. Layers with windows and layers without differ in their
 // heads and their rotary positions.
 type gemma4Fields struct {
 	Vocab        int     `json:"vocab_size"`
@@ -176,7 +176,7 @@ func (f *gemma4Fields) overrides(d configuration.Document, own []layerHeads) err
 	return nil
 }
 
-// window is that of a layer of a kind, 0 for none.
+// window returns the window of a layer of a kind, 0 for none.
 func (f *gemma4Fields) window(kind string) int {
 	if kind == configuration.SlidingAttention {
 		return f.Window

@@ -29,7 +29,7 @@ type gptOSSConfig struct {
 	Limit     float32 `json:"swiglu_limit"`
 }
 
-// gptOSSRope is what transformers takes where config.json has neither rope_parameters nor rope_scaling.
+// gptOSSRope has transformers' rotary positions for a config.json that has neither rope_parameters nor rope_scaling.
 const gptOSSRope = `{"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false, "original_max_position_embeddings": 4096}`
 
 // gptOSSExperts are the names of the experts. Stacked matrices are [in, out], but in blocks; in GGUF files they are as those

@@ -27,7 +27,7 @@ type graniteConfig struct {
 	Logits    float32 `json:"logits_scaling"` // which logits are divided by
 }
 
-// graniteDefaults are those of transformers where config.json is silent.
+// graniteDefaults returns transformers' defaults of fields that config.json lacks.
 func graniteDefaults() graniteConfig {
 	return graniteConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Embedding: 1, Scores: 1, Residual: 1, Logits: 1}
 }

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// lfm2Fields is what LFM2 and its mixture of experts have in common.
+// lfm2Fields has the fields that LFM2 and its mixture of experts have in common.
 type lfm2Fields struct {
 	llamaFields
 	Eps        float32  `json:"norm_eps"`
@@ -51,7 +51,7 @@ type lfm2Config struct {
 	Multiple  int     `json:"block_multiple_of"`
 }
 
-// lfm2Defaults are those of transformers where config.json is silent.
+// lfm2Defaults returns transformers' defaults of fields that config.json lacks.
 func lfm2Defaults() lfm2Fields {
 	f := lfm2Fields{llamaFields: llamaDefaults, Eps: 1e-5, Taps: 3}
 	f.Vocab, f.Layers, f.Heads, f.KVHeads = 65536, 32, 32, 8
@@ -87,7 +87,7 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// lfm2Convolves is what layer_types says of a layer with a convolution.
+// lfm2Convolves is the name of a layer with a convolution in layer_types.
 const lfm2Convolves = "conv"
 
 // lfm2 returns the model whose layers are as layer says, with attention or with a convolution.

@@ -16,7 +16,7 @@ func init() {
 	registerGGUF("llama", llamacpp.Architecture{Neighbours: true, Experts: true, Parts: llamacpp.Experts("block_sparse_moe.gate", "block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3", "block_sparse_moe.experts.w2"), Read: readLlamaGGUF})
 }
 
-// llamaFields is what config.json says of Llama and its many relatives.
+// llamaFields has the fields of config.json of Llama and its many relatives.
 type llamaFields struct {
 	Vocab        int     `json:"vocab_size"`
 	Dim          int     `json:"hidden_size"`
@@ -45,7 +45,7 @@ var llamaLayer = transformer.LayerNames{
 	Feed:      transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."},
 }
 
-// llamaDefaults are those of transformers where config.json is silent.
+// llamaDefaults has transformers' defaults of fields that config.json lacks.
 var llamaDefaults = llamaFields{
 	Vocab: 32000, Dim: 4096, Layers: 32, Heads: 32, Hidden: 11008, Activation: "silu", MaxPositions: 2048, Eps: 1e-6, RopeFields: configuration.Rope(10000),
 }

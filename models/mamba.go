@@ -24,7 +24,7 @@ type mambaFields struct {
 	Limit        stepLimit `json:"time_step_limit"`
 }
 
-// mambaDefaults are those of transformers where config.json is silent. Null means that there is no bias.
+// mambaDefaults returns transformers' defaults of fields that config.json lacks. Null means that there is no bias.
 func mambaDefaults(c *Checkpoint) mambaFields {
 	return mambaFields{MambaHeads: 128, MambaHeadDim: "auto", Groups: 1, State: 256, Taps: 4, Expand: 2, ConvBias: !c.doc.IsNull(hybridNames.ConvBias)}
 }
@@ -69,7 +69,7 @@ func (s stepLimit) bound(d configuration.Document, m *transformer.Mamba2Config) 
 // mambaNames are the names of fields, for errors and for the metadata of GGUF files.
 type mambaNames struct{ Activation, Heads, HeadDim, Groups, State, Taps, ConvBias, InBias string }
 
-// hybridNames are those of mambaFields.
+// hybridNames has the names that hybrid models give to the fields of mambaFields.
 var hybridNames = mambaNames{
 	Activation: "hidden_act", Heads: "mamba_n_heads", HeadDim: "mamba_d_head", Groups: "mamba_n_groups", State: "mamba_d_state", Taps: "mamba_d_conv",
 	ConvBias: "mamba_conv_bias", InBias: "mamba_proj_bias",

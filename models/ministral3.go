@@ -9,7 +9,7 @@ func init() {
 	registerGGUF("mistral3", llamacpp.Architecture{ModelType: "mistral", Neighbours: true, YarnKeys: true, Read: readMistral3GGUF})
 }
 
-// ministral3Rope is what transformers takes where config.json has no positions.
+// ministral3Rope has transformers' rotary positions for a config.json without any.
 const ministral3Rope = `{"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384, "beta_fast": 32.0, "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1}`
 
 func newMinistral3(c *Checkpoint) (*Model, error) {

@@ -31,7 +31,7 @@ type Model struct {
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
 	// many of float32, if types of weights have no products of their own: Q2_K.
 	Warnings []string
-	// Ready is where the packed weights are kept, by [Options].Ready; nil: nowhere.
+	// Ready describes the file that has the packed weights, as [Options].Ready asks for; nil: there is none.
 	Ready *Ready
 	// Adapters are the names of the adapters that are kept separate from the weights of LM: number 1 of a [History] is the first.
 	Adapters []string
@@ -237,15 +237,26 @@ type Footprint struct {
 	Working int64 `json:"working,omitempty"`
 }
 
-// Types of package sentence that a Model has.
+// The types of package sentence that a Model has. Their documentation is here, since go doc prints no method of an alias.
 type (
-	Embedders        = sentence.Embedders
+	// Embedders make vectors of texts, as the files of a folder say. If a folder has only Sparse or Tokens, its Sentence has a Dim of 0.
+	Embedders = sentence.Embedders
+	// A SentenceEmbedder makes one vector of a text: Embed and EmbedAfter from tokens, Pool from hidden states, and Empty without tokens. Dim
+	// is the width of a vector. Normalized and PoolsMean report how the vectors are made, and Raw returns the embedder without the last
+	// normalization.
 	SentenceEmbedder = sentence.Embedder
-	TokenEmbedder    = sentence.TokenEmbedder
-	Expansion        = sentence.Expansion
-	CrossEncoder     = sentence.CrossEncoder
-	LogitScore       = sentence.LogitScore
-	SparseHead       = sentence.SparseHead
-	SparseVector     = sentence.SparseVector
-	TokenWeight      = sentence.TokenWeight
+	// A TokenEmbedder makes a vector of each token's hidden state: Project sets the vectors, whose width is Dim.
+	TokenEmbedder = sentence.TokenEmbedder
+	// Expansion says which tokens follow those of a query, and have vectors too.
+	Expansion = sentence.Expansion
+	// A CrossEncoder has what the files of sentence-transformers say about a folder that its class CrossEncoder saved.
+	CrossEncoder = sentence.CrossEncoder
+	// A LogitScore is the logit of one token after a pair minus the logit of another.
+	LogitScore = sentence.LogitScore
+	// A SparseHead makes a sparse vector of each text's hidden states.
+	SparseHead = sentence.SparseHead
+	// A SparseVector has the elements of a vector that are not 0.
+	SparseVector = sentence.SparseVector
+	// A TokenWeight is an element of a SparseVector: a token and its weight.
+	TokenWeight = sentence.TokenWeight
 )

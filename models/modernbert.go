@@ -189,10 +189,10 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	return m, nil
 }
 
-// BothWays is that of textEncoder.
+// BothWays implements textEncoder.
 func (m *modernbert) BothWays() bool { return true }
 
-// HidesRest is that of textEncoder.
+// HidesRest implements textEncoder.
 func (m *modernbert) HidesRest() {}
 
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {

@@ -19,7 +19,7 @@ type olmo2Config struct {
 	Bias bool `json:"attention_bias"`
 }
 
-// olmo2Defaults are those of transformers where config.json is silent.
+// olmo2Defaults has transformers' defaults of fields that config.json lacks.
 func olmo2Defaults() olmo2Config {
 	config := olmo2Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Eps = 50304, 1e-5

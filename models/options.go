@@ -175,7 +175,7 @@ func (o Options) check() error {
 
 // An Adapter is changes of a model that were trained and published without it.
 type Adapter struct {
-	// Path is that of a folder as Python's peft writes it, with adapter_config.json and
+	// Path is the path of a folder as Python's peft writes it, with adapter_config.json and
 	// adapter_model.safetensors or .bin, or of its repository in the hub's cache; for a model in a
 	// GGUF file, that of a GGUF file of the type adapter.
 	Path string

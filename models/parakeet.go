@@ -44,7 +44,7 @@ type parakeetConfig struct {
 	ScaleInput      bool   `json:"scale_input"`
 }
 
-// parakeetDefaults are those of transformers' ParakeetEncoderConfig.
+// parakeetDefaults has the defaults of transformers' ParakeetEncoderConfig.
 var parakeetDefaults = parakeetConfig{
 	Dim: 1024, Layers: 24, Heads: 8, Hidden: 4096, Activation: "silu", Bias: true, ConvolutionBias: true, Steps: 9, Factor: 8, Channels: 256,
 	Bins: 80, SubsamplingStep: 3, Stride: 2, Positions: 5000, ScaleInput: true,

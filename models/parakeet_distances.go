@@ -8,7 +8,7 @@ import (
 // The distances in a sound, as the attention of the layers sees them. They are the same for all sounds of a length, and those of a
 // shorter sound are among them.
 
-// distances is what the layers make of the distances in sounds of up to rows hidden states: [2*rows-1, D] of each layer.
+// distances has the projections that the layers compute of the distances in sounds of up to rows hidden states: [2*rows-1, D] of each layer.
 type distances struct {
 	rows   int
 	layers [][]float32

@@ -20,7 +20,7 @@ func init() {
 	Describe(Traits{Judge: &qwen3Reranker}, "qwen3")
 }
 
-// qwen3Reranker is what Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3 Embedding: Advancing Text Embedding and
+// qwen3Reranker has the prompt that Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3 Embedding: Advancing Text Embedding and
 // Reranking Through Foundation Models").
 var qwen3Reranker = Judge{
 	Name: "Qwen3-Reranker",
@@ -34,7 +34,7 @@ var qwen3Reranker = Judge{
 	Limit: 8192,
 }
 
-// mxbaiRerank is how mxbai-rerank-base-v2 and mxbai-rerank-large-v2 are asked by their authors' package mxbai-rerank 0.1.
+// mxbaiRerank has the prompt of mxbai-rerank-base-v2 and mxbai-rerank-large-v2 in their authors' package mxbai-rerank 0.1.
 var mxbaiRerank = Judge{
 	Name:       "mxbai-rerank-v2",
 	Begin:      "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n",
@@ -67,7 +67,7 @@ var qwenLayer = func() transformer.LayerNames {
 	return names
 }()
 
-// qwenDefaults are those of transformers where config.json is silent.
+// qwenDefaults returns transformers' defaults of fields that config.json lacks.
 func qwenDefaults() qwenConfig {
 	config := qwenConfig{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 4096}, WindowLayers: 28}
 	config.Vocab, config.KVHeads, config.Hidden, config.MaxPositions = 151936, 32, 22016, 32768

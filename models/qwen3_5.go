@@ -29,7 +29,7 @@ func init() {
 	registerGGUF("qwen3next", llamacpp.Architecture{ModelType: "qwen3_next", Partial: "partial_rotary_factor", Experts: true, Read: readQwen35MoEGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})
 }
 
-// qwen35Config is what the versions have in common.
+// qwen35Config has the fields that the versions have in common.
 type qwen35Config struct {
 	llamaFields
 	Bias       bool     `json:"attention_bias"`
@@ -58,7 +58,7 @@ var qwen35Experts = func() transformer.MixtureNames {
 	return names
 }()
 
-// qwen35Defaults are those of transformers where config.json is silent.
+// qwen35Defaults returns transformers' defaults of fields that config.json lacks.
 func qwen35Defaults() qwen35Config {
 	c := qwen35Config{llamaFields: llamaDefaults, Interval: 4, KeyHeads: 16, ValueHeads: 32, KeyDim: 128, ValueDim: 128, Taps: 4}
 	c.Vocab, c.Heads, c.KVHeads, c.HeadDim, c.Hidden, c.MaxPositions = 248320, 16, 4, 256, 12288, 32768

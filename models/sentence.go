@@ -21,7 +21,7 @@ func (m *Model) TextEncoder() Encoder {
 	return m.Encoder
 }
 
-// BareEmbedder is what sentence-transformers makes of a folder without modules.json, which needs
+// BareEmbedder returns the embedder that sentence-transformers makes of a folder without modules.json, which needs
 // a TextEncoder: a text's vector is the mean of its hidden states, or the last of them where the
 // checkpoint is named after a language model.
 func (m *Model) BareEmbedder() *sentence.Embedder {
@@ -56,7 +56,7 @@ func OpenCrossEncoder(fsys fs.FS, m *Model) (c *sentence.CrossEncoder, warnings 
 	return sentence.OpenCrossEncoder(fsys, doc, m.sentenceParts())
 }
 
-// ModulesUse is what the model of a folder is for by its modules.json: [UseStates] if the modules make vectors of texts, [UseScore]
+// ModulesUse returns the use of a folder's model by its modules.json: [UseStates] if the modules make vectors of texts, [UseScore]
 // if they make scores of pairs, and "" where there are none, or only a model.
 func ModulesUse(fsys fs.FS) (Use, error) {
 	vectors, scores, err := sentence.Made(fsys)

@@ -107,5 +107,5 @@ func (e *staticEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	return nil
 }
 
-// BothWays is that of textEncoder.
+// BothWays implements textEncoder.
 func (e *staticEncoder) BothWays() bool { return true }

@@ -35,7 +35,7 @@ type t5Config struct {
 	Activation    string  `json:"dense_act_fn"` // goes before what FeedForward says, as Gated does
 	Gated         bool    `json:"is_gated_act"`
 	Tied          bool    `json:"tie_word_embeddings"`
-	// ScaleOutputs is whether the hidden states are divided by sqrt(Dim) before the
+	// ScaleOutputs says that the hidden states are divided by sqrt(Dim) before the
 	// logits; before transformers 5 that of Tied.
 	ScaleOutputs bool `json:"scale_decoder_outputs"`
 }

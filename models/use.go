@@ -30,7 +30,7 @@ const (
 	UseImages       Use = "hidden states of images"
 )
 
-// heads are what models are for whose class ends with a head's name, whatever their model type. Those of texts
+// heads has the use of models whose class ends with a head's name, whatever their model type. Those of texts
 // from texts are not among them: see [Traits].
 var heads = map[string]Use{
 	"ForSequenceClassification": UseLabels,
@@ -53,11 +53,11 @@ var generating = map[string]Use{
 
 // Traits describe the models of a model type, in addition to their parts.
 type Traits struct {
-	// Use is what models are for whose class names no head, or one that generates; "": what the head says, or hidden states.
+	// Use is the use of models whose class names no head, or one that generates; "": the head decides, or the use is hidden states.
 	Use Use
 	// NoVectors says why means of hidden states are not vectors of texts; "": they may be.
 	NoVectors string
-	// Judge is how a language model is asked whether a text answers a query; nil: it was not trained for that.
+	// Judge has the prompt that asks a language model whether a text answers a query; nil: it was not trained for that.
 	Judge *Judge
 }
 
@@ -97,7 +97,7 @@ func TraitsOf(modelType string) Traits {
 	return traits[modelType]
 }
 
-// UseOf is what the model of a config.json is for.
+// UseOf returns the use of the model that a config.json describes.
 func UseOf(config []byte) (Use, error) {
 	fields := struct {
 		ModelType     string                     `json:"model_type"`
@@ -135,7 +135,7 @@ func UseOf(config []byte) (Use, error) {
 	return UseStates, nil
 }
 
-// UseOfGGUF is what the model of a GGUF file is for.
+// UseOfGGUF returns the use of the model in a GGUF file.
 func UseOfGGUF(file *gguf.File) (Use, error) {
 	name, err := file.Text("general.architecture")
 	if err != nil {

@@ -27,7 +27,7 @@ type vitConfig struct {
 	PoolerDim        int    `json:"pooler_output_size" min:"0"`
 }
 
-// vitNames is what the parts of a checkpoint are called.
+// vitNames has the names of the parts of a checkpoint.
 type vitNames struct {
 	class, positions, patches, norm string
 	layers                          transformer.StackNames
@@ -109,7 +109,7 @@ func newViT(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// timmConfig is what timm writes.
+// timmConfig has the fields that timm writes.
 type timmConfig struct {
 	Architecture string `json:"architecture"`
 	Classes      int    `json:"num_classes" min:"0"`

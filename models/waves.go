@@ -10,7 +10,7 @@ import (
 
 // Encoders that take samples themselves: wav2vec 2.0 and Moonshine.
 
-// convolutions are those that such an encoder begins with, one after the other.
+// convolutions are the first layers of such an encoder, one after the other.
 type convolutions []*block.Convolution
 
 // Stride returns the number of samples from one hidden state to the next.

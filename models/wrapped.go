@@ -18,7 +18,7 @@ type wrapper struct {
 	kinds []string // model types that text_config may have; the first is the default
 	head  string   // that the wrapper has: ForConditionalGeneration or, of an encoder, Model
 	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well; "": an encoder's is not read
-	// fields are those of the wrapper that have no effect on text, and unread those of text_config that transformers ignores there.
+	// fields has the wrapper's fields without an effect on text, and unread the fields that transformers ignores in text_config.
 	fields, unread []string
 	towers         []string // patterns of the tensors that only images and sound pass through
 	tiedToo        []string // fields that go before tie_word_embeddings

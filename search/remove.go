@@ -58,7 +58,7 @@ func (x *Index) remove(ids []int64) int {
 	return n
 }
 
-// id is that of the vector at a position.
+// id returns the id of the vector at a position.
 func (x *Index) id(i int) int64 {
 	if x.ids.len() == 0 {
 		return int64(i)

@@ -22,7 +22,7 @@ type Hit struct {
 	Score float32 // the dot product of the rounded vectors; with Binary that of the signs
 }
 
-// queryBlock is how many queries share a pass over a segment.
+// queryBlock is the largest number of queries that share a pass over a segment.
 const queryBlock = 64
 
 // worker is the state of one goroutine.
@@ -59,7 +59,7 @@ func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit
 	return x.SearchWhere(ctx, vectors, k, nil)
 }
 
-// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [In] makes such a condition from ids. Several
+// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [WithID] makes such a condition from ids. Several
 // goroutines call where at a time, only for vectors that score high enough; it must always return the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {

@@ -27,7 +27,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// base is what every pipeline has: a folder, its model, and the queue of its calls. Once it is open, only the queue, the pool and
+// base has the parts of every pipeline: a folder, its model, and the queue of its calls. Once it is open, only the queue, the pool and
 // the totals change.
 type base struct {
 	options   Options // with their defaults
@@ -45,7 +45,7 @@ type base struct {
 	totals    totals
 }
 
-// Kind is that of the pipeline.
+// Kind returns the kind of the pipeline.
 func (f *base) Kind() Kind { return f.kind }
 
 // Tokenizer returns the folder's tokenizer, nil where the pipeline takes no texts.
@@ -127,7 +127,7 @@ func (f *base) Replicas() []ReplicaInfo {
 	return all
 }
 
-// shares are those of the machine that replicas have.
+// shares returns the replicas' shares of the machine.
 func (o *Options) shares() ([]topology.Share, error) {
 	m := o.machine
 	if m == nil {

@@ -31,7 +31,7 @@ type PromptOptions struct {
 	// Variables are further ones of the template, such as "enable_thinking". They hide
 	// the special tokens that templates get by role.
 	Variables map[string]any
-	// Format is how the model writes calls and reasoning; nil: as the template and the
+	// Format describes how the model writes calls and reasoning; nil: as the template and the
 	// vocabulary say. See [Generator.AnswerFormat].
 	Format *answer.Format
 	// Literal makes control tokens plain text in documents and in messages, with the names of their fields, except those of the roles system,
@@ -83,7 +83,7 @@ func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
 	return g.chats.Prompt(messages, g.chatOptions(&opts), g.hasToken)
 }
 
-// AnswerFormat is how the model writes calls and reasoning in answers to prompts with
+// AnswerFormat describes how the model writes calls and reasoning in answers to prompts with
 // these options: Format if it is given, else what [answer.Detect] finds from the template and the
 // vocabulary. With Tools that the template has no place for, or calls in a way that is not known, calls are
 // [answer.Written].
@@ -155,7 +155,7 @@ func takeApart(pieces iter.Seq2[Piece, error], p *answer.Parser, yield func(answ
 type Message struct {
 	Role    string // "system", "user", "assistant" or "tool", or what else the model's template knows
 	Content string
-	// Reasoning is what an assistant thought before its answer, "reasoning_content".
+	// Reasoning is the text that an assistant wrote before its answer to reason about it, "reasoning_content".
 	Reasoning string
 	// ToolCalls are the calls of an assistant, "tool_calls". If the message has calls and no
 	// content, content is null.

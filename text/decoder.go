@@ -195,7 +195,7 @@ func (f *base) newVocabulary() (*grammar.Vocabulary, error) {
 	return grammar.NewVocabulary(tokens, ends)
 }
 
-// constraint is what the options' grammar allows, nil without one.
+// constraint returns the constraint of the options' grammar, nil without one.
 func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) {
 	if o.Grammar == nil {
 		return nil, nil
@@ -207,7 +207,7 @@ func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) 
 	return o.Grammar.Matcher(v), nil
 }
 
-// Replicas are those of its decoder.
+// Replicas describes the replicas of the decoder.
 func (d *decoder) Replicas() []ReplicaInfo {
 	all := d.base.Replicas()
 	for i, l := range d.lanes {

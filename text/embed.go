@@ -296,7 +296,7 @@ func (e *Embedder) limitOf(limit int) int {
 	return limit
 }
 
-// shape is what vectors of a call look like.
+// shape describes the vectors of a call.
 type shape struct {
 	pool *models.SentenceEmbedder
 	dim  int
@@ -335,7 +335,7 @@ func emptyOf(pool *models.SentenceEmbedder) func() ([]float32, error) {
 	return sync.OnceValues(func() ([]float32, error) { return pool.Empty(new(models.Workspace)) })
 }
 
-// promptLength is how many tokens at the beginning are a prompt's and do not count, for models that were trained to
+// promptLength returns how many tokens at the beginning belong to a prompt and do not count, for models that were trained to
 // ignore them: the tokens of the prompt by itself, except a special one at its end, whether of the tokenizer or of the
 // text.
 func (e *Embedder) promptLength(prompt string) (int, error) {
@@ -358,7 +358,7 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	return n, nil
 }
 
-// encoding is how texts become tokens.
+// encoding returns the options with which texts become tokens.
 func (e *Embedder) encoding() tokenizer.Options {
 	return tokenizer.Options{NoSpecial: e.pool.NoSpecial}
 }

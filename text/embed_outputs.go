@@ -266,7 +266,7 @@ func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Enc
 	return n
 }
 
-// MaxSim is how well a document's vectors match those of a query: the sum, over the query's, of the largest inner
+// MaxSim returns how well a document's vectors match those of a query: the sum, over the query's, of the largest inner
 // product with one of the document's; 0 without any. The vectors of both have one width.
 func MaxSim(query, document [][]float32) float32 {
 	sum := 0.0

@@ -27,8 +27,8 @@ type Entity struct {
 	EndChar   int `json:"end"`
 }
 
-// Aggregation is how the labels of tokens become entities, by transformers'
-// names.
+// Aggregation chooses how the labels of tokens become entities. The names are those of
+// transformers.
 type Aggregation int
 
 // With AggregateFirst, AggregateAverage and AggregateMax all tokens of a word get one label: that of its
@@ -97,7 +97,7 @@ func (c *TokenClassifier) Entities(ctx context.Context, texts []string, o Entity
 	return results(out, counts, err)
 }
 
-// TokenLogits is what a model of labels says of a token.
+// TokenLogits has the logits of the labels of a token.
 type TokenLogits struct {
 	Start, End int       // its bytes in the text; 0, 0 of a special token
 	Special    bool      // it is not of the text

@@ -98,7 +98,7 @@ func (m *MaskFiller) Fill(ctx context.Context, inputs []Input, o FillOptions) (R
 	return results(out, counts, err)
 }
 
-// logits are those of the masks of each window, [masks, vocabulary], from the hidden states x, [rows, D].
+// logits computes the logits of the masks of each window, [masks, vocabulary], from the hidden states x, [rows, D].
 func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 	dim, n := m.model.Encoder.Dim(), m.model.Heads[models.HeadMaskedLM].Out()
 	var masks []int // rows
@@ -127,7 +127,7 @@ func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens,
 	return nil
 }
 
-// fillings are those of the masks of a text's tokens.
+// fillings returns the fillings of the masks among a text's tokens.
 func (m *MaskFiller) fillings(ids []int, logits []float32, k int) [][]Filling {
 	n := m.model.Heads[models.HeadMaskedLM].Out()
 	var out [][]Filling

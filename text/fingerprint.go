@@ -21,7 +21,7 @@ import (
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
-// identity is what a pipeline was opened from.
+// identity has the files and options that a pipeline was opened with.
 type identity struct {
 	files  []modelfiles.File
 	failed error // of listing them
@@ -67,7 +67,7 @@ func widens(fsys fs.FS, o *Options) bool {
 	return quantized || err != nil
 }
 
-// fingerprint is that of the pipeline. The first call reads the files.
+// fingerprint returns the pipeline's fingerprint. The first call reads the files.
 func (id *identity) fingerprint(ctx context.Context) (string, error) {
 	id.mu.Lock()
 	defer id.mu.Unlock()
@@ -93,7 +93,7 @@ func (o *Options) isFast() bool {
 		slices.ContainsFunc(m.WeightFormats, func(f models.NamedFormat) bool { return f.Format == kernels.FormatBF16Fast })
 }
 
-// format is that of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies
+// format returns the format of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies
 // weights in bf16_fast. widened says that Float32 changes results.
 func (o *Options) format(fastBy func() string, widened bool) string {
 	m := &o.Model

@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Characters is what a model hears, with times, in the smallest parts that it writes. Of a model of CTC such as wav2vec 2.0 it is
+// Characters returns the text that a model hears, with times, in the smallest parts that the model writes. Of a model of CTC such as wav2vec 2.0 it is
 // characters, as transformers gives them with output_char_offsets: spaces between words are characters too. Of Parakeet it is pieces of
 // words, which begin with a space where a word begins. Long sound is heard in the
 // windows that [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.

@@ -119,7 +119,7 @@ func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Lab
 	return out, nil
 }
 
-// Logits is what the model gives each image file, [len(files)][labels], in the order of [ImageClassifier.Labels]: probabilities
+// Logits returns the model's logits for each image file, [len(files)][labels], in the order of [ImageClassifier.Labels]: probabilities
 // are its softmax.
 func (c *ImageClassifier) Logits(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))

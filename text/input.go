@@ -1,4 +1,4 @@
-// Inputs of a call: texts, pairs or tokens, how long ones are handled, and the counts.
+// This file has the inputs of a call: texts, pairs or tokens, the handling of texts that are too long, and the counts.
 
 package text
 
@@ -55,7 +55,7 @@ func Pairs(pairs ...[2]string) []Input {
 	return in
 }
 
-// Results is what a call returns: an output for each input, in the order of the inputs, and the counts. It is empty if the
+// Results has an output for each input of a call, in the order of the inputs, and the counts. It is empty if the
 // call returns an error.
 type Results[T any] struct {
 	Outputs []T

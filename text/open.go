@@ -123,7 +123,7 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	return "", folder.Errorf("no pipeline is for %s", use)
 }
 
-// useOf is what the model of a folder, or of a GGUF file, is for.
+// useOf returns the use of the model of a folder or of a GGUF file.
 func useOf(fsys fs.FS) (models.Use, error) {
 	if g, ok := fsys.(folder.GGUF); ok {
 		f, err := gguf.Open(g.Path)

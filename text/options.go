@@ -87,7 +87,7 @@ type Options struct {
 	// that matches fault.ErrMemory. 0: what Model.MemoryLimit leaves beside weights and activations, or else the memory of the machine or the
 	// lower limit of the process's cgroups (versions 1 and 2). Other models of the process are not counted.
 	CacheMemory int64
-	// CacheKept is how many bytes of CacheMemory may be full so that finished texts are kept in it. They give way to texts that are being
+	// CacheKept is the number of bytes of CacheMemory up to which finished texts are kept in it. They give way to texts that are being
 	// generated. 0: all of CacheMemory, or 1 GiB at most if that is 0.
 	CacheKept int64
 	// Draft is the folder of a small language model with the same tokens, which proposes the next ones. A [Generator]

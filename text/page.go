@@ -18,7 +18,7 @@ import (
 // PageOptions says how the image of a page becomes text.
 type PageOptions struct {
 	GenerateOptions // without Images
-	// Prompt is what the model is asked; "": to convert the page, in the words of granite-docling.
+	// Prompt is the question to the model; "" asks it to convert the page, in the words of granite-docling.
 	Prompt string
 	// DocTags leaves the text as the model writes it.
 	DocTags bool

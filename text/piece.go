@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
-// Piece is what comes next in a text that is generated.
+// Piece is the next part of a text that is being generated.
 type Piece struct {
 	Text string // that is certain
 	// Tokens are those that came since the last piece, the one that ended the text left out. Where the text

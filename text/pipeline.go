@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Pipeline is what all pipelines have. It is safe for concurrent use.
+// Pipeline has the methods of all pipelines. It is safe for concurrent use.
 type Pipeline interface {
 	Kind() Kind
 	// Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
@@ -37,7 +37,7 @@ type Pipeline interface {
 	Warm(ctx context.Context) error
 }
 
-// Totals is what all calls of a pipeline so far have computed with: those of texts that failed are not counted, nor are
+// Totals has the counts of all calls of a pipeline so far: texts that failed are not counted, nor are
 // texts that are generated.
 type Totals struct {
 	Inputs uint64 // texts, pairs and lists of tokens
@@ -107,7 +107,7 @@ func warmed(err error) error {
 	return err
 }
 
-// ReplicaInfo is what a replica of a pipeline is and does.
+// ReplicaInfo describes a replica of a pipeline, and its work.
 type ReplicaInfo struct {
 	CPUs    []int // that its threads are bound to; nil: none
 	Node    int   // of NUMA, counted from 0 among those that the process may use

@@ -163,7 +163,7 @@ func (a *QuestionAnswerer) spans(found []Span, text string, e *tokenizer.Encodin
 	return found
 }
 
-// probabilities are those of an answer's start, or with which = 1 its end, at the tokens of the text. The classifying
+// probabilities returns the probabilities of an answer's start, or with which = 1 of its end, at the tokens of the text. The classifying
 // token takes its share, but is not a token of the text.
 func (a *QuestionAnswerer) probabilities(e *tokenizer.Encoding, logits []float32, which int, inside []bool) []float32 {
 	class, ok := a.tokenizer.TokenID(a.tokenizer.Config().Special["cls_token"])

@@ -58,7 +58,7 @@ func (r *imageRead) bytes() (n int) {
 	return n
 }
 
-// newImageReader is that of a folder; nil if its model was opened without its encoder of images.
+// newImageReader returns the reader of images of a folder; nil if its model was opened without its encoder of images.
 func newImageReader(f *base) (*imageReader, error) {
 	if f.model.Images == nil {
 		return nil, nil

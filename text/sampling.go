@@ -20,7 +20,7 @@ import (
 // any case: penalties, minimal lengths, tokens that are forced or forbidden.
 type GenerateOptions struct {
 	MaxTokens int // the most new tokens; 0: what the folder says, or 256
-	// Sampling is how each token is drawn. The zero value is greedy.
+	// Sampling says how to draw each token. The zero value is greedy.
 	generation.Sampling
 	// Beams is the width of the search for the most likely text; 0 and 1 choose
 	// token by token. A search does not sample, and yields the text at its end.
@@ -73,7 +73,7 @@ type GenerateOptions struct {
 // ends returns the strings that end a text.
 func (o *GenerateOptions) ends() stream.Stops { return stream.Stops{Strings: o.Stop, Keep: o.KeepStop} }
 
-// sampler is how tokens are chosen.
+// sampler returns the configuration of the sampler of a text.
 func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
 	return generation.SamplerConfig{Sampling: o.Sampling, Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
 }

@@ -57,7 +57,7 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	return all, nil
 }
 
-// segments are those of package speech.
+// segments converts segments of package speech.
 func segments(all []speech.Segment) []Segment {
 	var out []Segment
 	for _, s := range all {

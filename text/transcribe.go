@@ -78,7 +78,7 @@ func spells(m *models.Model) bool {
 	return m.Heads[models.HeadCTC] != nil && m.Audio.Features() == 1
 }
 
-// scriptOf is how a model writes down what it hears; nil if it has a decoder instead.
+// scriptOf returns the way in which a model writes down speech; nil if it has a decoder instead.
 func scriptOf(f *base, sound speech.Folder) (speech.Script, error) {
 	switch head := f.model.Heads[models.HeadCTC]; {
 	case f.model.Transducer != nil:

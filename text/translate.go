@@ -108,7 +108,7 @@ func (t *Translator) Translate(ctx context.Context, texts []string, opts Transla
 	return Results[Piece]{out, counts}, nil
 }
 
-// textsAtOnce is how many texts of a call are translated at a time.
+// textsAtOnce is the largest number of texts of a call that are translated at a time.
 const textsAtOnce = 16
 
 // Stream yields the translation of one text piece by piece; at once if Beams searches.

@@ -175,6 +175,8 @@ type Rows = checkpoint.Rows
 func (l *Loader) SetRows(name string, rows Rows) error { return l.plan.SetRows(name, rows) }
 
 // A Part is some rows of a linear layer's weight, and the same elements of its bias. Its Name is a prefix of weight and bias.
+// Complete replaces fields that are 0 by what they mean and reports whether the tensor can have the rows, Shape returns the shape of the
+// tensor, and Bias the part's elements of a bias.
 type Part = checkpoint.Part
 
 // Linear returns the layer with the tensors weight, [out, in], and bias, [out].

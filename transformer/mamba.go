@@ -19,7 +19,7 @@ type Mamba2Config struct {
 	InBias, ConvBias, OutBias bool
 	// StepMin and StepMax bound the time step after softplus; if StepMax is 0, there is no upper bound.
 	StepMin, StepMax float32
-	// Eps is that of the normalization of the scan's output, over the channels of each group. 0: there is no
+	// Eps is the epsilon of the normalization of the scan's output, over the channels of each group. 0: there is no
 	// normalization.
 	Eps float32
 	// NormFirst puts the normalization before the product with the gate.

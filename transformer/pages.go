@@ -19,7 +19,7 @@ type PagesConfig struct {
 	// Windows has for each layer the size of its SlidingWindow mask, or one size for all layers; 0: all keys. Pages that no later query
 	// sees are freed: memory depends on the window and not on the length. Masks with data cannot be combined with a window.
 	Windows []int
-	// Format is that of the keys and values of self-attention: FormatF32, the default; FormatBF16 or FormatF16; or FormatInt8, with a scale
+	// Format is the format of the keys and values of self-attention: FormatF32, the default; FormatBF16 or FormatF16; or FormatInt8, with a scale
 	// for each row of a head. The keys and values of a memory are float32, and the inputs of a convolution too.
 	Format kernels.Format
 	// Limit bounds the bytes of the pages in use; 0: no limit. The very first pass of a pool is counted only after it has run, because it

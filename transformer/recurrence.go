@@ -78,7 +78,7 @@ func (r Recurrence) pass(s layerState, rows []float32, first int) error {
 	return r.Step(s.to, from, rows, first)
 }
 
-// state is what the layer has of sequence i for a pass of n rows.
+// state returns the layer's state of sequence i for a pass of n rows.
 func (l *LayerCache) state(i int, of Recurrence, n int) (s layerState, err error) {
 	p, h := l.cache.pages, l.cache.histories[i]
 	p.mu.Lock()

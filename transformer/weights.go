@@ -76,5 +76,5 @@ func Hide(w Weights, patterns ...string) Weights { return checkpoint.Hide(w, pat
 
 // A LoadError lists everything that is wrong with the weights of a model: the names that the weights lack, what shape tensors have and should
 // have, and the names that the model did not ask for. It matches fault.ErrMissing, fault.ErrMisshapen and fault.ErrLeftOver if it has such
-// entries. Its text names at most five of each kind, and counts the rest.
+// entries. Its text names at most five of each kind, and counts the rest. Its methods are Error and Unwrap.
 type LoadError = checkpoint.LoadError

@@ -17,7 +17,7 @@ import (
 // kinds are those that an error about a file may have, the special before the general.
 var kinds = []error{fault.ErrModelType, fault.ErrConfig, fault.ErrFormat, fault.ErrFolder, fault.ErrWeights, fault.ErrOption, fault.ErrShape, fault.ErrMemory}
 
-// fault.Error is the error of all packages.
+// Error is the error of all packages.
 type Error = fault.Error
 
 // Errorf returns an error of a kind.

@@ -30,7 +30,7 @@ func QuantizeInt8(x []float32) (q []int, scale float32) {
 // rotateSigns are the signs of Rotate: the first bits of pi after the point.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// BalanceInt8 is what the elements of rows of A, and of columns of B, are multiplied with before they are rotated:
+// BalanceInt8 returns the factors of the elements of rows of A, and of columns of B, before these are rotated:
 // for A the fourth root of the ratio of a channel's sum of squares to the mean of these sums, which is limited to 2^16 and 2^-16, or 1 if
 // it is not a number; for B one divided by that. The sums are those of columns 0, step, 2*step and so on of B, step being n/256 or 1. B is k x n.
 func BalanceInt8(n, k int, b []float32, ldb int) (ofA, ofB []float32) {

@@ -28,7 +28,7 @@ type BERTConfig struct {
 	Pooler    bool
 }
 
-// LayerConfig is that of one of the layers.
+// LayerConfig returns the configuration of a layer.
 func (c BERTConfig) LayerConfig() transformer.LayerConfig {
 	attention := transformer.AttentionConfig{
 		Dim: c.Dim, Heads: c.Heads, Bias: true, OutBias: true,
@@ -80,7 +80,7 @@ func NewBERT(c BERTConfig, w transformer.Weights, prefix string) (*BERT, error) 
 	return finish(b, l)
 }
 
-// BERTInput is what a BERT works on. Of LayerInput, X is not used.
+// BERTInput is the input of a BERT. The field X of LayerInput is not used.
 type BERTInput struct {
 	transformer.LayerInput
 	Tokens []int // of the rows of Batch

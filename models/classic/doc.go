@@ -20,7 +20,7 @@ func addTo(x, y []float32) {
 	}
 }
 
-// finish is what a constructor returns: the model, if loading it went well.
+// finish returns the model of a constructor, or the error of loading it.
 func finish[T any](model *T, l *transformer.Loader) (*T, error) {
 	if err := l.Finish(); err != nil {
 		return nil, err

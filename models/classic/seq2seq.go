@@ -31,7 +31,7 @@ type Seq2SeqNames struct {
 	Generator                        string // the projection to logits
 }
 
-// D2LSeq2Seq is what d2l's encoder and decoder call their parts.
+// D2LSeq2Seq returns the names that d2l's encoder and decoder have for their parts.
 func D2LSeq2Seq() Seq2SeqNames {
 	return Seq2SeqNames{
 		SourceEmbedding: "encoder.embedding.", TargetEmbedding: "decoder.embedding.",

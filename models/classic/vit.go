@@ -22,7 +22,7 @@ type ViTConfig struct {
 	Classes                 int // 0: no head
 }
 
-// BlockConfig is that of one of the blocks.
+// BlockConfig returns the configuration of a block.
 func (c ViTConfig) BlockConfig() transformer.LayerConfig {
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: c.QKVBias, OutBias: true},
@@ -77,7 +77,7 @@ func NewViT(c ViTConfig, w transformer.Weights, prefix string) (*ViT, error) {
 	return finish(v, l)
 }
 
-// Batch is that of the rows of n images.
+// Batch returns the batch of the rows of n images.
 func (v *ViT) Batch(n int) transformer.Batch { return transformer.Uniform(n, 1+v.Patches()) }
 
 // Forward sets dst, [images, 1+Patches, Dim], to the normalized output of the

@@ -39,7 +39,7 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// Options are how an index takes texts apart and scores them.
+// Options say how an index divides texts into words and scores them.
 type Options struct {
 	// K1 says how much further occurrences of a word count: 0 is 1.2, and a negative number means that they do not count.
 	K1 float64
@@ -192,7 +192,7 @@ func (x *Index) find(words []postings.Term[string], k int, where func(id int64) 
 	return v.Best(s, k, where)
 }
 
-// kind is how files are written: words with their length before them, and K1 and B as float64.
+// kind is the format of files: words with their length before them, and K1 and B as float64.
 var kind = postings.Kind[string]{
 	Name: "AVOBM25\n", Integers: true, Parameters: 16,
 	AppendTerm: func(b []byte, word string) []byte { return append(binary.AppendUvarint(b, uint64(len(word))), word...) },

@@ -31,9 +31,9 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// Options are how an index searches.
+// Options say how an index searches.
 type Options struct {
-	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
+	// Threads is the largest number of goroutines of a search; 0 is runtime.GOMAXPROCS.
 	Threads int
 }
 
@@ -270,7 +270,7 @@ func (x *Index) search(ctx context.Context, query [][]float32, k int, documents 
 	return hits, nil
 }
 
-// score is that of a document. It returns memory for the next one.
+// score returns the score of a document, and memory for the next one.
 func (x *Index) score(query, document, memory []float32) (score float32, scores []float32) {
 	m, n := len(query)/x.dim, len(document)/x.dim
 	if m == 0 || n == 0 {

@@ -114,7 +114,7 @@ func (x *Index) SearchWhere(ctx context.Context, queries []Vector, k int, where 
 	return hits, nil
 }
 
-// kind is how files are written: an element as a varint.
+// kind is the format of files: an element is a varint.
 var kind = postings.Kind[int]{
 	Name:       "AVOSPARS",
 	AppendTerm: func(b []byte, index int) []byte { return binary.AppendUvarint(b, uint64(index)) },

@@ -16,9 +16,9 @@ import (
 	"github.com/avoformer/avoformer/search"
 )
 
-// Options are how a folder is opened.
+// Options say how to open a folder.
 type Options struct {
-	// Index is how vectors are held and searched; the precision may be another one at each opening. Fingerprint is that of the model of all
+	// Index says how to hold and search vectors; the precision may be another one at each opening. Its Fingerprint is that of the model of all
 	// vectors, which a new folder keeps: for an existing one it must match, or be search.AnyFingerprint.
 	Index search.Options
 	// Sync has each change on the disk before the call returns.
@@ -53,7 +53,7 @@ type Store struct {
 	places  map[int64]place // by number
 }
 
-// place is where the log has a record.
+// place is the position of a record in the log.
 type place struct {
 	id      string
 	at      int64  // where the payload begins; the vector follows

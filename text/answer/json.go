@@ -2,7 +2,7 @@
 
 package answer
 
-// expected is what a scanner expects next.
+// expected is the kind of token that a scanner expects next.
 type expected byte
 
 const (
@@ -28,7 +28,7 @@ const (
 	afterString // which another string of Python may continue
 )
 
-// maxDepth is how deep JSON may nest.
+// maxDepth is the largest depth of nested JSON.
 const maxDepth = 1000
 
 // scanner checks the JSON of an object, to the letter of RFC 8259.

@@ -48,7 +48,7 @@ func (p *Parser) nextHead() bool {
 	return p.headed(&r, literalHead(&r, p.call.literals.syntax))
 }
 
-// literals is where a parser is in arguments that are literals.
+// literals is the state of a parser in arguments that are literals.
 type literals struct {
 	syntax *syntax
 	next   expected

@@ -2,7 +2,7 @@
 
 package answer
 
-// Opening is what begins a call after a prompt, where the JSON of an object follows with "name" and, by the name
+// Opening returns the text that begins a call after a prompt, where the JSON of an object follows with "name" and, by the name
 // arguments, the arguments, and the answer ends. A Parser that gets both finds the call. ok is false where calls are
 // written otherwise.
 func (f Format) Opening() (opening, arguments string, ok bool) {

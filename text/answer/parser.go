@@ -18,7 +18,7 @@ type Options struct {
 	// Tools are the tools in the prompt: anything whose JSON is an array of functions as
 	// OpenAI's API has them. Without tools, there are no calls.
 	Tools any
-	// Prompt is what the answer answers, or its end. One that ends with the marker of
+	// Prompt is the prompt before the answer, or the end of the prompt. A prompt that ends with the marker of
 	// reasoning, or with the tag of the text after it, has begun it.
 	Prompt string
 	// WholeCalls holds calls back until they are complete: their events come together, and

@@ -28,7 +28,7 @@ func readSchema(parameters json.RawMessage) schema {
 	return s
 }
 
-// types are those that a schema allows; of schemas in schemas, to a depth.
+// types returns the types that a schema allows; it follows schemas in schemas to a depth.
 func types(raw json.RawMessage, depth int) []string {
 	var o struct {
 		Type     any               `json:"type"`

@@ -20,7 +20,7 @@ const (
 	webm kind = "WebM"
 )
 
-// convert is what to do with a file of a kind that is not decoded here.
+// convert is the advice for a file of a kind that is not decoded here.
 const convert = "convert it to WAV, FLAC, MP3, Vorbis or Opus: ffmpeg -i IN OUT.flac"
 
 // others are kinds that are told by name: the bytes at a place of the file.
@@ -34,7 +34,7 @@ var others = []struct {
 	{0, "wvpk", "WavPack"}, {0, "MAC ", "Monkey's Audio"},
 }
 
-// lookAhead is how many bytes of a file tell its kind. Only MP3 may begin later than at the first.
+// lookAhead is the number of bytes of a file from which its kind is known. Only MP3 may begin later than at the first.
 const lookAhead = 1 << 16
 
 // kindOf returns the kind of a file that begins with head. Any other kind is an error.

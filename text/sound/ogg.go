@@ -124,7 +124,7 @@ type oggStream interface {
 	end() error
 }
 
-// oggKinds are how streams begin. Those without begin are not decoded.
+// oggKinds has the bytes that streams of each kind begin with. Those without begin are not decoded.
 var oggKinds = []struct {
 	head, name string
 	begin      func(s *sink, head []byte) (oggStream, error)

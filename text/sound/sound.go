@@ -153,10 +153,10 @@ func (s *sink) add(x float64) error {
 	return s.resample(false)
 }
 
-// block is how many samples are resampled at a time.
+// block returns the number of samples that are resampled at a time.
 func (s *sink) block() int { return cmp.Or(s.seconds, min(60, max(1, 1<<20/s.rate))) * s.rate }
 
-// margin is how many samples before and after others count for these: more than the filter of audio.Resample reaches, in
+// margin is the number of samples before and after others on which these depend: more than the filter of audio.Resample reaches, in
 // whole steps between times at which both rates have a sample, which are there every second.
 func (s *sink) margin() int {
 	step := s.rate / gcd(s.rate, Rate)

@@ -31,7 +31,7 @@ const (
 	blockHeadBytes = 3
 )
 
-// webmTrack is what a file says of a track.
+// webmTrack has the fields of a track.
 type webmTrack struct {
 	number uint64
 	codec  string

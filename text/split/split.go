@@ -22,7 +22,7 @@ type Part struct {
 	Headings   []string // the headings above the part, the outermost first; only of Markdown
 }
 
-// part is that of some bytes of a document; false if there is white space alone.
+// part returns the part with some bytes of a document; false if they are only white space.
 func part(document string, start, end int) (Part, bool) {
 	start += len(document[start:end]) - len(strings.TrimLeftFunc(document[start:end], unicode.IsSpace))
 	end = start + len(strings.TrimRightFunc(document[start:end], unicode.IsSpace))

@@ -62,7 +62,7 @@ func (s *settings) configure(t *Tokenizer) {
 	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
 }
 
-// noSegments is whether transformers hands models no type ids: by model_input_names, or by the class where the file does not have it.
+// noSegments reports whether transformers hands models no type ids: by model_input_names, or by the class where the file does not have it.
 func (s *settings) noSegments() (bool, error) {
 	const field = "model_input_names"
 	if _, ok := s.fields.fields[field]; s.used == "" && !ok {

@@ -21,10 +21,10 @@ const tekkenName = "tekken.json"
 var tekkenSpecial = []string{"<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]",
 	"[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"}
 
-// tekkenVersions are those of files that may lack the list.
+// tekkenVersions are the versions of files that may lack the list.
 var tekkenVersions = []string{"v1", "v2", "v3", "v7"}
 
-// tekkenFile is what the file says of texts. Images and sound have files of their own.
+// tekkenFile has the fields of the file for texts. Images and sound have files of their own.
 type tekkenFile struct {
 	Config struct {
 		Pattern string `json:"pattern"`

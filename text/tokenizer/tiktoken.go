@@ -28,7 +28,7 @@ const tiktokenEnd = "<|endoftext|>"
 
 // The patterns of r50k_base, p50k_base and cl100k_base in today's tiktoken have possessive quantifiers, which match the same as the older ones here.
 
-// encodings are those of tiktoken by the name of their file.
+// encodings are tiktoken's encodings, by the names of their files.
 var encodings = map[string]func() encoding{
 	"r50k_base": func() encoding { return encoding{gpt2Source, map[string]uint32{tiktokenEnd: 50256}} },
 	"p50k_base": func() encoding { return encoding{gpt2Source, map[string]uint32{tiktokenEnd: 50256}} },

@@ -175,7 +175,7 @@ func dequantizeQ3_K(y []float32, b []byte) {
 	}
 }
 
-// numbersIQ4 are those of the codes of IQ4_NL and IQ4_XS.
+// numbersIQ4 are the numbers of the codes of IQ4_NL and IQ4_XS.
 var numbersIQ4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
 // dequantizeCodes: y = scale*number, the first 16 in the low halves of the bytes.
@@ -197,7 +197,7 @@ func dequantizeIQ4_XS(y []float32, b []byte) {
 	}
 }
 
-// numbersE2M1 are those of the codes of MXFP4, doubled.
+// numbersE2M1 are the numbers of the codes of MXFP4, doubled.
 var numbersE2M1 = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
 // dequantizeMXFP4: the scale is 2 to the power of a byte less 127, and half of that for numbers that are doubled.

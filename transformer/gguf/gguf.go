@@ -192,7 +192,7 @@ func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 // ReadFloat32 converts at a time.
 const chunk = 1 << 14
 
-// scratch is what ReadFloat32 needs: the values and, of the widest format, the bytes of
+// scratch is the memory that ReadFloat32 needs: the values and, of the widest format, the bytes of
 // a chunk.
 type scratch struct {
 	values [chunk]float32

@@ -74,7 +74,7 @@ func readZip(r io.ReaderAt, size int64) (any, error) {
 	return u.run()
 }
 
-// stored is where the data of a member begin, and the data, which are not compressed.
+// stored returns the position and the data of a member, which are not compressed.
 func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.SectionReader, err error) {
 	if m.Method != zip.Store || m.CompressedSize64 != m.UncompressedSize64 {
 		return 0, nil, fmt.Errorf("%w: %s is compressed", fault.ErrUnsupported, m.Name)

@@ -47,7 +47,7 @@ type tensor struct {
 	strides []int64
 }
 
-// functions are those that a pickle may call. None does more than to put values together.
+// functions are the functions that a pickle may call. They only put values together.
 var functions = map[global]func(args tuple) (any, error){
 	{"collections", "OrderedDict"}: func(args tuple) (any, error) {
 		if len(args) != 0 {

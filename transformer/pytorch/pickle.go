@@ -70,7 +70,7 @@ func (u *unpickler) run() (any, error) {
 	}
 }
 
-// operations are those that run, by their codes. Comments have the names of pickletools.
+// operations are the operations that run, by their codes. Comments have the names of pickletools.
 var operations = map[byte]func(u *unpickler) error{
 	0x80: func(u *unpickler) error { return u.protocol() },                                        // PROTO
 	0x95: func(u *unpickler) error { _, err := u.bytes(8); return err },                           // FRAME

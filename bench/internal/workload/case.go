@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Op is an operation; its shape's meaning and its inputs are listed at [Case.Inputs].
+// Op is an operation. The comment of each constant says what its shape means.
 type Op string
 
 const (

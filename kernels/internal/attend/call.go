@@ -23,7 +23,7 @@ import (
 // Strides says where the rows of a tensor of [batch, heads, length, dim] lie.
 type Strides struct{ Batch, Head, Row int }
 
-// Offset is where a row starts.
+// Offset returns the index of a row's first element.
 func Offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
 
 // EmptyRow is the result for a query that sees no key.
@@ -124,7 +124,7 @@ func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 // partsEnd returns the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }
 
-// row is where a row of queries or outputs starts.
+// row returns the index of the first element of a row of queries or outputs.
 func (c *Call) row(s Strides, seq, head, i int) int {
 	if c.P.Sequences != nil {
 		return (c.P.Sequences[seq].Query+i)*s.Row + head*s.Head

@@ -39,7 +39,7 @@ func (u *unit) fetchRows(r int, output bool) {
 	}
 }
 
-// afterValues is where the keys begin, in narrow pages, that are used after the values from j on: those of the next tile, or
+// afterValues returns the address of the keys, in narrow pages, that are used after the values from j on: those of the next tile, or
 // of the next unit; 0 if there are none.
 func (u *unit) afterValues(j int) uintptr {
 	switch next := &u.w.next; {

@@ -22,7 +22,7 @@ type keyRows struct {
 	then  uintptr    // what is used after them
 }
 
-// pieceElements is how many elements are widened to float32 at a time for few queries, which read them again at once: a quarter of the
+// pieceElements is the number of elements that are widened to float32 at a time for few queries, which read them again at once: a quarter of the
 // smallest first-level cache.
 const pieceElements = 1 << 11
 
@@ -72,7 +72,7 @@ func (k *keyRows) widen(isa simd.ISA, dst []float32, j, some, n int, then uintpt
 	k.pages.Widen(isa, dst, int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows, some, then)
 }
 
-// address is where row j begins in narrow pages, or the panel that has it, else 0.
+// address returns the address of row j in narrow pages, or of the panel that has it, else 0.
 func (k *keyRows) address(j int) uintptr {
 	if k.pages == nil || k.pages.Format == weights.F32 {
 		return 0

@@ -10,7 +10,7 @@ import (
 // The products of queries with keys. A score is one chain over the features, so the keys are the columns of a product: panels of NR
 // keys, as pages have them. Keys in rows are transposed, a tile at a time for many queries, and piece by piece for few.
 
-// panelElements is what becomes panels at a time for few queries, which read it again at once: up to simd.PanelsAtOnce panels, which
+// panelElements is the number of elements that become panels at a time for few queries, which read it again at once: up to simd.PanelsAtOnce panels, which
 // stay in the first-level cache.
 const panelElements = 1 << 13
 
@@ -82,7 +82,7 @@ func (u *unit) keyPiece(j, n int) (panels []float32, column, some int) {
 	return u.w.panel, 0, some
 }
 
-// pieceRows is how many keys become panels at a time for few queries.
+// pieceRows returns the number of keys that become panels at a time for few queries.
 func (c *Call) pieceRows() int {
 	return c.nr * max(1, min(simd.PanelsAtOnce, panelElements/max(1, c.nr*c.P.HeadDim)))
 }
@@ -179,7 +179,7 @@ func (w *scratch) wholePanels(c *Call, s []float32, n int, q, panels []float32) 
 	}
 }
 
-// fetchedKeys is how many keys ahead of a single query keys are fetched.
+// fetchedKeys is the number of keys that are fetched ahead of a single query.
 const fetchedKeys = 8
 
 // dotScores is dot products of queries and keys in rows, times the scale.

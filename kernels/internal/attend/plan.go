@@ -239,5 +239,5 @@ func (c *Call) mostShortKeys() int {
 	return max(roomyKeys, min(c.P.HeadDim, simd.ShortQueries))
 }
 
-// stripRows is how many rows of floats are scored at a time: two tiles of the micro-kernel.
+// stripRows returns the number of rows of floats that are scored at a time: two tiles of the micro-kernel.
 func (c *Call) stripRows() int { return 2 * c.mr }

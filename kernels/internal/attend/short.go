@@ -69,7 +69,7 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	simd.AttnFew(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 }
 
-// allKeys is what a head sees without a mask. attendFew needs a bias even so, which
+// allKeys returns the keys that a head sees without a mask. attendFew needs a bias even so, which
 // hides what its last vector has beyond the keys; all queries share its row.
 func (c *Call) allKeys(w *scratch, g *group) headMask {
 	n := g.lenK
@@ -82,7 +82,7 @@ func (c *Call) allKeys(w *scratch, g *group) headMask {
 	return headMask{n: n, bias: bias}
 }
 
-// maskedKeys is what a head sees by the mask.
+// maskedKeys returns the keys that the mask lets a head see.
 func (c *Call) maskedKeys(w *scratch, g *group, head int) headMask {
 	u := c.start(w, g, head, 1)
 	u.visible(0, g.lenK)

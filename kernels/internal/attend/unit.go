@@ -278,7 +278,7 @@ type valueTile struct {
 	copied bool
 }
 
-// stripEnd is where the strip that begins at row from ends. The last strip takes up to
+// stripEnd returns the end of the strip that begins at row from. The last strip takes up to
 // lastRows rows more rather than leave them by themselves.
 func (u *unit) stripEnd(from int) int {
 	to := from + u.g.strip

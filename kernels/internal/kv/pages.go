@@ -21,7 +21,7 @@ type Pages struct {
 	slabs                   atomic.Pointer[[]rows] // slabPages pages each; Grow replaces the list, so that readers need no lock
 }
 
-// slabPages is how many pages are allocated at a time.
+// slabPages is the number of pages that are allocated at a time.
 const slabPages = 8
 
 // NewPages returns an empty set of pages of contiguous rows.
@@ -157,7 +157,7 @@ func newRows(f weights.Format, n, dim, panel int) rows {
 	return r
 }
 
-// start is where the first element of row i is; its other elements follow r.panel elements apart.
+// start returns the index of the first element of row i; its other elements follow r.panel elements apart.
 func (r *rows) start(i int) int { return i/r.panel*r.panel*r.dim + i%r.panel }
 
 // set stores x as row i.

@@ -177,7 +177,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 }
 
 const (
-	// farRows is how many rows ahead a B in place is fetched if none of its panels stays in the
+	// farRows is the number of rows that a B in place is fetched ahead if none of its panels stays in the
 	// second-level cache: the number of lines that are in transit from the third-level cache at
 	// the same time.
 	farRows = 24

@@ -19,7 +19,7 @@ type Masked struct {
 	Mask                     []mask.Term
 }
 
-// masked is what the threads of a call share.
+// masked is the state that the threads of a call share.
 type masked struct {
 	m   *Masked
 	isa simd.ISA

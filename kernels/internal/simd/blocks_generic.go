@@ -8,7 +8,7 @@ import (
 
 // Products with weights in blocks, in pure Go. Package weights documents the order of the bytes (blocks.go).
 
-// BlockLayout is what a block of weights consists of. The bytes are those of a column.
+// BlockLayout describes the parts of a block of weights. The bytes are those of a column.
 type BlockLayout struct {
 	Elements  int  // of a column
 	Bits      int  // of an element

@@ -33,7 +33,7 @@ func transposeRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// activation is what finishRows applies.
+// activation is the function that finishRows applies.
 type activation uint8
 
 const (

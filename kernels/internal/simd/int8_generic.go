@@ -73,7 +73,7 @@ func quantizeInt16By32Generic(dst []int16, x []float32, rows, cols, filled, ldds
 	quantizeBlocks(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
-// int8Begin is what the integer sum of an element of C begins with: start, and what C holds of steps before.
+// int8Begin returns the number that the integer sum of an element of C begins with: start, and what C holds of steps before.
 func int8Begin(start int32, add int, c float32) int32 {
 	if add != 0 {
 		start += int32(math.Float32bits(c))
@@ -81,7 +81,7 @@ func int8Begin(start int32, add int, c float32) int32 {
 	return start
 }
 
-// int8Finish is what C gets of the sum of column j: with the scales of row and column, and the bias, as far as they are given.
+// int8Finish returns the element of C for the sum of column j: with the scales of row and column, and the bias, as far as they are given.
 func int8Finish(sum int32, scale float32, j int, weight, bias []float32) float32 {
 	if len(weight) == 0 {
 		return math.Float32frombits(uint32(sum))
@@ -124,7 +124,7 @@ func int8OctetsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int
 	int8Panel(8, m, k, nr, a, lda, scale, nil, b, weight, bias, add, c, ldc)
 }
 
-// int8DotsGeneric is what runs where there is no assembly: two columns at a time, so that
+// int8DotsGeneric runs where there is no assembly: two columns at a time, so that
 // an element of A is loaded once for both.
 func int8DotsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {

@@ -2,7 +2,7 @@ package simd
 
 import "github.com/avoformer/avoformer/kernels/internal/order"
 
-// stateColumns is how many columns of a state are computed at a time.
+// stateColumns is the number of columns of a state that are computed at a time.
 const stateColumns = 64
 
 func deltaRowsGeneric(dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {

@@ -18,7 +18,7 @@ func Crowd(ld, rows int) bool {
 	return rows > Used.Ways && rows*ld > Used.Ways*way && aliases(ld, rows) > Used.Ways
 }
 
-// aliases is how many lines of some rows ld elements apart share a set of the
+// aliases returns how many lines of some rows ld elements apart share a set of the
 // first-level cache at the most: one of each if the rows are about as far apart as its
 // sets span.
 func aliases(ld, rows int) int {
@@ -40,7 +40,7 @@ func aliases(ld, rows int) int {
 	return int(most)
 }
 
-// Sharing is how many of some rows, which are whole lines apart, share a set of a cache with so
+// Sharing returns how many of some rows, which are whole lines apart, share a set of a cache with so
 // many sets at the most.
 func Sharing(lines, rows, sets int) int {
 	apart := max(sets>>bits.TrailingZeros(uint(lines)), 1)

@@ -46,7 +46,7 @@ type ledger struct {
 	warnings []string
 }
 
-// CommonFields are those that [common] reads.
+// CommonFields are the fields of config.json that every architecture may have.
 var CommonFields = []string{
 	"model_type", "architectures", "id2label", "num_labels", "problem_type", "pad_token_id", "bos_token_id", "decoder_start_token_id", "eos_token_id",
 }
@@ -98,7 +98,7 @@ func (d Document) Hidden(name string) (Document, bool) {
 	return own, ok
 }
 
-// Tracked returns a file other than config.json with an account of its own, which [Document.settleBy] ends.
+// Tracked returns a file other than config.json with an account of its own.
 func (d Document) Tracked() Document {
 	d.account = &account{read: map[string]bool{}, ledger: new(ledger)}
 	return d

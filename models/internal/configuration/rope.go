@@ -14,8 +14,8 @@ import (
 // This file reads what config.json says of rotary positions, in the keys of
 // transformers 4 (rope_theta, rope_scaling) and 5 (rope_parameters).
 
-// RopeFields are the fields of config.json; embedded in an architecture's configuration,
-// they make it one that has rotary positions. See [Document.rotary].
+// RopeFields are the fields of config.json for rotary positions. An architecture that has rotary positions embeds them in its configuration,
+// and calls [Document.Rotary].
 type RopeFields struct {
 	RopeTheta      float64 // the default of the architecture
 	RopeScaling    any     `json:"rope_scaling"`

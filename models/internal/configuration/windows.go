@@ -4,7 +4,7 @@ import "slices"
 
 // Which layers have a window.
 
-// WindowFields are the fields of config.json that tell; see [Document.windows].
+// WindowFields are the fields of config.json for windows, which [Document.Windows] reads.
 type WindowFields struct {
 	Window     int      `json:"sliding_window" min:"0"` // 0: null
 	LayerTypes []string `json:"layer_types"`

@@ -10,10 +10,9 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// A CrossEncoder is what sentence-transformers' files say of a folder that was saved by its class of
-// that name.
+// A CrossEncoder has what the files of sentence-transformers say about a folder that its class CrossEncoder saved.
 type CrossEncoder struct {
-	MaxLength  int    // as of a [SentenceEmbedder]
+	MaxLength  int    // as that of an [Embedder]
 	LowerCase  bool   // as of a [SentenceEmbedder]
 	Activation string // the class of the activation of the logits, "" if the files name none
 	// Prompts go before the first text of a pair, by their names. DefaultPrompt is the text of the one that is taken
@@ -26,14 +25,14 @@ type CrossEncoder struct {
 	Logits *LogitScore
 }
 
-// A LogitScore is one logit made of those of the token after a pair: that of True, less that of False.
+// A LogitScore is the logit of the token True after a pair, minus the logit of the token False.
 type LogitScore struct {
 	True, False int // tokens; False -1: none
-	// Chat is whether a pair is a chat of the folder's template. Parts is whether its messages are lists of parts.
+	// Chat says that a pair is a chat of the folder's template, and Parts that its messages are lists of parts.
 	Chat, Parts bool
-	// Variables are those that the template gets in addition to the messages.
+	// Variables are the variables that the template gets in addition to the messages.
 	Variables map[string]any
-	// Cut is whether a prompt that is cut ends with the template's own end.
+	// Cut says that a prompt that is cut ends with the template's own end.
 	Cut bool
 }
 

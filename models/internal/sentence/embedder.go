@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Vectors of sentences: what sentence-transformers' modules compute. sentence_folder.go reads them.
+// This file computes vectors of sentences as the modules of sentence-transformers do; modules.go reads what the modules are.
 
 // Encoder turns tokens into hidden states.
 type Encoder interface {
@@ -33,7 +33,7 @@ type Head interface {
 	Forward(ws *transformer.Workspace, dst, x []float32, in transformer.Tokens) error
 }
 
-// A Embedder makes one vector of a text, by the modules that
+// An Embedder makes one vector of a text, by the modules that
 // sentence-transformers' modules.json lists after the encoder: pooling, dense layers,
 // normalization.
 type Embedder struct {
@@ -72,15 +72,15 @@ type Embedder struct {
 	warnings  []string
 }
 
-// Normalized is whether vectors have length 1.
+// Normalized reports whether vectors have length 1.
 func (s *Embedder) Normalized() bool {
 	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].scales()
 }
 
-// PoolsMean is whether a text's vector is made of the mean of its hidden states, as that of a part of it can be too.
+// PoolsMean reports whether a text's vector is made of the mean of its hidden states. Then a part of a text has a vector too.
 func (s *Embedder) PoolsMean() bool { return s.means }
 
-// Raw returns the same without a normalization at the end, if there is one.
+// Raw returns the same embedder without the normalization at the end, if there is one.
 func (s *Embedder) Raw() *Embedder {
 	raw := *s
 	if n := len(s.rest); n > 0 && s.rest[n-1].scales() {

@@ -55,9 +55,9 @@ type TokenEmbedder struct {
 	// Skip are the tokens of documents, and of queries if SkipInQueries, that get no vector.
 	Skip          []string
 	SkipInQueries bool
-	// SkipUnseen is whether tokens of an expansion that the other tokens do not see get no vector.
+	// SkipUnseen says that tokens of an expansion that the other tokens do not see get no vector.
 	SkipUnseen bool
-	// SkipFirst is whether the first token of each text, a special one, gets no vector.
+	// SkipFirst says that the first token of each text, a special one, gets no vector.
 	SkipFirst bool
 	// MeanScore says whether scores are divided by the number of the query's vectors.
 	MeanScore bool
@@ -67,7 +67,7 @@ type TokenEmbedder struct {
 	warnings []string
 }
 
-// Expansion is tokens after those of a query, which have vectors too.
+// Expansion says which tokens follow those of a query. They have vectors too.
 type Expansion struct {
 	Length int    // of a query with them, from which on it is cut if it is Fixed
 	Fixed  bool   // longer queries are cut

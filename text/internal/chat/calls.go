@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// callForm is how templates get calls.
+// callForm is the form in which templates get calls.
 type callForm struct {
 	asText  bool            // the arguments as text, not as an object
 	content json.RawMessage // beside calls without content; nil: none

@@ -72,7 +72,7 @@ func (c *Templates) template(o *Options) (*chatTemplate, error) {
 	return nil, fmt.Errorf("%w: none is named default: name one of %q", fault.ErrTemplate, slices.Sorted(maps.Keys(c.named)))
 }
 
-// Format is how a model writes calls and reasoning in answers to prompts with these options, as text.Generator's AnswerFormat
+// Format describes how a model writes calls and reasoning in answers to prompts with these options, as text.Generator's AnswerFormat
 // says. hasToken reports whether the vocabulary has a token.
 func (c *Templates) Format(o Options, hasToken func(string) bool) answer.Format {
 	if o.Format != nil {
@@ -85,7 +85,7 @@ func (c *Templates) Format(o Options, hasToken func(string) bool) answer.Format 
 	return t.format(o.hasTools(), hasToken)
 }
 
-// Prompt is what the options' template makes of messages: a []Message, or anything else whose JSON is an array of objects.
+// Prompt returns the prompt that the options' template makes of messages: a []Message, or anything else whose JSON is an array of objects.
 // hasToken is as for Format.
 func (c *Templates) Prompt(messages any, o Options, hasToken func(string) bool) (string, error) {
 	if f := c.Format(o, hasToken); f.Calls == answer.Written {

@@ -37,7 +37,7 @@ func (l *Lane) remember(prompt []int) {
 	l.had++
 }
 
-// prompts is how many prompts the replica had.
+// prompts counts the prompts that the replica had.
 func (l *Lane) prompts() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ type Replica struct {
 	tokens  uint64
 }
 
-// Work is what a replica does at the moment and has done so far.
+// Work describes what a replica does at the moment, and counts what it has done.
 type Work struct {
 	Busy            int // threads
 	Batches, Tokens uint64

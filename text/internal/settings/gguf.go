@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// samplingKeys is what keys of a GGUF file begin with that say how tokens are chosen.
+// samplingKeys is the prefix of keys of a GGUF file that say how to choose tokens.
 const samplingKeys = "general.sampling."
 
 // readGGUF reads what a GGUF file says about generating. As in llama.cpp, options that it does not state have llama.cpp's defaults if it states

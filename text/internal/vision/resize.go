@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// Filter is how resizing weighs pixels, numbered as Pillow's resample.
+// Filter chooses the weights of pixels in resizing, numbered as Pillow's resample.
 type Filter int
 
 const (

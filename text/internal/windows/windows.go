@@ -19,7 +19,7 @@ type Text struct {
 	IDs           []int // unless nil, the tokens
 }
 
-// Long is what to do with texts of more tokens than the model takes.
+// Long says what to do with texts of more tokens than the model takes.
 type Long int
 
 // Cut the end off, make several windows, or return an error.

@@ -21,7 +21,7 @@ type Part struct {
 	Step int
 }
 
-// Complete fills in what 0 stands for. It returns whether the rows are there.
+// Complete replaces fields that are 0 by what they mean, and reports whether the tensor can have the rows.
 func (p *Part) Complete() bool {
 	if p.Step == 0 {
 		p.Step = 1
@@ -32,7 +32,7 @@ func (p *Part) Complete() bool {
 	return p.Rows >= 1 && p.From >= 0 && p.Step >= 1 && p.From < p.Of && p.Rows-1 <= (p.Of-1-p.From)/p.Step && p.Item >= 0 && p.Item < max(p.Stack, 1)
 }
 
-// Shape is that of the part's tensor, for rows of in elements.
+// Shape returns the shape of the part's tensor, for rows of in elements.
 func (p *Part) Shape(in int) []int {
 	if p.Stack > 0 {
 		return []int{p.Stack, p.Of, in}

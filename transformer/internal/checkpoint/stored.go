@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Files of weights as Readers.
+// This file opens files of weights as Readers.
 
 // file is a Reader of a file that knows the shape and the format of a tensor.
 type file struct {
@@ -16,7 +16,7 @@ type file struct {
 	raw  func(dst []byte, name string, from int) error // as the file has them
 }
 
-// tensors is what the packages of file formats have in common.
+// tensors has the methods that the packages of file formats have in common.
 type tensors interface {
 	Names() []string
 	Float32(name string) ([]float32, error)

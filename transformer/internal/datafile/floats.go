@@ -57,7 +57,7 @@ const chunk = 1 << 17
 // buffers are of chunk bytes each.
 var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// littleEndian is whether numbers in memory are as in the file.
+// littleEndian says that numbers in memory are as in the file.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Floats sets dst to the elements, little-endian, from byte at on, which are of the named tensor.
