@@ -22,19 +22,21 @@ var (
 
 	// What a caller asks for.
 
-	ErrOption      = errors.New("invalid option")                     // an option does not exist, does not apply, or contradicts another one
-	ErrInput       = errors.New("invalid input")                      // an input, such as a text or an image, cannot be computed
-	ErrToken       = within(ErrInput, "token outside the vocabulary") // a number is not a token of the model
-	ErrTooLong     = within(ErrInput, "too many tokens")              // an input has more tokens than the model takes
-	ErrText        = within(ErrInput, "cannot encode the text")       // a text has no tokens
-	ErrImage       = within(ErrInput, "image")                        // an image cannot be decoded
-	ErrSound       = within(ErrInput, "sound")                        // a sound cannot be decoded
-	ErrTools       = within(ErrInput, "tools")                        // tools are not an array of functions
-	ErrTemplate    = errors.New("chat template")                      // a folder has no chat template, or it fails
-	ErrTruncation  = errors.New("tokenizer: cannot truncate")         // a limit of tokens cannot be met
-	ErrPadding     = errors.New("tokenizer: cannot pad")              // a length of tokens cannot be met
-	ErrShape       = errors.New("sizes do not fit")                   // arguments have sizes that do not fit each other
-	ErrUnsupported = errors.New("not supported")                      // a source or a file is well-formed, and has what this project does not support
+	ErrOption         = errors.New("invalid option")                                 // an option does not exist, does not apply, or contradicts another one
+	ErrInput          = errors.New("invalid input")                                  // an input, such as a text or an image, cannot be computed
+	ErrToken          = within(ErrInput, "token outside the vocabulary")             // a number is not a token of the model
+	ErrTooLong        = within(ErrInput, "too many tokens")                          // an input has more tokens than the model takes
+	ErrText           = within(ErrInput, "cannot encode the text")                   // a text has no tokens
+	ErrImage          = within(ErrInput, "image")                                    // an image cannot be decoded
+	ErrSound          = within(ErrInput, "sound")                                    // a sound cannot be decoded
+	ErrTools          = within(ErrInput, "tools")                                    // tools are not an array of functions
+	ErrTemplate       = errors.New("chat template")                                  // a folder has no chat template, or it fails
+	ErrTemplateSyntax = within(ErrTemplate, "chat template: syntax error")           // a template is not Jinja, or has parts of Jinja that are not known here
+	ErrTemplateRaised = within(ErrTemplate, "chat template: raised by the template") // a template called raise_exception
+	ErrTruncation     = errors.New("tokenizer: cannot truncate")                     // a limit of tokens cannot be met
+	ErrPadding        = errors.New("tokenizer: cannot pad")                          // a length of tokens cannot be met
+	ErrShape          = errors.New("sizes do not fit")                               // arguments have sizes that do not fit each other
+	ErrUnsupported    = errors.New("not supported")                                  // a source or a file is well-formed, and has what this project does not support
 
 	// What a grammar says.
 

@@ -10,7 +10,7 @@ import (
 )
 
 // stable are the packages from which nothing is removed any more, which doc/stability.md promises.
-var stable = []string{"kernels", "kernels/ref", "search", "text/tokenizer", "transformer/gguf", "transformer/safetensors"}
+var stable = []string{"kernels", "kernels/ref", "search", "text/jinja", "text/tokenizer", "transformer/gguf", "transformer/safetensors"}
 
 // stableFile has their names.
 const stableFile = "api/stable.txt"

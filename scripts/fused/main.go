@@ -35,7 +35,7 @@ var mayFuse = []struct{ function, why string }{
 	{"serve/internal/engine.(*Engine).Similarity", "products of two float32 are exact in float64"},
 	{"text.shape.joined", "products of float32 with counts and with float32 are exact in float64"},
 	{"transformer/internal/checkpoint.(*LowRank).scaleRows", "squares of float32 are exact in float64"},
-	{"text/internal/jinja.floatPower", "a bound of an error"},
+	{"text/jinja.floatPower", "a bound of an error"},
 	{"internal/elementary.", "math.FMA, products with 2, and infinities; TestBits has one checksum for all machines"},
 	{"serve/internal/engine.(*gate).", "a guess of time"},
 	{"kernels/internal/product.(*call).partition", "a guess of time"},

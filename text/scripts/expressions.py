@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Expressions of chat templates, and what jinja2 makes of each as transformers sets it up.
 
-    expressions.py > text/internal/jinja/testdata/expressions.json
+    expressions.py > text/jinja/testdata/expressions.json
 
 Every filter, test, operator and method that package jinja has is applied to values of every kind, and
 literals, escapes, subscripts and slices are written in many ways; except for what package jinja refuses on

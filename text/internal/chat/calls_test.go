@@ -41,7 +41,7 @@ func publicTemplates(t *testing.T) map[string]string {
 		}
 		return found
 	}
-	data, err := os.ReadFile("../jinja/testdata/templates.json")
+	data, err := os.ReadFile("../../jinja/testdata/templates.json")
 	if err != nil {
 		t.Fatal(err)
 	}

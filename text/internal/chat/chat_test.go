@@ -14,7 +14,6 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/answer"
-	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -54,8 +53,8 @@ func stopClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jinja.Now = func() time.Time { return at }
-	t.Cleanup(func() { jinja.Now = time.Now })
+	clock = func() time.Time { return at }
+	t.Cleanup(func() { clock = time.Now })
 }
 
 // TestChats compares prompts with those of transformers' apply_chat_template.

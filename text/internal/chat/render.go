@@ -3,13 +3,13 @@
 package chat
 
 import (
-	"fmt"
 	"strings"
+	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/answer"
-	"github.com/avoformer/avoformer/text/internal/jinja"
+	"github.com/avoformer/avoformer/text/jinja"
 )
 
 // chatTemplate is a template, or the error of parsing it: a folder opens even if its template
@@ -20,9 +20,14 @@ type chatTemplate struct {
 	err    error
 }
 
+// clock is the clock of templates; a test stops it.
+var clock = time.Now
+
 func newTemplate(source string) *chatTemplate {
 	t := &chatTemplate{source: source}
-	t.parsed, t.err = jinja.Parse(source)
+	if t.parsed, t.err = jinja.Parse(source); t.err == nil {
+		t.parsed = t.parsed.WithClock(func() time.Time { return clock() })
+	}
 	return t
 }
 
@@ -52,7 +57,7 @@ func (t *chatTemplate) renderList(list conversation, variables map[string]any, o
 	variables["messages"] = list
 	prompt, err := t.parsed.Render(variables)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", fault.ErrTemplate, err)
+		return "", err
 	}
 	if rest != nil {
 		return rest.cut(prompt)

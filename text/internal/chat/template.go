@@ -114,7 +114,7 @@ func (c *Templates) prompt(messages any, o Options) (string, error) {
 		return "", err
 	}
 	if t.err != nil {
-		return "", fmt.Errorf("%w: %w", fault.ErrTemplate, t.err)
+		return "", t.err
 	}
 	for role, token := range c.special {
 		if _, hidden := variables[role]; !hidden {

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-)
 
-// Now is the clock of strftime_now; a test stops it.
-var Now = time.Now
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
 
 func init() {
 	globals = map[string]any{
@@ -132,7 +131,7 @@ func raiseGlobal(a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %s", ErrRaised, s)
+	return nil, check.Errorf(fault.ErrTemplateRaised, "%s", s)
 }
 
 // directives are Go's layouts for those of strftime.
@@ -151,7 +150,7 @@ func strftimeGlobal(a *args) (any, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	t := Now()
+	t := a.env.now()
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
 			b.WriteByte(format[i])

@@ -5,6 +5,7 @@ package jinja
 import (
 	"math/big"
 	"strings"
+	"time"
 )
 
 // expr is an expression of the tree; the types are in expr.go.
@@ -20,9 +21,10 @@ type stmt interface {
 // flow says how a statement ended.
 type flow uint8
 
-// run is one rendering: what limits it.
+// run is one rendering: its limits and its clock.
 type run struct {
 	steps, depth int
+	now          func() time.Time
 }
 
 // env is a scope: names set here hide those outside.

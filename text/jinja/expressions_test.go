@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestExpressions compares with what jinja2 makes of expressions, as
@@ -26,7 +28,7 @@ func TestExpressions(t *testing.T) {
 			got, err = template.Render(nil)
 		}
 		switch {
-		case err != nil && !errors.Is(err, ErrSyntax) && !errors.Is(err, ErrRender):
+		case err != nil && !errors.Is(err, fault.ErrTemplate):
 			t.Errorf("%s: error %v of no kind", source, err)
 		case want == nil && err == nil:
 			t.Errorf("%s: %q, want an error", source, got)

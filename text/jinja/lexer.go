@@ -10,6 +10,9 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 type kind uint8
@@ -39,7 +42,7 @@ type lexer struct {
 }
 
 func syntaxError(line int, format string, args ...any) error {
-	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
+	return check.Errorf(fault.ErrTemplateSyntax, "line %d: %s", line, fmt.Sprintf(format, args...))
 }
 
 func (l *lexer) line() int { return l.lineAt(l.pos) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // rendered is the file that text/scripts/chat_templates.py writes.
@@ -47,19 +49,18 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Now = func() time.Time { return at }
-	defer func() { Now = time.Now }()
 	for _, x := range r.Templates {
 		t.Run(x.Name, func(t *testing.T) {
 			template, err := Parse(x.Template)
 			// Errors that jinja2 finds when it compiles a template are found when it is parsed.
 			compiles := !compileError.MatchString(x.Cases[0].Error)
-			if compiles != (err == nil) || err != nil && !errors.Is(err, ErrSyntax) {
+			if compiles != (err == nil) || err != nil && !errors.Is(err, fault.ErrTemplateSyntax) {
 				t.Fatalf("error %v, want one like %q", err, x.Cases[0].Error)
 			}
 			if err != nil {
 				return
 			}
+			template = template.WithClock(func() time.Time { return at })
 			for i, c := range x.Cases {
 				v := map[string]any{"messages": c.Messages}
 				for k, y := range c.Variables {
@@ -70,7 +71,7 @@ func TestTemplates(t *testing.T) {
 				case c.Expected == nil && err == nil:
 					t.Errorf("case %d: got %q, want an error like %q", i, got, c.Error)
 				case c.Expected == nil:
-					if raised := strings.Contains(c.Error, "TemplateError: "); !errors.Is(err, ErrRender) || raised != errors.Is(err, ErrRaised) {
+					if raised := strings.Contains(c.Error, "TemplateError: "); !errors.Is(err, fault.ErrTemplate) || raised != errors.Is(err, fault.ErrTemplateRaised) {
 						t.Errorf("case %d: error %v, want one like %q", i, err, c.Error)
 					}
 				case err != nil:
@@ -110,8 +111,8 @@ func TestBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := template.Render(nil); !errors.Is(err, ErrRender) {
-				t.Errorf("error %v, want an ErrRender", err)
+			if _, err := template.Render(nil); !errors.Is(err, fault.ErrTemplate) {
+				t.Errorf("error %v, want a fault.ErrTemplate", err)
 			}
 		})
 	}
@@ -127,8 +128,8 @@ func TestBounded(t *testing.T) {
 			if strings.HasPrefix(source, "(") {
 				source = "{{" + source + "}}"
 			}
-			if _, err := Parse(source); !errors.Is(err, ErrSyntax) {
-				t.Errorf("error %v, want an ErrSyntax", err)
+			if _, err := Parse(source); !errors.Is(err, fault.ErrTemplateSyntax) {
+				t.Errorf("error %v, want a fault.ErrTemplateSyntax", err)
 			}
 		})
 	}
@@ -145,8 +146,8 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := template.Render(map[string]any{"messages": messages, "bos_token": "<s>"}); err != nil && !errors.Is(err, ErrRender) {
-			t.Errorf("%v is not an ErrRender", err)
+		if _, err := template.Render(map[string]any{"messages": messages, "bos_token": "<s>"}); err != nil && !errors.Is(err, fault.ErrTemplate) {
+			t.Errorf("%v is not a fault.ErrTemplate", err)
 		}
 	})
 }
@@ -172,7 +173,7 @@ func TestNumbersOfVariables(t *testing.T) {
 		}
 	}
 	long := json.RawMessage(strings.Repeat("9", 4301))
-	if _, err := template.Render(map[string]any{"x": long}); !errors.Is(err, ErrRender) {
-		t.Errorf("an integer of 4301 digits: error %v, want an ErrRender", err)
+	if _, err := template.Render(map[string]any{"x": long}); !errors.Is(err, fault.ErrTemplate) {
+		t.Errorf("an integer of 4301 digits: error %v, want a fault.ErrTemplate", err)
 	}
 }

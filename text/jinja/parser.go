@@ -5,6 +5,7 @@ package jinja
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 type parser struct {
@@ -19,9 +20,10 @@ type parser struct {
 // Template is a parsed template. It may be rendered by many goroutines at once.
 type Template struct {
 	body []stmt
+	now  func() time.Time
 }
 
-// Parse parses a template. Errors are ErrSyntax.
+// Parse parses a template. Errors match [fault.ErrTemplateSyntax].
 func Parse(source string) (*Template, error) {
 	tokens, err := lex(source)
 	if err != nil {
@@ -36,7 +38,7 @@ func Parse(source string) (*Template, error) {
 	if p.absent.failed != nil {
 		return nil, p.absent.failed
 	}
-	return &Template{body}, nil
+	return &Template{body, time.Now}, nil
 }
 
 func (p *parser) peek() token { return p.tokens[p.pos] }

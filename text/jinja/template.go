@@ -2,12 +2,14 @@
 
 package jinja
 
+import "time"
+
 // Render renders the template with variables: anything that encoding/json
 // takes. The keys of a json.RawMessage keep their order, as Python's do; those
-// of a map are sorted. Errors are ErrRender, and ErrRaised where the template
-// itself refuses.
+// of a map are sorted. Errors match [fault.ErrTemplate], and
+// [fault.ErrTemplateRaised] if the template itself refuses.
 func (t *Template) Render(variables map[string]any) (string, error) {
-	e := &env{run: &run{}}
+	e := &env{run: &run{now: t.now}}
 	for name, v := range variables {
 		x, err := fromGo(v)
 		if err != nil {
@@ -21,3 +23,6 @@ func (t *Template) Render(variables map[string]any) (string, error) {
 	}
 	return out.String(), nil
 }
+
+// WithClock returns the template with another clock for strftime_now than [time.Now].
+func (t *Template) WithClock(now func() time.Time) *Template { return &Template{t.body, now} }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -18,13 +17,13 @@ func fromGo(v any) (any, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrRender, err)
+		return nil, failf("%v", err)
 	}
 	dec := json.NewDecoder(&b)
 	dec.UseNumber()
 	out, err := fromJSON(dec)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrRender, err)
+		return nil, failf("%v", err)
 	}
 	return sized(out)
 }

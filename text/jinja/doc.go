@@ -5,25 +5,23 @@
 // the package does not have are errors: inheritance, includes, recursive loops,
 // and the filters and methods that no chat template is known to use.
 //
+//	t, err := jinja.Parse(source)
+//	prompt, err := t.Render(map[string]any{"messages": messages, "add_generation_prompt": true})
+//
+// A template may come from anyone: a rendering ends with an error after a million steps, at 16 MiB of text and at a depth of 100.
+//
 // The files, in the order of the work: lexer.go cuts a template into tokens,
 // parser.go, parse_*.go and absent.go make a tree of them, stmt.go, loop.go, expr.go
 // and subscript.go walk it, value.go, integers.go and generator.go have Python's
 // values, and operators.go, methods.go, *filters.go and tests.go have their
 // operations.
+//
+// This package is stable: see doc/stability.md.
 package jinja
 
 import (
-	"errors"
-	"fmt"
-)
-
-var (
-	// ErrSyntax is a template that is not Jinja, or beyond the part known here.
-	ErrSyntax = errors.New("template syntax")
-	// ErrRender is a template that fails on the values it is given.
-	ErrRender = errors.New("template rendering")
-	// ErrRaised is a template that called raise_exception. It is an ErrRender too.
-	ErrRaised = fmt.Errorf("%w: raised by the template", ErrRender)
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // Limits of one rendering; templates come with models from anywhere.
@@ -35,5 +33,5 @@ const (
 )
 
 func failf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrRender, fmt.Sprintf(format, args...))
+	return check.Errorf(fault.ErrTemplate, format, args...)
 }
