@@ -14,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/internal/ready"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -85,7 +86,7 @@ func removeReady(name string) (int64, error) {
 	if _, err := transformer.ReadyNote(name); err != nil {
 		return 0, err
 	}
-	return info.Size(), os.Remove(name)
+	return info.Size(), ready.Remove(name)
 }
 
 // printCached prints a line for a model's folder, and one for each GGUF file in it.

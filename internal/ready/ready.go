@@ -156,17 +156,14 @@ func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 		return nil, err
 	}
 	parts := h.cut(data)
-	var wrong atomic.Int64
-	each(len(parts), func(i int) {
-		if crc32.Checksum(parts[i], table) != h.entries[i].sum {
-			wrong.Store(int64(i) + 1)
+	if !shared || !isChecked(path, info) {
+		if i := h.wrong(parts); i >= 0 {
+			if shared {
+				unmap(data)
+			}
+			return nil, damaged("part %d has another checksum", i)
 		}
-	})
-	if i := wrong.Load(); i > 0 {
-		if shared {
-			unmap(data)
-		}
-		return nil, damaged("part %d has another checksum", i-1)
+		setChecked(path, info)
 	}
 	if shared {
 		known.files = append(known.files, knownFile{info, data})
@@ -221,6 +218,17 @@ func (h *header) cut(data []byte) [][]byte {
 		parts[i] = data[e.at : e.at+e.length : e.at+e.length]
 	}
 	return parts
+}
+
+// wrong returns a part with another checksum, or -1.
+func (h *header) wrong(parts [][]byte) int {
+	var wrong atomic.Int64
+	each(len(parts), func(i int) {
+		if crc32.Checksum(parts[i], table) != h.entries[i].sum {
+			wrong.Store(int64(i) + 1)
+		}
+	})
+	return int(wrong.Load()) - 1
 }
 
 const anyCount = -1
