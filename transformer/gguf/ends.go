@@ -3,6 +3,7 @@ package gguf
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -27,6 +28,20 @@ var fillTexts = map[string][]string{
 	"fim_sep_token_id": {"<|file_sep|>"},
 }
 
+// asked has all texts that EndTokens looks for.
+var asked = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{"<|plamo:eos|>": true}
+	for _, t := range endTexts {
+		all[t] = true
+	}
+	for _, texts := range fillTexts {
+		for _, t := range texts {
+			all[t] = true
+		}
+	}
+	return all
+})
+
 // EndTokens returns the ids of the tokens that end what a language model writes, in ascending order: those that the metadata
 // below tokenizer.ggml names, and those whose text says so in the vocabularies of published models, such as <|im_end|>. The
 // error matches [fault.ErrType] if a key is not what it should be; a file without a vocabulary has the tokens of its keys.
@@ -36,9 +51,11 @@ func (f *File) EndTokens() ([]int, error) {
 	if err != nil && !errors.Is(err, fault.ErrAbsent) {
 		return nil, err
 	}
-	id := make(map[string]int, len(tokens))
+	id := map[string]int{} // of the tokens that are asked for
 	for i, t := range tokens {
-		id[t] = i
+		if asked()[t] {
+			id[t] = i
+		}
 	}
 	ends := map[int]bool{}
 	for _, key := range endKeys {

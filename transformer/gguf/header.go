@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -49,6 +50,13 @@ func (h *header) append(b []byte, n int64) []byte {
 	if n > h.size-h.at {
 		h.fail("%d bytes wanted at %d of %d", n, h.at, h.size)
 		return nil
+	}
+	if n <= int64(h.r.Buffered()) { // nearly always: strings of a vocabulary are short
+		part, _ := h.r.Peek(int(n))
+		b = append(b, part...)
+		h.r.Discard(len(part))
+		h.at += n
+		return b
 	}
 	for n > 0 {
 		const atOnce = 1 << 12
@@ -162,7 +170,7 @@ func (h *header) texts() []string {
 		}
 		ends = append(ends, len(all))
 	}
-	whole, xs, from := string(all), make([]string, len(ends)), 0
+	whole, xs, from := unsafe.String(unsafe.SliceData(all), len(all)), make([]string, len(ends)), 0 // nothing changes all from here on
 	for i, to := range ends {
 		xs[i], from = whole[from:to], to
 	}
