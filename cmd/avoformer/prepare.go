@@ -43,7 +43,7 @@ func prepare(a *app, args []string) error {
 	if m.Ready.Err != nil {
 		return m.Ready.Err
 	}
-	prepareTokenizer(hub.Folder(rest[0]), tokenizer.Opening{AsWritten: a.asWritten, Ready: a.ready})
+	prepareTokenizer(a, hub.Folder(rest[0]), tokenizer.Opening{AsWritten: a.asWritten, Ready: a.ready})
 	info, err := os.Stat(m.Ready.Path)
 	if err != nil {
 		return err
@@ -56,13 +56,27 @@ func prepare(a *app, args []string) error {
 }
 
 // prepareTokenizer opens the tokenizer of a model, which writes its tables unless they are there. A model may have none.
-func prepareTokenizer(dir string, o tokenizer.Opening) {
+func prepareTokenizer(a *app, dir string, o tokenizer.Opening) {
+	t, err := tokenizerOf(dir, o)
+	if err != nil {
+		return
+	}
+	for _, w := range t.Warnings() {
+		a.warn(w)
+	}
+}
+
+func tokenizerOf(dir string, o tokenizer.Opening) (*tokenizer.Tokenizer, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return o.Open(dir)
+	}
 	fsys := os.DirFS(dir)
 	below, err := models.TokenizerFolder(fsys)
-	if err == nil {
-		fsys, err = fs.Sub(fsys, below)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		_, _ = o.OpenFS(fsys)
+	if fsys, err = fs.Sub(fsys, below); err != nil {
+		return nil, err
 	}
+	return o.OpenFS(fsys)
 }

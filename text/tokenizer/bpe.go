@@ -26,8 +26,6 @@ type bpe struct {
 	unknownID     uint32
 	unknownExists bool
 	cache         *wordCache
-	joined        []byte  // while merges are added: the result of the last one
-	lastMerged    uint32  // its id
 	from          *source // nil: of no file
 	parts         bool    // no token has a ▁ after another character, so words merge separately
 }
@@ -40,7 +38,7 @@ type bpeConfig struct {
 	ignoreMerges   bool
 }
 
-// newBPE returns a model without merges. Call merge for each of them, then finish.
+// newBPE returns a model without merges. Add them, then call finish.
 func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
 		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(0), words: v.ids, cache: newWordCache()}
@@ -55,40 +53,25 @@ func newBPE(v *vocabulary, c bpeConfig) *bpe {
 // mergedBPE returns the model with merges in the order of their ranks.
 func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 	m := newBPE(v, c)
-	m.merges = newMergeTable(len(merges))
-	for rank, pair := range merges {
-		if err := m.merge(rank, []byte(pair[0]), []byte(pair[1])); err != nil {
-			return nil, err
-		}
-	}
-	m.finish()
-	return m, nil
+	return m, m.mergeAll(merges)
 }
 
-// merge adds the pair of the given rank.
-func (m *bpe) merge(rank int, first, second []byte) error {
-	a, okA := m.ids.find(first)
-	b, okB := m.ids.find(second)
-	if !okA || !okB || len(second) < len(m.prefix) {
-		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", fault.ErrFormat, rank, first, second)
+// mergeAll adds merges in the order of their ranks, and finishes the model.
+func (m *bpe) mergeAll(merges [][2]string) error {
+	g := newMerging(m.vocabulary, m.prefix, m.parts, len(merges))
+	for rank, pair := range merges {
+		g.add(rank, bytesOf(pair[0]), bytesOf(pair[1]))
 	}
-	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
-	// In most vocabularies, the results of merges have ids in the order of the ranks.
-	id := m.lastMerged + 1
-	if token, ok := m.token(id); m.repeats || !ok || token != string(m.joined) {
-		if id, ok = m.ids.find(m.joined); !ok {
-			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", fault.ErrFormat, rank, m.joined)
-		}
+	if err := g.done(); err != nil {
+		return err
 	}
-	m.lastMerged = id
-	m.merges.set(a, b, mergeValue{uint32(rank), id})
-	m.parts = m.parts && nextPart(m.joined, 0) == len(m.joined)
+	m.merges, m.parts = g.table, g.parts
+	m.finish()
 	return nil
 }
 
 // finish must be called after the last merge.
 func (m *bpe) finish() {
-	m.joined = nil
 	m.unknownID, m.unknownExists = m.id(m.unknown)
 	m.parts = m.parts && m.unknownExists // otherwise characters may vanish, and offsets shift
 	for b := range m.ascii {
@@ -155,24 +138,6 @@ func (m *bpe) tokenize(w *work, start, end int32) error {
 		at = next
 	}
 	return nil
-}
-
-// nextPart returns the first place after at where ▁ follows another character, or the end of text.
-func nextPart(text []byte, at int) int {
-	const underline = string(space)
-	behind := false // the character before is not ▁
-	for i := at; i < len(text); {
-		if text[i] != underline[0] || len(text)-i < len(underline) || string(text[i:i+len(underline)]) != underline {
-			behind = true
-			i++
-			continue
-		}
-		if behind {
-			return i
-		}
-		i += len(underline)
-	}
-	return len(text)
 }
 
 // word tokenizes a word that merges separately.
@@ -290,10 +255,10 @@ func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
 		return fmt.Errorf("%w: model.merges must be an array", fault.ErrFormat)
 	}
-	m.merges = newMergeTable(mergesAtMost(in))
+	g := newMerging(m.vocabulary, m.prefix, m.parts, mergesAtMost(in))
 	rank, legacy := 0, false
 	var scratch [2][]byte
-	return in.each(func(_, v value) error {
+	err := in.each(func(_, v value) error {
 		if v[0] == '"' && (legacy || rank == 0) {
 			legacy = true
 			s := v.bytes(&scratch[0])
@@ -304,28 +269,40 @@ func parseMerges(in value, m *bpe) error {
 			if !ok || bytes.IndexByte(b, ' ') >= 0 {
 				return fmt.Errorf("%w: model.merges[%d] is %q, not two tokens", fault.ErrFormat, rank, s)
 			}
+			g.add(rank, a, b)
 			rank++
-			return m.merge(rank-1, a, b)
+			return nil
 		}
-		var pair [2][]byte
-		i := 0
-		bad := legacy || v[0] != '['
-		if !bad {
-			v.each(func(_, v value) error {
-				bad = bad || v[0] != '"'
-				if i < 2 && !bad {
-					pair[i] = v.bytes(&scratch[i])
-				}
-				i++
-				return nil
-			})
-		}
-		if bad || i != 2 {
+		a, b, ok := v.pair(&scratch)
+		if legacy || !ok {
 			return fmt.Errorf("%w: model.merges[%d] is %s, not two tokens", fault.ErrFormat, rank, v)
 		}
+		g.add(rank, a, b)
 		rank++
-		return m.merge(rank-1, pair[0], pair[1])
+		return nil
 	})
+	if earlier := g.done(); earlier != nil {
+		return earlier
+	}
+	m.merges, m.parts = g.table, g.parts
+	return err
 }
 
-const space = '▁'
+// pair returns the contents of the two strings of an array, in scratch where they have escapes.
+func (v value) pair(scratch *[2][]byte) (first, second []byte, ok bool) {
+	if v[0] != '[' {
+		return nil, nil, false
+	}
+	c := checker{data: v, at: 1}
+	var all [2][]byte
+	for i := range all {
+		if c.skipSeparators(); c.peek() != '"' {
+			return nil, nil, false
+		}
+		start := c.at
+		c.skipString()
+		all[i] = v[start:c.at].bytes(&scratch[i])
+	}
+	c.skipSeparators()
+	return all[0], all[1], c.at == len(v)-1
+}

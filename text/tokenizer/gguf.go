@@ -18,7 +18,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
+// openGGUF opens a file of a file system. path is for people.
+func (o Opening) openGGUF(fsys fs.FS, name, path string) (*Tokenizer, error) {
 	file, err := regular.OpenFS(fsys, name)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
-	t, err := FromGGUF(f)
+	t, err := o.fromGGUF(f, path)
 	if err != nil {
 		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
@@ -48,15 +49,23 @@ type ggufVocab struct {
 	file   *gguf.File
 	tokens []string
 	types  []int64
-	ends   []int // ids of the tokens that end texts
+	ends   []int   // ids of the tokens that end texts
+	made   *source // of the vocabulary, or of a ready file
 	err    error
 }
 
 // FromGGUF returns the tokenizer that a GGUF file holds. It supports the tokenizer models gpt2, llama, gemma4, bert and
 // t5.
-func FromGGUF(f *gguf.File) (*Tokenizer, error) {
+func FromGGUF(f *gguf.File) (*Tokenizer, error) { return Opening{}.fromGGUF(f, "") }
+
+// fromGGUF is FromGGUF with these settings. path, that of the file, is for people.
+func (o Opening) fromGGUF(f *gguf.File, path string) (*Tokenizer, error) {
 	needProperties()
-	g := &ggufVocab{file: f}
+	g := &ggufVocab{file: f, made: new(source)}
+	place := o.placeOfGGUF(f, path)
+	if made, _ := place.openTables(); made != nil {
+		g.made = made
+	}
 	kind := g.text("model", "")
 	g.tokens = get(g, "tokens", f.Texts)
 	g.types = get(g, "token_type", f.Ints)
@@ -102,12 +111,17 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 		}
 	}
 	t.config.ChatTemplate, t.config.Templates, err = ggufTemplates(f)
+	if err == nil && !g.made.fixed {
+		t.keep(place, place.writeTables(g.made, nil))
+	}
 	return t, err
 }
 
+const ggufPrefix = "tokenizer.ggml."
+
 // get reads a key, or returns the zero value if the file does not have it.
 func get[T any](g *ggufVocab, key string, read func(string) (T, error)) T {
-	v, err := read("tokenizer.ggml." + key)
+	v, err := read(ggufPrefix + key)
 	if err != nil && !errors.Is(err, fault.ErrAbsent) && g.err == nil {
 		g.err = fmt.Errorf("%w: %w", fault.ErrFormat, err)
 	}
@@ -115,14 +129,14 @@ func get[T any](g *ggufVocab, key string, read func(string) (T, error)) T {
 }
 
 func (g *ggufVocab) text(key, otherwise string) string {
-	if _, ok := g.file.Value("tokenizer.ggml." + key); !ok {
+	if _, ok := g.file.Value(ggufPrefix + key); !ok {
 		return otherwise
 	}
 	return get(g, key, g.file.Text)
 }
 
 func (g *ggufVocab) bool(key string, otherwise bool) bool {
-	if _, ok := g.file.Value("tokenizer.ggml." + key); !ok {
+	if _, ok := g.file.Value(ggufPrefix + key); !ok {
 		return otherwise
 	}
 	return get(g, key, g.file.Bool)
@@ -130,7 +144,7 @@ func (g *ggufVocab) bool(key string, otherwise bool) bool {
 
 // special returns the token whose id a key holds.
 func (g *ggufVocab) special(key string) (string, bool) {
-	id, err := g.file.Int("tokenizer.ggml." + key + "_token_id")
+	id, err := g.file.Int(ggufPrefix + key + "_token_id")
 	if err != nil || id < 0 || id >= int64(len(g.tokens)) {
 		return "", false
 	}
@@ -157,7 +171,11 @@ func (g *ggufVocab) added(m model) []AddedToken {
 }
 
 func (g *ggufVocab) vocabulary(spell func(string) string) *vocabulary {
+	if g.made.fixed {
+		return g.made.ids
+	}
 	v := newVocabulary(len(g.tokens))
+	g.made.ids = v
 	for id, t := range g.tokens {
 		if spell != nil && g.types[id] == pieceNormal {
 			t = spell(t)
@@ -188,11 +206,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	merges, err := g.merges()
-	if err != nil {
-		return nil, err
-	}
-	m, err := mergedBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: pre.ignoreMerges})
+	m, err := g.bpe(bpeConfig{ignoreMerges: pre.ignoreMerges}, g.merges)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +222,31 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 		return t, err
 	}
 	return t, g.around(t, pre.begins)
+}
+
+// bpe returns a model with the merges that a function returns.
+func (g *ggufVocab) bpe(c bpeConfig, merges func() ([][2]string, error)) (*bpe, error) {
+	s := g.made
+	if s.fixed && (s.ids == nil || s.table.pairs == nil) {
+		return nil, errFixed
+	}
+	m := newBPE(g.vocabulary(nil), c)
+	m.from = s
+	if s.fixed {
+		m.merges, m.parts = s.table, m.parts && s.apart
+		m.finish()
+		return m, nil
+	}
+	pairs, err := merges()
+	if err != nil {
+		return nil, err
+	}
+	s.sought = m.parts
+	if err := m.mergeAll(pairs); err != nil {
+		return nil, err
+	}
+	s.table, s.apart = m.merges, m.parts
+	return m, nil
 }
 
 // merges returns the pairs of tokens in the order of their ranks.
@@ -263,7 +302,7 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	}
 	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
 	c.unknown, _ = g.special("unknown")
-	m, err := mergedBPE(g.vocabulary(nil), pieceMerges(pieces), c)
+	m, err := g.bpe(c, func() ([][2]string, error) { return pieceMerges(pieces), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -274,13 +313,9 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 // gemma4 merges whole texts, in which spaces are ▁, by the ranks in the file. Characters that are not in the vocabulary
 // become the tokens of their bytes. As in llama.cpp, texts begin with bos even if the file says otherwise.
 func (g *ggufVocab) gemma4() (*Tokenizer, error) {
-	merges, err := g.merges()
-	if err != nil {
-		return nil, err
-	}
 	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
 	c.unknown, _ = g.special("unknown")
-	m, err := mergedBPE(g.vocabulary(nil), merges, c)
+	m, err := g.bpe(c, g.merges)
 	if err != nil {
 		return nil, err
 	}
@@ -298,10 +333,13 @@ func (g *ggufVocab) bert() (*Tokenizer, error) {
 	if !ok || !okCLS || !okSEP {
 		return nil, fmt.Errorf("%w: unknown, cls or separator token", fault.ErrFormat)
 	}
+	if g.made.fixed && g.made.ids == nil {
+		return nil, errFixed
+	}
 	v := g.vocabulary(shown)
 	lower := g.bool("normalizer.lowercase", true)
 	b := &bertNormalizer{clean: true, chinese: true, strip: g.bool("normalizer.strip_accents", lower), lower: lower, table: properties, lowerCase: newLowerCase()}
-	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, v.trie(), unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, g.made.trieOf(), unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	var err error
 	t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}})
 	return t, err
@@ -315,7 +353,7 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 	unknown, _ := g.special("unknown")
 	m := &spmModel{kind: spmUnigram, charsmap: g.charsmap(), dummyPrefix: g.bool("add_space_prefix", true),
 		removeSpaces: g.bool("remove_extra_whitespaces", false)}
-	t, err := m.unigram(pieces, unknown)
+	t, err := m.unigram(pieces, unknown, g.made)
 	if err != nil {
 		return nil, err
 	}

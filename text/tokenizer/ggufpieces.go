@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// unigram returns a Unigram tokenizer with the given pieces.
-func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error) {
+// unigram returns a Unigram tokenizer with the given pieces, of which made has the tables or gets them.
+func (m *spmModel) unigram(pieces []spmPiece, unknown string, made *source) (*Tokenizer, error) {
 	tokens, scores := make([]string, 0, len(pieces)), make([]float64, 0, len(pieces))
 	id := -1
 	for i, p := range pieces {
@@ -19,7 +19,12 @@ func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error
 		}
 		tokens, scores = append(tokens, p.text), append(scores, p.score)
 	}
-	model, err := newUnigram(tokens, scores, int32(id), m.byteFallback)
+	if made.fixed && made.pieces == nil {
+		return nil, errFixed
+	} else if !made.fixed {
+		made.pieces = newPieces(tokens, scores)
+	}
+	model, err := made.pieces.unigram(int32(id), m.byteFallback)
 	if err != nil {
 		return nil, err
 	}

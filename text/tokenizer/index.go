@@ -5,6 +5,7 @@ package tokenizer
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,9 @@ type indexed struct {
 	at       uint64
 	size, id uint32
 }
+
+// noID is the id of no string.
+const noID = math.MaxUint32
 
 // A slot is an entry of the list. Its place is that of its hash, or the next free one.
 type slot struct {
@@ -80,7 +84,10 @@ func (x *index) at(hash uint32, text []byte) *slot {
 
 // set sets the id of a string. It returns its place in the list, and whether it is the first one of this string.
 func (x *index) set(text []byte, id uint32) (place int, first bool) {
-	hash := x.hash(text)
+	return x.setHashed(x.hash(text), text, id)
+}
+
+func (x *index) setHashed(hash uint32, text []byte, id uint32) (place int, first bool) {
 	s := x.at(hash, text)
 	if s.at != 0 {
 		x.list[s.at-1].id = id
@@ -112,8 +119,11 @@ func (x *index) grow() {
 
 // get returns the id of a string.
 func (x *index) get(text string) (uint32, bool) {
-	return x.find(unsafe.Slice(unsafe.StringData(text), len(text)))
+	return x.find(bytesOf(text))
 }
+
+// bytesOf returns the bytes of a string, which nobody may change.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // find is get for a string in bytes.
 func (x *index) find(text []byte) (uint32, bool) {
@@ -128,5 +138,49 @@ func (x *index) find(text []byte) (uint32, bool) {
 func (x *index) fit() {
 	if cap(x.texts) > len(x.texts)+len(x.texts)/4 {
 		x.texts = slices.Clip(append([]byte(nil), x.texts...))
+	}
+}
+
+// finds looks up many texts step by step, so that the processor waits for the memory of many at a time.
+type finds struct {
+	hashes []uint32
+	slots  []slot
+}
+
+// look sets hashes to those of texts, and slots to those at the places of the hashes. Each text ends where ends says, and begins where the one before
+// ends.
+func (f *finds) look(x *index, texts []byte, ends []int32) {
+	f.hashes, f.slots = f.hashes[:0], f.slots[:0]
+	from := int32(0)
+	for _, to := range ends {
+		f.hashes = append(f.hashes, x.hash(texts[from:to]))
+		from = to
+	}
+	for _, h := range f.hashes {
+		f.slots = append(f.slots, x.slots[int(h)&(len(x.slots)-1)])
+	}
+}
+
+// find sets ids to those of the texts, noID for texts that x lacks.
+func (f *finds) find(x *index, texts []byte, ends []int32, ids []uint32) {
+	f.look(x, texts, ends)
+	from := int32(0)
+	for i, to := range ends {
+		s, text := f.slots[i], texts[from:to]
+		from = to
+		if s.hash == f.hashes[i] && s.at != 0 {
+			if e := &x.list[s.at-1]; x.text(e) == string(text) {
+				ids[i] = e.id
+				continue
+			}
+		}
+		id, ok := uint32(noID), false
+		if s.at != 0 {
+			id, ok = x.find(text)
+		}
+		if !ok {
+			id = noID
+		}
+		ids[i] = id
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/fault"
@@ -33,13 +34,20 @@ func parseJSON(data []byte) (value, error) {
 // spannedJSON is parseJSON, and returns where large groups end.
 func spannedJSON(data []byte) (value, spans, error) {
 	data = data[:len(data):len(data)]
-	if !utf8.Valid(data) {
-		return nil, nil, fmt.Errorf("%w: JSON is not valid UTF-8", fault.ErrFormat)
+	valid := true
+	var side sync.WaitGroup
+	if len(data) < large {
+		valid = utf8.Valid(data)
+	} else {
+		side.Go(func() { valid = utf8.Valid(data) }) // as long as the rest takes
 	}
 	c := checker{data: data, spans: spans{}}
 	c.space()
 	start := c.at
-	if err := c.value(0); err != nil {
+	err := c.value(0)
+	if side.Wait(); !valid {
+		return nil, nil, fmt.Errorf("%w: JSON is not valid UTF-8", fault.ErrFormat)
+	} else if err != nil {
 		return nil, nil, err
 	}
 	end := c.at

@@ -30,8 +30,10 @@ func newVocabulary(size int) *vocabulary {
 // set sets the id of token. As in Hugging Face's library, the last call counts.
 func (v *vocabulary) set(token string, id uint32) { v.setBytes([]byte(token), id) }
 
-func (v *vocabulary) setBytes(token []byte, id uint32) {
-	place, first := v.ids.set(token, id)
+func (v *vocabulary) setBytes(token []byte, id uint32) { v.setHashed(v.ids.hash(token), token, id) }
+
+func (v *vocabulary) setHashed(hash uint32, token []byte, id uint32) {
+	place, first := v.ids.setHashed(hash, token, id)
 	v.repeats = !first || v.repeats
 	if int(id) >= len(v.places) && int(id) > 2*v.size()+1<<16 {
 		if v.sparse == nil {
@@ -67,21 +69,51 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 	}
 	v := newVocabulary(min(bytes.Count(in, []byte{':'}), len(in)/12)) // about
 	var scratch []byte
+	sets := setter{v: v}
 	err := in.each(func(key, in value) error {
 		token := key.bytes(&scratch)
 		id, ok := in.uint32()
 		if !ok || id > maxID {
 			return fmt.Errorf("%w: %s[%q] is %s, not an id", fault.ErrFormat, what, token, in)
 		}
-		v.setBytes(token, id)
+		sets.set(token, id)
 		return nil
 	})
+	sets.flush()
 	if v.repeats {
 		v.forget()
 	}
 	v.settle()
 	v.ids.fit()
 	return v, err
+}
+
+// A setter sets the ids of many tokens. It asks for the memory of many slots at a time, for which the processor would wait each time otherwise.
+type setter struct {
+	v     *vocabulary
+	texts []byte
+	ends  []int32
+	ids   []uint32
+	finds finds
+}
+
+// set is vocabulary.set, which takes effect with flush at the latest.
+func (s *setter) set(token []byte, id uint32) {
+	s.texts = append(s.texts, token...)
+	s.ends, s.ids = append(s.ends, int32(len(s.texts))), append(s.ids, id)
+	if len(s.ends) == 256 || len(s.texts) > 1<<16 {
+		s.flush()
+	}
+}
+
+func (s *setter) flush() {
+	s.finds.look(s.v.ids, s.texts, s.ends)
+	from := int32(0)
+	for i, to := range s.ends {
+		s.v.setHashed(s.finds.hashes[i], s.texts[from:to], s.ids[i])
+		from = to
+	}
+	s.texts, s.ends, s.ids = s.texts[:0], s.ends[:0], s.ids[:0]
 }
 
 // forget removes the earlier ids of tokens that were set again.

@@ -32,7 +32,7 @@ func (o Opening) Open(dir string) (*Tokenizer, error) {
 	if info, err := hub.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, check.Errorf(fault.ErrFolder, "%w", err)
 	} else if err == nil && info.Mode().IsRegular() {
-		open = func() (*Tokenizer, error) { return openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)) }
+		open = func() (*Tokenizer, error) { return o.openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir), dir) }
 	}
 	t, err := open()
 	if err != nil {
@@ -53,8 +53,9 @@ type Opening struct {
 	// Tokens that other files name are added in either case.
 	AsWritten bool
 	// Ready, unless empty, is a folder for files with the tables of tokenizers: OpenFS looks there for the one of this tokenizer.json, by its name, size and
-	// time and some of its bytes, and maps it; if there is none, OpenFS reads tokenizer.json and writes one. Files of the folder that cannot be read or
-	// written are not errors. Only those whom the program trusts may write there. Other forms of tokenizers have none.
+	// time and some of its bytes, or of this GGUF file, by all that it says of its tokenizer, and maps it; if there is none, OpenFS reads the tokenizer and
+	// writes one. A file that cannot be read is not an error, and one that cannot be written is a warning. Only those whom the program trusts may write
+	// there. Other forms of tokenizers have none.
 	Ready string
 	// ReadyCopy reads files of Ready into memory in place of mapping them.
 	ReadyCopy bool
@@ -84,23 +85,27 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	}
 	data, err := regular.ReadFile(fsys, "tokenizer.json")
 	var t *Tokenizer
+	var unwritten error
 	switch {
 	case err == nil:
 		var f *file
 		if f, err = readFile(data); err != nil {
 			err = inFile("tokenizer.json", err)
 		} else if t, err = s.openFile(fsys, f, data, o.AsWritten); err == nil && !s.readsPieces {
-			place.write(f, data)
+			unwritten = place.write(f, data)
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		t, err = openOlder(fsys, s)
+		t, err = o.openOlder(fsys, s)
 	default:
 		err = check.InFile("tokenizer.json", fault.ErrFolder, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return o.complete(t, s)
+	if t, err = o.complete(t, s); err == nil {
+		t.keep(place, unwritten)
+	}
+	return t, err
 }
 
 // complete adds what the files beside a tokenizer say.
@@ -165,7 +170,7 @@ func (s *settings) openFile(fsys fs.FS, f *file, data []byte, written bool) (*To
 }
 
 // openOlder reads the files from before tokenizer.json.
-func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
+func (o Opening) openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	name, open := "", openMarian
 	switch {
 	case exists(fsys, "source.spm") && exists(fsys, "vocab.json"):
@@ -185,7 +190,7 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		open = func(fsys fs.FS, s *settings) (*Tokenizer, error) { return openSPM(fsys, s, name) }
 	}
 	if files, _ := fs.Glob(fsys, "*.gguf"); name == "" && len(files) == 1 {
-		return openGGUF(fsys, path.Clean(files[0]))
+		return o.openGGUF(fsys, path.Clean(files[0]), files[0])
 	}
 	if name == "" {
 		return nil, check.Errorf(fault.ErrFolder, "no tokenizer: %w", fs.ErrNotExist)

@@ -6,6 +6,7 @@ package tokenizer
 import (
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -13,7 +14,7 @@ import (
 // mostRanked bounds the bytes of a token, because all places to cut it in two are tried.
 const mostRanked = 512
 
-var bracesPlus = regexp.MustCompile(`[0-9,]\}\+`)
+var bracesPlus = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9,]\}\+`) })
 
 // ranked is such a tokenizer under construction.
 type ranked struct {
@@ -45,7 +46,7 @@ func (r *ranked) build() (*Tokenizer, error) {
 		}
 		v.set(s, r.first+uint32(rank))
 	}
-	if bracesPlus.MatchString(r.pattern) { // possessive in tiktoken, and repeated in the syntax that is compiled here
+	if bracesPlus().MatchString(r.pattern) { // possessive in tiktoken, and repeated in the syntax that is compiled here
 		return nil, fmt.Errorf("%w: the pattern %.40q has a quantifier in braces with +", fault.ErrConfig, r.pattern)
 	}
 	at, err := compile(r.pattern)
@@ -65,12 +66,14 @@ func (r *ranked) build() (*Tokenizer, error) {
 	}
 	m := newBPE(v, bpeConfig{ignoreMerges: true})
 	merges := r.merges(v)
-	m.merges = newMergeTable(len(merges))
+	g := newMerging(v, "", m.parts, len(merges))
 	for _, x := range merges {
-		if err := m.merge(x.rank, []byte(x.first), []byte(x.second)); err != nil {
-			return nil, err
-		}
+		g.add(x.rank, bytesOf(x.first), bytesOf(x.second))
 	}
+	if err := g.done(); err != nil {
+		return nil, err
+	}
+	m.merges, m.parts = g.table, g.parts
 	m.finish()
 	for b, c := range byteAlphabet {
 		if !v.has(string(c)) {

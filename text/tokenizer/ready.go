@@ -1,6 +1,6 @@
 package tokenizer
 
-// The tables of a tokenizer.json in a file that is mapped: its text without the vocabulary and the merges, and these as they lie in memory.
+// The tables of a tokenizer in a file that is mapped: of a tokenizer.json its text without the vocabulary and the merges, and these as they lie in memory.
 
 import (
 	"bytes"
@@ -8,13 +8,16 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/ready"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // readyForm is the version of what follows, of the tables and of the hash of index.
@@ -55,17 +58,57 @@ func (o Opening) place(fsys fs.FS) *readyPlace {
 		}
 		h.Write(some)
 	}
-	p := &readyPlace{key: ready.Key(h.Sum(nil)), note: fmt.Sprintf("model ?\ntokenizer\n%q %d %d\n", info.Name(), info.Size(), info.ModTime().UnixNano())}
+	model := "?"
 	if named, ok := f.(interface{ Name() string }); ok {
 		if path, err := filepath.Abs(named.Name()); err == nil {
-			p.note = fmt.Sprintf("model %s\ntokenizer\n%q %d %d\n", filepath.Dir(path), info.Name(), info.Size(), info.ModTime().UnixNano())
+			model = filepath.Dir(path)
 		}
 	}
+	return o.placeOf(h, fmt.Sprintf("model %s\ntokenizer\n%q %d %d\n", model, info.Name(), info.Size(), info.ModTime().UnixNano()))
+}
+
+// placeOf returns the place of the tables whose key has been written to h.
+func (o Opening) placeOf(h hash.Hash, note string) *readyPlace {
+	p := &readyPlace{key: ready.Key(h.Sum(nil)), note: note}
 	p.path = filepath.Join(o.Ready, hex.EncodeToString(p.key[:16])+readyExt)
 	if o.ReadyCopy {
 		p.way = ready.Copy
 	}
 	return p
+}
+
+// placeOfGGUF is place for a GGUF file. The key has all that the file says of its tokenizer.
+func (o Opening) placeOfGGUF(f *gguf.File, path string) *readyPlace {
+	if o.Ready == "" {
+		return nil
+	}
+	h := sha256.New()
+	order := binary.NativeEndian.Uint16([]byte{1, 0})
+	fmt.Fprintf(h, "tokenizer of GGUF %d %q %d\n", readyForm, ready.Release(), order)
+	for _, key := range f.Keys() {
+		if !strings.HasPrefix(key, ggufPrefix) {
+			continue
+		}
+		fmt.Fprintf(h, "%q ", key)
+		switch v, _ := f.Value(key); v := v.(type) {
+		case []string:
+			all := binary.LittleEndian.AppendUint64(nil, uint64(len(v)))
+			for _, t := range v {
+				all = append(binary.LittleEndian.AppendUint64(all, uint64(len(t))), t...)
+			}
+			h.Write(all)
+		case string:
+			fmt.Fprintf(h, "%q", v)
+		default:
+			if err := binary.Write(h, binary.LittleEndian, v); err != nil {
+				return nil
+			}
+		}
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	return o.placeOf(h, fmt.Sprintf("model %s\ntokenizer\n", path))
 }
 
 // The parts of a file.
@@ -106,21 +149,29 @@ func tableOf[T any](b []byte) []T {
 }
 
 // write writes what was made of f, a text. It does nothing if more was made than the file would have.
-func (p *readyPlace) write(f *file, text []byte) {
+func (p *readyPlace) write(f *file, text []byte) error {
 	s := &f.source
 	if p == nil || f.model == nil || s.parsed == 0 || s.parsed != made(s.ids != nil)+made(s.merges != nil)+made(s.pieces != nil) {
-		return
+		return nil
 	}
 	short, ok := f.skeleton(text)
 	if !ok {
-		return
+		return nil
+	}
+	return p.writeTables(s, short)
+}
+
+// writeTables writes what a source has, and a text. It does nothing where tables cannot have it.
+func (p *readyPlace) writeTables(s *source, text []byte) error {
+	if p == nil {
+		return nil
 	}
 	v := s.ids
-	n := readyNumbers{Trie: s.trie != nil, Merges: s.merges != nil, Pieces: s.pieces != nil, Words: s.words != nil, Apart: s.apart, Sought: s.sought, Shift: uint64(s.table.shift)}
+	n := readyNumbers{Trie: s.trie != nil, Merges: s.table.pairs != nil, Pieces: s.pieces != nil, Words: s.words != nil, Apart: s.apart, Sought: s.sought, Shift: uint64(s.table.shift)}
 	all := make([][]byte, partCount)
 	if s.pieces != nil {
 		if v != nil {
-			return
+			return nil
 		}
 		v = s.pieces.vocabulary
 		n.Lowest = s.pieces.lowest
@@ -128,12 +179,12 @@ func (p *readyPlace) write(f *file, text []byte) {
 	} else if s.trie != nil {
 		all[partTrie] = table(s.trie.nodes)
 	}
-	if len(v.sparse) > 0 {
-		return
+	if v == nil || len(v.sparse) > 0 {
+		return nil
 	}
 	n.Seed, n.Repeats = v.ids.seed, v.repeats
 	all[partTexts], all[partList], all[partSlots], all[partPlaces] = v.ids.texts, table(v.ids.list), table(v.ids.slots), table(v.places)
-	if s.merges != nil {
+	if s.table.pairs != nil {
 		all[partMerges] = table(s.table.pairs)
 	}
 	if s.words != nil {
@@ -142,10 +193,17 @@ func (p *readyPlace) write(f *file, text []byte) {
 	}
 	numbers, err := binary.Append(nil, binary.LittleEndian, &n)
 	if err != nil {
-		return
+		return err
 	}
-	all[partNumbers], all[partText], all[partPrefix] = numbers, short, []byte(s.prefix)
-	_ = ready.Write(p.path, p.key, p.note, all) // the tokenizer is there in either case
+	all[partNumbers], all[partText], all[partPrefix] = numbers, text, []byte(s.prefix)
+	return ready.Write(p.path, p.key, p.note, all)
+}
+
+// keep warns if the tables of a tokenizer could not be written, which opens in either case.
+func (t *Tokenizer) keep(p *readyPlace, err error) {
+	if err != nil {
+		t.warnings = append(t.warnings, fmt.Sprintf("no ready file of the tokenizer in %s: %v", filepath.Dir(p.path), err))
+	}
 }
 
 func made(is bool) int {
@@ -188,6 +246,29 @@ func (f *file) skeleton(text []byte) ([]byte, bool) {
 
 // open returns what a file has, and the text without the vocabulary and the merges, or nil.
 func (p *readyPlace) open() (*file, []byte) {
+	made, text := p.openTables()
+	if made == nil {
+		return nil, nil
+	}
+	f, err := readFile(text)
+	if err != nil || f.model == nil {
+		return nil, nil
+	}
+	f.source = *made
+	s := &f.source
+	if s.pieces != nil {
+		s.list = f.model.fields["vocab"]
+		return f, text
+	}
+	s.vocab = f.model.fields["vocab"]
+	if s.table.pairs != nil {
+		s.merges = f.model.fields["merges"]
+	}
+	return f, text
+}
+
+// openTables returns the tables of a file, and its text, or nil.
+func (p *readyPlace) openTables() (*source, []byte) {
 	if p == nil {
 		return nil, nil
 	}
@@ -199,32 +280,25 @@ func (p *readyPlace) open() (*file, []byte) {
 	if _, err := binary.Decode(all[partNumbers], binary.LittleEndian, &n); err != nil {
 		return nil, nil
 	}
-	f, err := readFile(all[partText])
-	if err != nil || f.model == nil {
-		return nil, nil
-	}
-	ids := indexOfParts(n.Seed, all[partTexts:])
-	v := &vocabulary{ids: ids, places: tableOf[uint32](all[partPlaces]), repeats: n.Repeats}
-	var t *trie
+	v := &vocabulary{ids: indexOfParts(n.Seed, all[partTexts:]), places: tableOf[uint32](all[partPlaces]), repeats: n.Repeats}
+	s := &source{fixed: true}
 	if n.Trie || n.Pieces {
-		t = &trie{tableOf[trieNode](all[partTrie])}
+		s.trie = &trie{tableOf[trieNode](all[partTrie])}
 	}
-	s := &f.source
-	s.fixed = true
 	if n.Pieces {
-		s.list = f.model.fields["vocab"]
-		s.pieces = &pieces{vocabulary: v, scores: tableOf[float64](all[partScores]), trie: t, lowest: n.Lowest}
-		return f, all[partText]
+		s.pieces = &pieces{vocabulary: v, scores: tableOf[float64](all[partScores]), trie: s.trie, lowest: n.Lowest}
+		s.trie = nil
+		return s, all[partText]
 	}
-	s.vocab, s.ids, s.trie = f.model.fields["vocab"], v, t
+	s.ids = v
 	if n.Merges {
-		s.merges, s.prefix, s.apart, s.sought = f.model.fields["merges"], string(all[partPrefix]), n.Apart, n.Sought
+		s.prefix, s.apart, s.sought = string(all[partPrefix]), n.Apart, n.Sought
 		s.table = mergeTable{tableOf[mergePair](all[partMerges]), uint(n.Shift)}
 	}
 	if n.Words {
 		s.words = indexOfParts(n.WordSeed, all[partWordTexts:])
 	}
-	return f, all[partText]
+	return s, all[partText]
 }
 
 // indexOfParts returns the index whose texts, list and slots come first.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,10 +37,10 @@ func (c *cases) all(tok *Tokenizer) (out []any) {
 	return append(out, tok.Size(), tok.Warnings())
 }
 
-// readyFiles are those of a folder.
+// readyFiles are those of a folder, without what says that their checksums are right.
 func readyFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.ready"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestReadyStale(t *testing.T) {
 	}
 }
 
-// TestReadyFails: where no file can be written, the tokenizer opens all the same.
+// TestReadyFails: where no file can be written, the tokenizer opens all the same, with a warning.
 func TestReadyFails(t *testing.T) {
 	dir := t.TempDir()
 	bigger(t, dir, "x")
@@ -207,6 +208,10 @@ func TestReadyFails(t *testing.T) {
 	for _, folder := range []string{file, filepath.Join(file, "below"), "/dev/full/x"} {
 		if got := idsOf(t, Opening{Ready: folder}, dir); got != want {
 			t.Errorf("%s: %s, want %s", folder, got, want)
+		}
+		tok, err := Opening{Ready: folder}.Open(dir)
+		if err != nil || !slices.ContainsFunc(tok.Warnings(), func(w string) bool { return strings.Contains(w, "no ready file of the tokenizer in "+folder) }) {
+			t.Errorf("%s: %v, warnings %q", folder, err, tok.Warnings())
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}}`), 0o600); err != nil {

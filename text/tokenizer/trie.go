@@ -69,25 +69,32 @@ type trieEntry struct {
 	id  int32
 }
 
-// sortEntries sorts entries by key, then by id. Most keys differ in their first bytes, which it compares as a number.
+// headed is an entry, and eight bytes of its key as a number.
+type headed struct {
+	head uint64
+	at   int32
+}
+
+// sortEntries sorts entries by key, then by id.
 func sortEntries(entries []trieEntry) []trieEntry {
-	type headed struct {
-		head uint64
-		at   int32
+	order, scratch := make([]headed, len(entries)), make([]headed, len(entries))
+	for i := range entries {
+		order[i] = headed{headOf(entries[i].key, 0), int32(i)}
 	}
-	order := make([]headed, len(entries))
-	for i, e := range entries {
-		var head [8]byte
-		copy(head[:], e.key)
-		order[i] = headed{binary.BigEndian.Uint64(head[:]), int32(i)}
-	}
-	slices.SortFunc(order, func(a, b headed) int {
-		if a.head != b.head {
-			return cmp.Compare(a.head, b.head)
+	sortHeads(order, scratch)
+	for lo := 0; lo < len(order); { // keys that begin alike
+		hi := lo + 1
+		for hi < len(order) && order[hi].head == order[lo].head {
+			hi++
 		}
-		x, y := &entries[a.at], &entries[b.at]
-		return cmp.Or(strings.Compare(x.key, y.key), cmp.Compare(x.id, y.id))
-	})
+		if hi-lo > 1 {
+			slices.SortFunc(order[lo:hi], func(a, b headed) int {
+				x, y := &entries[a.at], &entries[b.at]
+				return cmp.Or(strings.Compare(x.key, y.key), cmp.Compare(x.id, y.id))
+			})
+		}
+		lo = hi
+	}
 	sorted := make([]trieEntry, len(entries))
 	for i, o := range order {
 		sorted[i] = entries[o.at]
@@ -95,10 +102,67 @@ func sortEntries(entries []trieEntry) []trieEntry {
 	return sorted
 }
 
+// headOf returns eight bytes of a key, as if zeros followed it.
+func headOf(key string, at int) uint64 {
+	if len(key) >= at+8 {
+		return binary.BigEndian.Uint64([]byte(key[at : at+8]))
+	}
+	var head [8]byte
+	copy(head[:], key[min(at, len(key)):])
+	return binary.BigEndian.Uint64(head[:])
+}
+
+// sortHeads sorts by the heads, byte after byte from the last one, and keeps the order of equal heads.
+func sortHeads(x, scratch []headed) {
+	var counts [8][256]int32
+	for _, h := range x {
+		for i := range counts {
+			counts[i][byte(h.head>>(8*i))]++
+		}
+	}
+	from, to := x, scratch
+	for i := range counts {
+		n := &counts[i]
+		if len(x) == 0 || int(n[byte(x[0].head>>(8*i))]) == len(x) {
+			continue // all have the same byte
+		}
+		sum := int32(0)
+		for b := range n {
+			n[b], sum = sum, sum+n[b]
+		}
+		for _, h := range from {
+			b := byte(h.head >> (8 * i))
+			to[n[b]] = h
+			n[b]++
+		}
+		from, to = to, from
+	}
+	if len(x) > 0 && &from[0] != &x[0] {
+		copy(x, from)
+	}
+}
+
+// nodesOf returns how many nodes the trie of sorted entries has, without the root.
+func nodesOf(entries []trieEntry) (n int) {
+	last := ""
+	for i := range entries {
+		key := entries[i].key
+		same := 0
+		for same < min(len(key), len(last)) && key[same] == last[same] {
+			same++
+		}
+		n += len(key) - same
+		last = key
+	}
+	return n
+}
+
 // newTrie builds a trie of entries. Of equal keys, the one with the highest id counts. Empty keys are ignored.
 func newTrie(entries []trieEntry) *trie {
 	entries = sortEntries(entries)
 	b := trieBuilder{entries: entries}
+	n := nodesOf(entries)
+	b.nodes = make([]trieNode, 0, n+n/16+1024) // few elements stay free
 	b.grow(512)
 	b.put(trieRoot, trieNode{parent: trieRoot, id: -1})
 	type task struct {
@@ -127,7 +191,10 @@ func newTrie(entries []trieEntry) *trie {
 			queue = append(queue, task{child, b.bounds[i], b.bounds[i+1], t.depth + 1})
 		}
 	}
-	return &trie{slices.Clip(b.nodes)}
+	if cap(b.nodes)-len(b.nodes) > len(b.nodes)/8 {
+		b.nodes = slices.Clip(append([]trieNode(nil), b.nodes...))
+	}
+	return &trie{b.nodes}
 }
 
 type trieBuilder struct {

@@ -5,8 +5,8 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+	"sync"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/avoformer/avoformer/fault"
 )
@@ -37,14 +37,18 @@ func newPieces(tokens []string, scores []float64) *pieces {
 	p := &pieces{vocabulary: newVocabulary(len(tokens)), scores: scores, lowest: math.Inf(1)}
 	entries := make([]trieEntry, 0, len(tokens))
 	for i, t := range tokens {
-		p.setBytes(unsafe.Slice(unsafe.StringData(t), len(t)), uint32(i))
 		if math.IsNaN(scores[i]) {
 			continue
 		}
 		p.lowest = min(p.lowest, scores[i])
 		entries = append(entries, trieEntry{t, int32(i)})
 	}
-	p.trie = newTrie(entries)
+	var side sync.WaitGroup
+	side.Go(func() { p.trie = newTrie(entries) }) // while this goroutine makes the table of ids
+	for i, t := range tokens {
+		p.setBytes(bytesOf(t), uint32(i))
+	}
+	side.Wait()
 	return p
 }
 
@@ -59,8 +63,6 @@ func (p *pieces) unigram(unknown int32, byteFallback bool) (*unigram, error) {
 	}
 	return m, nil
 }
-
-const noID = math.MaxUint32
 
 // byteTokens returns the ids of <0x00> to <0xFF>, with noID for tokens that are missing.
 func byteTokens(v *vocabulary) *[256]uint32 {

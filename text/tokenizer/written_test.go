@@ -207,7 +207,7 @@ func modernInGGUF(c contents) fileSet {
 	return inGGUFWith(roles, "gpt2", "modern-bert", map[string]bool{"add_bos_token": true, "add_eos_token": true, "add_sep_token": true})(c)
 }
 
-// TestWritten compares with the ids of the folders that the vocabularies come from.
+// TestWritten compares with the ids of the folders that the vocabularies come from: as files say, and with ready files of GGUF files.
 func TestWritten(t *testing.T) {
 	type on = map[string]bool
 	for name, c := range map[string]struct {
@@ -240,16 +240,22 @@ func TestWritten(t *testing.T) {
 			for name, data := range c.write(readContents(t, dir)) {
 				files[name] = &fstest.MapFile{Data: data}
 			}
-			tok, err := OpenFS(files)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var all cases
 			mustDecode(t, must(os.ReadFile(filepath.Join(dir, "tokenizer_cases.json"))), &all)
-			for _, x := range append(all.Cases, all.Pairs...) {
-				if !slices.ContainsFunc(c.but, func(s string) bool { return strings.Contains(x.Text, s) }) {
-					x.check(t, tok)
+			ready := t.TempDir()
+			for round, o := range []Opening{{}, {Ready: ready}, {Ready: ready}, {Ready: ready, ReadyCopy: true}} {
+				tok, err := o.OpenFS(files)
+				if err != nil {
+					t.Fatalf("round %d: %v", round, err)
 				}
+				for _, x := range append(all.Cases, all.Pairs...) {
+					if !slices.ContainsFunc(c.but, func(s string) bool { return strings.Contains(x.Text, s) }) {
+						x.check(t, tok)
+					}
+				}
+			}
+			if made := len(readyFiles(t, ready)); (made == 1) != (files["model.gguf"] != nil) {
+				t.Errorf("%d ready files", made)
 			}
 		})
 	}

@@ -55,12 +55,7 @@ func Tokenizer(fsys fs.FS, how tokenizer.Opening) (*tokenizer.Tokenizer, error) 
 		}
 		return how.OpenFS(fsys)
 	}
-	f, err := gguf.Open(g.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return tokenizer.FromGGUF(f)
+	return how.Open(g.Path)
 }
 
 // Model opens the model of a folder or a GGUF file.
