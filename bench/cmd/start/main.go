@@ -1,9 +1,10 @@
-// Start measures whole processes of the command, with packed weights in a file and without one: times in rounds in turn, and on Linux the memory of
-// eight servers of one model.
+// Start measures whole processes, with ready files and without: times in rounds in turn, and on Linux the memory of eight servers of one model.
 //
-//	go run -C bench ./cmd/start [-rounds 10] [-llama-bench PATH] AVOFORMER FOLDER MODEL.gguf
+//	go run -C bench ./cmd/start [-rounds 10] [-before BIN] [-llama-bench PATH] [-python PATH] BIN FOLDER MODEL.gguf
 //
-// AVOFORMER is the command, FOLDER an embedder and MODEL.gguf a language model. llama-bench, if it is given, makes one token too.
+// BIN is a folder with the programs avoformer and tokenize of this tree, and that of -before those of an earlier revision. FOLDER is an embedder and
+// MODEL.gguf a language model. Tokenizers, and a Llama of 0.35 B in several formats, are drawn. llama-bench makes one token of each language model,
+// and a Python that has tokenizers opens each tokenizer.
 package main
 
 import (
@@ -23,11 +24,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 var (
 	rounds     = flag.Int("rounds", 10, "rounds")
+	before     = flag.String("before", "", "folder of the programs of an earlier revision")
 	llamaBench = flag.String("llama-bench", "", "path of llama.cpp's llama-bench")
+	python     = flag.String("python", "", "path of a Python that has tokenizers")
+	only       = flag.String("only", "", "measure only processes whose names match this regular expression")
 )
 
 func main() {
@@ -42,75 +48,162 @@ func main() {
 	}
 }
 
-// process is one kind of process: its times, and those with packed weights in a file.
+// process is one kind of process, and its times.
 type process struct {
-	name     string
-	args     []string
-	ready    bool // whether there is something to keep
-	ms, kept []float64
+	name    string
+	program string // in a folder of programs; "": the first of args
+	args    []string
+	ready   bool     // whether there is something to keep
+	peer    []string // what another library does instead
+	told    bool     // the peer prints its milliseconds
+
+	ms [4][]float64 // by the earlier revision, without a ready file, with one, by the peer
 }
 
-func run(command, folder, model string) error {
+// opening times a tokenizer of Python's in a process that has started.
+const opening = `import sys, time
+from tokenizers import Tokenizer
+t = time.perf_counter()
+Tokenizer.from_file(sys.argv[1] + "/tokenizer.json")
+print((time.perf_counter() - t) * 1e3)`
+
+func run(bin, folder, model string) error {
 	dir, err := os.MkdirTemp("", "start")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	empty, text, ready := filepath.Join(dir, "empty"), filepath.Join(dir, "text"), filepath.Join(dir, "ready")
-	if err := os.WriteFile(empty+".go", []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+	all, err := processes(dir, filepath.Join(bin, "avoformer"), folder, model)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(text, []byte("A sentence of some words.\n"), 0o600); err != nil {
-		return err
-	}
-	if out, err := exec.Command("go", "build", "-o", empty, empty+".go").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	all := []*process{
-		{name: "an empty Go program", args: []string{empty}},
-		{name: "version", args: []string{command, "version"}},
-		{name: "one sentence, float32", args: []string{command, "embed", folder, text}, ready: true},
-		{name: "one sentence, int8", args: []string{command, "embed", "-weights", "int8", folder, text}, ready: true},
-		{name: "first token", args: []string{command, "generate", "-max-tokens", "1", model, "Hello"}, ready: true},
-	}
-	if *llamaBench != "" {
-		all = append(all, &process{name: "one token, llama.cpp", args: []string{*llamaBench, "-m", model, "-p", "0", "-n", "1", "-r", "1", "--no-warmup"}})
-	}
-	for round := range *rounds + 1 { // the first one fills caches
-		for i := range all {
-			p := all[(i+round)%len(all)]
-			ms, err := timed(p.args, "")
-			if err != nil {
+	ready := filepath.Join(dir, "ready")
+	for _, p := range all { // which fills caches and writes ready files
+		for range 2 {
+			if err := p.round(bin, ready, 0); err != nil {
 				return err
 			}
-			kept := 0.0
-			if p.ready {
-				if kept, err = timed(p.args, ready); err != nil {
-					return err
-				}
+		}
+		p.ms = [4][]float64{}
+	}
+	time.Sleep(3 * time.Second) // files that have just changed are read again in full
+	for round := range *rounds + 1 {
+		for i := range all {
+			p := all[(i+round)%len(all)]
+			if err := p.round(bin, ready, round); err != nil {
+				return err
 			}
-			if round > 0 {
-				p.ms, p.kept = append(p.ms, ms), append(p.kept, kept)
+			if round == 0 {
+				p.ms = [4][]float64{}
 			}
 		}
 	}
-	fmt.Printf("Medians of %d rounds in turn, in ms, the fastest to the slowest, on %d CPUs:\n\n| process | | with packed weights in a file | median of the ratios |\n| --- | ---: | ---: | ---: |\n", *rounds, runtime.NumCPU())
+	fmt.Printf("Medians of %d rounds in turn, in ms, the fastest to the slowest, on %d CPUs; ratios are medians of the rounds:\n\n", *rounds, runtime.NumCPU())
+	fmt.Print("| process | before | without a ready file | of before | with one | of before | peer | with one, of peer | without, of peer |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, p := range all {
-		if !p.ready {
-			fmt.Printf("| %s | %s | | |\n", p.name, spread(p.ms))
-			continue
-		}
-		ratios := make([]float64, len(p.ms))
-		for i := range ratios {
-			ratios[i] = p.kept[i] / p.ms[i]
-		}
-		fmt.Printf("| %s | %s | %s | %.2f |\n", p.name, spread(p.ms), spread(p.kept), median(ratios))
+		m := &p.ms
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", p.name, spread(m[0]), spread(m[1]), ratio(m[1], m[0]), spread(m[2]), ratio(m[2], m[0]), spread(m[3]), ratio(m[2], m[3]), ratio(m[1], m[3]))
 	}
-	if runtime.GOOS != "linux" {
+	if runtime.GOOS != "linux" || *only != "" {
 		return nil
 	}
+	return memories(filepath.Join(bin, "avoformer"), folder, ready)
+}
+
+// processes returns what is measured. It writes files to dir.
+func processes(dir, command, folder, model string) ([]*process, error) {
+	empty, text := filepath.Join(dir, "empty"), filepath.Join(dir, "text")
+	if err := os.WriteFile(empty+".go", []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(text, []byte("A sentence of some words.\n"), 0o600); err != nil {
+		return nil, err
+	}
+	build := exec.Command("go", "build", "-o", empty, empty+".go")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	all := []*process{
+		{name: "`avoformer version`; the peer is an empty Go program", program: "avoformer", args: []string{"version"}, peer: []string{empty}},
+		{name: "one sentence, float32", program: "avoformer", args: []string{"embed", folder, text}, ready: true},
+		{name: "one sentence, int8", program: "avoformer", args: []string{"embed", "-weights", "int8", folder, text}, ready: true},
+	}
+	models := []struct{ name, file, of, weights string }{
+		{"first token, " + strings.TrimSuffix(filepath.Base(model), ".gguf"), model, "", ""},
+		{"first token, Llama of 0.35 B, F32", filepath.Join(dir, "f32.gguf"), "", ""},
+		{"first token, Llama of 0.35 B, BF16", filepath.Join(dir, "bf16.gguf"), "", ""},
+		{"first token, Llama of 0.35 B, Q8_0", filepath.Join(dir, "q8_0.gguf"), "bf16.gguf", "q8_0"},
+		{"first token, Llama of 0.35 B, Q4_K_M", filepath.Join(dir, "q4_k_m.gguf"), "bf16.gguf", "q4_k,output.*=q6_k,*attn_v*=q6_k"},
+	}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		return nil, err
+	}
+	if wanted.MatchString("first token, Llama of 0.35 B") {
+		for name, t := range map[string]gguf.Type{"f32.gguf": gguf.F32, "bf16.gguf": gguf.BF16} {
+			if err := drawLlama(filepath.Join(dir, name), t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, m := range models {
+		p := &process{name: m.name, program: "avoformer", args: []string{"generate", "-max-tokens", "1", m.file, "Hello"}, ready: true}
+		if *llamaBench != "" {
+			p.peer = []string{*llamaBench, "-m", m.file, "-p", "0", "-n", "1", "-r", "1", "--no-warmup"}
+		}
+		if m.of != "" && wanted.MatchString(m.name) {
+			if out, err := exec.Command(command, "quantize", "-weights", m.weights, "-o", m.file, filepath.Join(dir, m.of)).CombinedOutput(); err != nil {
+				return nil, fmt.Errorf("%w: %s", err, out)
+			}
+		}
+		all = append(all, p)
+	}
+	folders, err := drawTokenizers(dir)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range tokenizers {
+		p := &process{name: "opening a tokenizer, " + name, program: "tokenize", args: []string{folders[i]}, ready: true, told: true}
+		if *python != "" {
+			p.peer = []string{*python, "-c", opening, folders[i]}
+		}
+		all = append(all, p)
+	}
+	return slices.DeleteFunc(all, func(p *process) bool { return !wanted.MatchString(p.name) }), nil
+}
+
+// round runs each program of a process once, in an order that depends on the round.
+func (p *process) round(bin, ready string, round int) error {
+	for i := range p.ms {
+		i = (i + round) % len(p.ms)
+		program, args, ready := filepath.Join(bin, p.program), p.args, ready
+		switch {
+		case i == 0 && *before == "" || i == 2 && !p.ready || i == 3 && p.peer == nil:
+			continue
+		case i == 0:
+			program, ready = filepath.Join(*before, p.program), ""
+		case i == 1:
+			ready = ""
+		case i == 3:
+			program, args, ready = p.peer[0], p.peer[1:], ""
+		}
+		ms, out, err := timed(program, args, ready)
+		if err == nil && i == 3 && p.told {
+			ms, err = strconv.ParseFloat(strings.TrimSpace(out), 64)
+		}
+		if err != nil {
+			return err
+		}
+		p.ms[i] = append(p.ms[i], ms)
+	}
+	return nil
+}
+
+// memories prints the memory of servers.
+func memories(command, folder, ready string) error {
 	fmt.Print("\nProportional set size (PSS) of servers that have answered a request, in MB:\n\n| | one process | sum of eight | quotient |\n| --- | ---: | ---: | ---: |\n")
-	for _, row := range []struct{ name, ready string }{{"without a file", ""}, {"with packed weights in a file", ready}} {
+	for _, row := range []struct{ name, ready string }{{"without a ready file", ""}, {"with one", ready}} {
 		one, err := memory(command, folder, row.ready, 1)
 		if err != nil {
 			return err
@@ -124,17 +217,19 @@ func run(command, folder, model string) error {
 	return nil
 }
 
-// timed runs a process, and returns its milliseconds.
-func timed(args []string, ready string) (float64, error) {
-	cmd := exec.Command(args[0], args[1:]...)
+// timed runs a process, and returns its milliseconds and its output.
+func timed(program string, args []string, ready string) (ms float64, out string, err error) {
+	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "AVOFORMER_READY="+ready)
+	var all strings.Builder
+	cmd.Stdout, cmd.Stderr = &all, &all
 	begin := time.Now()
-	out, err := cmd.CombinedOutput()
-	ms := float64(time.Since(begin).Microseconds()) / 1000
+	err = cmd.Run()
+	ms = float64(time.Since(begin).Microseconds()) / 1000
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+		err = fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, &all)
 	}
-	return ms, nil
+	return ms, all.String(), err
 }
 
 func median(x []float64) float64 {
@@ -143,7 +238,22 @@ func median(x []float64) float64 {
 }
 
 func spread(x []float64) string {
+	if len(x) == 0 {
+		return ""
+	}
 	return fmt.Sprintf("%.1f (%.1f to %.1f)", median(x), slices.Min(x), slices.Max(x))
+}
+
+// ratio returns the median of x / y.
+func ratio(x, y []float64) string {
+	if len(x) == 0 || len(y) == 0 {
+		return ""
+	}
+	all := make([]float64, len(x))
+	for i := range x {
+		all[i] = x[i] / y[i]
+	}
+	return fmt.Sprintf("%.2f", median(all))
 }
 
 // memory starts n servers of a model, has each answer a request, and returns the sum of their proportional set sizes in MB.

@@ -10,7 +10,7 @@
 //	tokenize -time [-offsets] FOLDER
 //
 // reads a JSON array of texts and then, for each line, encodes all of them and
-// prints the time.
+// prints the time. AVOFORMER_READY names a folder for ready files.
 package main
 
 import (
@@ -67,7 +67,7 @@ func main() {
 }
 
 func run(folder string, timed, offsets bool) error {
-	t, err := tokenizer.Open(folder)
+	t, err := tokenizer.Opening{Ready: os.Getenv("AVOFORMER_READY")}.Open(folder)
 	if err != nil {
 		return err
 	}
