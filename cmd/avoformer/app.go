@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
@@ -82,7 +83,7 @@ func (a *app) withFlag(err error) string {
 	}
 	name := flagNames[e.Field]
 	if name == "" {
-		name = strings.ToLower(upperInside.ReplaceAllString(e.Field, "$1-$2"))
+		name = strings.ToLower(upperInside().ReplaceAllString(e.Field, "$1-$2"))
 	}
 	if a.given.Lookup(name) == nil {
 		return s
@@ -98,7 +99,7 @@ func (a *app) withFlag(err error) string {
 }
 
 // upperInside matches a border between the words of a name in Go.
-var upperInside = regexp.MustCompile(`([a-z])([A-Z])`)
+var upperInside = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
 
 // printJSON writes a value as a line of JSON.
 func (a *app) printJSON(v any) error {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/replica"
@@ -35,11 +36,24 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 	}
 	allowed, _ := replica.Memory()
 	o.Model.MemoryLimit, o.Model.Ready, o.TokenizerAsWritten = cmp.Or(a.memoryLimit, allowed), a.ready, a.asWritten
-	m, err := interruptible(a, func() (P, error) { return open(dir, o) })
+	m, err := interruptible(a, func() (P, error) {
+		defer collectLess()()
+		return open(dir, o)
+	})
 	if err == nil {
 		a.opened = append(a.opened, m)
 	}
 	return m, err
+}
+
+// collectLess lets the heap grow to five times what is in use before garbage is collected, until the result is called: most of what opening makes stays. The
+// limit of the heap holds.
+func collectLess() (restore func()) {
+	if _, ok := os.LookupEnv("GOGC"); ok {
+		return func() {}
+	}
+	before := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(before) }
 }
 
 // tellCut prints how many texts were too long for the models, and where they were cut.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,7 @@ func serveModels(a *app, args []string) error {
 			return
 		}
 		a.tell("%s://%s serves %s, ready after %.2f s%s", scheme, l.Addr(), strings.Join(server.Models(), ", "), time.Since(began).Seconds(), memoryLine(server.Memory()))
+		debug.FreeOSMemory() // what opening needed besides the models
 	}()
 	drained, err := server.Serve(ctx, l, listening)
 	if cause := context.Cause(ctx); cause != nil && a.ctx.Err() == nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -102,11 +103,11 @@ func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte
 	return json.Marshal(doc)
 }
 
-var wildcard = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
+var wildcard = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`) })
 
 // Path returns a route's pattern as OpenAPI has it.
 func Path(pattern string) string {
-	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
+	return wildcard().ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
 
 // complete adds what follows from the route.
@@ -116,7 +117,7 @@ func complete(operation object, r *wire.Route) {
 	operation["operationId"] = strings.TrimSuffix(strings.ToLower(r.Method)+"_"+id, "_")
 	operation["summary"], operation["tags"] = r.Summary, []string{r.Protocol}
 	var parameters []object
-	for _, m := range wildcard.FindAllStringSubmatch(path, -1) {
+	for _, m := range wildcard().FindAllStringSubmatch(path, -1) {
 		parameters = append(parameters, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string", "minLength": 1}})
 	}
 	if r.Open {
