@@ -12,6 +12,7 @@ import (
 // each other. For its text see gemma2.go.
 
 func init() {
+	registerProjector("gemma3", "gemma3_text", gemma3Images)
 	registerWrapper("gemma3", wrapper{
 		kinds: []string{"gemma3_text"}, head: "ForConditionalGeneration", tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower, images: gemma3Images,
 		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},
@@ -23,10 +24,8 @@ func gemma3Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	config := struct {
 		Tokens int `json:"mm_tokens_per_image"`
 		Image  int `json:"image_token_index" min:"0"`
-		Begin  int `json:"boi_token_index" min:"0"`
-		End    int `json:"eoi_token_index" min:"0"`
-	}{256, 262144, 255999, 256000}
-	for _, field := range []string{"mm_tokens_per_image", "image_token_index", "boi_token_index", "eoi_token_index"} {
+	}{256, 262144}
+	for _, field := range []string{"mm_tokens_per_image", "image_token_index"} {
 		if c.doc.IsNull(field) {
 			return nil, c.doc.Errorf(field, "want a number")
 		}
@@ -55,5 +54,15 @@ func gemma3Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	norm := into.At("mm_soft_emb_norm.").Norm(transformer.NormConfig{Shape: []int{tower.Dim}, Eps: tower.Eps, RMS: true})
 	c.onePlus(norm)
 	project := into.At("mm_input_projection_").Transposed().Linear(tower.Dim, dim, false)
-	return &ImageReader{ImageEncoder: &block.AveragedTower{ImageTower: t, Square: t.Side / side, Norm: norm, Project: project}, Token: config.Image, Begin: config.Begin, End: config.End, Processors: []string{"Gemma3"}}, nil
+	return &ImageReader{ImageEncoder: &block.AveragedTower{ImageTower: t, Square: t.Side / side, Norm: norm, Project: project}, Token: config.Image, Begin: aroundImage(c.doc, "boi_token_index", 255999), End: aroundImage(c.doc, "eoi_token_index", 256000), Processors: []string{"Gemma3"}}, nil
+}
+
+// aroundImage returns a token around those of an image; -1: the field is not one. Only prompts have these tokens, so that a model without them opens.
+func aroundImage(d configuration.Document, field string, without int) int {
+	token := without
+	d.Note(field)
+	if d.IsNull(field) || d.Has(field) && (d.Field(field, &token) != nil || token < 0) {
+		return -1
+	}
+	return token
 }

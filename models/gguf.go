@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"strconv"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -73,10 +76,18 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 			return m, err
 		}
 	}
-	m, err := c.open(source{
+	s := source{
 		Base: lora.Base{Weights: said.Weights, Architecture: said.Architecture}, Convention: said.Convention,
 		files: files, rename: said.Names, spare: said.Spare, remarks: said.Widened,
-	})
+	}
+	if o.Images {
+		images, err := c.withImages(o, said, &s)
+		if err != nil {
+			return nil, err
+		}
+		defer images.Close()
+	}
+	m, err := c.open(s)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +97,75 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	}
 	m.Warnings = append(m.Warnings, o.warn(said.Warnings...)...)
 	return m, nil
+}
+
+// An imagesOf is a kind of encoders of images, which are in files of their own next to those of texts.
+type imagesOf struct {
+	text   string // the model type of the text
+	images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)
+}
+
+// projectors are the kinds by llama.cpp's names.
+var projectors = map[string]imagesOf{}
+
+// registerProjector makes files with the encoder of images that llama.cpp calls kind open for texts of a model type.
+func registerProjector(kind, text string, images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)) {
+	projectors[kind] = imagesOf{text, images}
+}
+
+// addImages has the model that c builds read images with the encoder that p describes, and adds its weights to s.
+func (c *Checkpoint) addImages(p *llamacpp.Projector, s *source) error {
+	kind, ok := projectors[p.Kind]
+	if !ok || kind.text != c.Config.ModelType {
+		return configuration.KeyError("clip.projector_type", strconv.Quote(p.Kind), "not for a text of type %s", c.Config.ModelType)
+	}
+	text, build := s.rename, c.build
+	s.rename = func(name string) string {
+		if renamed := p.Names(name); renamed != name {
+			return renamed
+		}
+		return text(name)
+	}
+	s.Weights = p.Weights
+	c.build = func(c *Checkpoint) (*Model, error) {
+		m, err := build(c)
+		if err != nil {
+			return m, err
+		}
+		images := *c
+		images.doc = p.Document
+		if m.Images, err = kind.images(&images, c.doc, c.Config.Dim); err == nil {
+			m.Images.Processor = p.Processor
+		}
+		return m, err
+	}
+	return nil
+}
+
+// withImages has the model that c builds read images, with the encoder in the file that o says. The caller closes it.
+func (c *Checkpoint) withImages(o Options, said *llamacpp.Model, s *source) (f *gguf.File, err error) {
+	path, err := modelfiles.Projector(o.path, o.Projector)
+	if err != nil {
+		return nil, err
+	}
+	if f, err = gguf.Open(path); err != nil {
+		return nil, check.InFile(path, fault.ErrFolder, err)
+	}
+	p, err := llamacpp.ReadProjector(f, said)
+	if err == nil {
+		err = c.addImages(p, s)
+	}
+	var files []fs.FileInfo
+	if err == nil {
+		files, err = f.Stat()
+	}
+	if err != nil {
+		f.Close()
+		return nil, check.InFile(path, fault.ErrFormat, err)
+	}
+	s.files = append(s.files, files...)
+	said.Warnings = append(said.Warnings, p.Warnings...)
+	return f, nil
 }
 
 // denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules. nameOf returns

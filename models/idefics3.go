@@ -13,6 +13,7 @@ import (
 // image as a whole, of which an encoder like SigLIP's makes a row for each square of patches.
 
 func init() {
+	registerProjector("idefics3", "llama", idefics3Images)
 	for _, name := range []string{"idefics3", "smolvlm"} {
 		Register(newIdefics3Vision, name+"_vision")
 		Describe(Traits{Use: UseImages}, name+"_vision")

@@ -166,7 +166,6 @@ func TestImageFieldsRefused(t *testing.T) {
 		"vision_config.image_size":     func(c map[string]any) { c["vision_config"].(map[string]any)["image_size"] = 7 },
 		"mm_tokens_per_image":          func(c map[string]any) { c["mm_tokens_per_image"] = 36 },
 		"image_token_index":            func(c map[string]any) { c["image_token_index"] = nil },
-		"boi_token_index":              func(c map[string]any) { c["boi_token_index"] = -1 },
 		"vision_config.layer_norm_eps": func(c map[string]any) { c["vision_config"].(map[string]any)["layer_norm_eps"] = "no" },
 		"use_bidirectional_attention":  nil,
 	} {

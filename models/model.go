@@ -130,6 +130,8 @@ type ImageReader struct {
 	ImageEncoder     // whose hidden states are the soft tokens
 	Token        int // the placeholder of each soft token
 	Begin, End   int // tokens around those of an image; -1: what is around them is text, which the image processor writes
+	// Processor is the text of processor_config.json, if a file of the model says how images become pixels; nil: files of the folder do.
+	Processor []byte
 	// Processors are the image processors whose pixels it takes, by the names of transformers' classes without ImageProcessor.
 	Processors []string
 }

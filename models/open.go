@@ -50,6 +50,9 @@ func Open(dir string, o Options) (*Model, error) {
 
 // OpenFS is [Open] for a file system whose root is the folder, such as an embedded one.
 func OpenFS(fsys fs.FS, o Options) (*Model, error) {
+	if o.Projector != "" {
+		return nil, check.Option("Projector", o.Projector, "for models in GGUF files, not for folders")
+	}
 	doc, dir, err := sentence.Config(fsys)
 	if errors.Is(err, fs.ErrNotExist) && configuration.Exists(fsys, lora.PEFTConfig) {
 		return nil, check.InFile("config.json", fault.ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", lora.PEFTConfig))

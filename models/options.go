@@ -69,6 +69,9 @@ type Options struct {
 	// the encoder takes no memory, and the model reads text only. For a model whose images are not supported it is an error
 	// that matches fault.ErrOption.
 	Images bool
+	// Projector is the path of the GGUF file with the encoder of images for a language model in a GGUF file: the mmproj file of llama.cpp. "": with
+	// Images, the only file of the model's folder whose name has mmproj in it.
+	Projector string
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)
@@ -166,6 +169,9 @@ func (o Options) check() error {
 		return check.Option("PromptFormat", o.PromptFormat, "want f32, which is not a copy, int8, a format of blocks or bf16_fast")
 	case o.Exact:
 		return check.Option("PromptFormat", o.PromptFormat, "not together with Exact")
+	}
+	if o.Projector != "" && !o.Images {
+		return check.Option("Projector", o.Projector, "without Images")
 	}
 	if o.CacheFormat > kernels.FormatInt8 {
 		return check.Option("CacheFormat", o.CacheFormat, "want f32, bf16, f16 or int8")

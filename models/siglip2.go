@@ -62,10 +62,13 @@ func siglip2Tower(d configuration.Document, l *transformer.Loader) (*block.Image
 		return nil, tower, false, err
 	}
 	t := &block.ImageTower{Width: tower.Dim, Pixels: side * flexible.Patch, Side: side, Depth: tower.Layers, Layers: layers, Resize: resizeTriangle}
-	patch := l.At("embeddings.patch_embedding.")
-	weight := patch.Tensor("weight", tower.Dim, flexible.Patch*flexible.Patch*flexible.Channels) // [D, height, width, channels]
-	area := flexible.Patch * flexible.Patch
-	t.Patches = &block.Patches{Channels: flexible.Channels, Height: flexible.Patch, Width: flexible.Patch, Project: patch.LinearOf(area*flexible.Channels, tower.Dim, block.StepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
+	patch, area := l.At("embeddings.patch_embedding."), flexible.Patch*flexible.Patch
+	if shape, _ := patch.Shape("weight"); len(shape) == 4 { // llama.cpp's converter makes a convolution of it
+		t.Patches = block.LoadPatches(patch, tower.Dim, flexible.Channels, flexible.Patch, flexible.Patch, true)
+	} else {
+		weight := patch.Tensor("weight", tower.Dim, area*flexible.Channels) // [D, height, width, channels]
+		t.Patches = &block.Patches{Channels: flexible.Channels, Height: flexible.Patch, Width: flexible.Patch, Project: patch.LinearOf(area*flexible.Channels, tower.Dim, block.StepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
+	}
 	t.Positions = l.Tensor("embeddings.position_embedding.weight", flexible.Patches, tower.Dim)
 	t.After = l.At("post_layernorm.").Norm(tower.Norm())
 	return t, tower, flexible.Head, nil

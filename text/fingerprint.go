@@ -36,6 +36,9 @@ func identify(fsys fs.FS, o *Options) *identity {
 	var id identity
 	if g, ok := fsys.(folder.GGUF); ok {
 		id.files, id.failed = modelfiles.Parts(g.Path)
+		if o.Model.Images && id.failed == nil {
+			id.failed = id.addProjector(g.Path, o.Model.Projector)
+		}
 	} else {
 		id.files, id.failed = modelfiles.Folder(fsys)
 	}
@@ -50,6 +53,17 @@ func identify(fsys fs.FS, o *Options) *identity {
 	}
 	id.format = o.format(machine.FastBF16, widens(fsys, o))
 	return &id
+}
+
+// addProjector adds the file with the encoder of images for the GGUF file at path.
+func (id *identity) addProjector(path, given string) error {
+	projector, err := modelfiles.Projector(path, given)
+	if err != nil {
+		return err
+	}
+	files, err := modelfiles.Parts(projector)
+	id.files = append(id.files, modelfiles.Under("images", files)...)
+	return err
 }
 
 // widens reports whether Float32 is set for a model that may have weights in blocks: one in a GGUF file, or one that was quantized. It changes
@@ -84,7 +98,7 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 
 // neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
 // leave the windows of a text as they are.
-var neutral = []string{"BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
+var neutral = []string{"Projector", "BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
 // isFast reports whether weights are held in bf16_fast, the format whose results depend on what the machine multiplies it by.
 func (o *Options) isFast() bool {

@@ -147,7 +147,7 @@ func (o *Options) some() []given {
 		{"Dim", o.Dim, o.Dim != 0}, {"Pooling", o.Pooling, o.Pooling != ""}, {"Instruction", o.Instruction, o.Instruction != ""},
 		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"CacheKept", o.CacheKept, o.CacheKept != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0}, {"CopyWeights", "", o.CopyWeights},
 		{"CacheFormat", m.CacheFormat, m.CacheFormat != 0}, {"PromptFormat", m.PromptFormat, m.PromptFormat != 0},
-		{"Images", m.Images, m.Images},
+		{"Images", m.Images, m.Images}, {"Projector", m.Projector, m.Projector != ""},
 	}
 	for _, a := range m.Adapters {
 		list = append(list, given{"Adapter.Name", a.Name, a.Name != ""})

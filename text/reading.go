@@ -63,7 +63,11 @@ func newImageReader(f *base) (*imageReader, error) {
 	if f.model.Images == nil {
 		return nil, nil
 	}
-	file, config, err := imageConfig(f.fsys)
+	all, err := processorConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	file, config, err := imageConfig(f.fsys, all)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func newImageReader(f *base) (*imageReader, error) {
 	if err != nil {
 		return nil, check.InFile(file, fault.ErrConfig, err)
 	}
-	if err := fits(f, p, file); err != nil {
+	if err := fits(f, all, p, file); err != nil {
 		return nil, err
 	}
 	for _, w := range p.Warnings {
@@ -102,19 +106,33 @@ func (r *imageReader) spell(prompt string, images int) string {
 	return strings.ReplaceAll(prompt, r.begin, r.spelled)
 }
 
-// fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p.
-func fits(f *base, p *vision.Processor, file string) error {
-	const of, usual = "processor_config.json", 169 // transformers' default
+// processorFile is the configuration of all that a model reads.
+const processorFile = "processor_config.json"
+
+// processorConfig returns the text of that file, or what a file of the model says in its place; nil if there is none.
+func processorConfig(f *base) ([]byte, error) {
+	if said := f.model.Images.Processor; said != nil {
+		return said, nil
+	}
+	text, err := regular.ReadFile(f.fsys, processorFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, check.InFile(processorFile, fault.ErrFolder, err)
+	}
+	return text, nil
+}
+
+// fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p, and all the
+// text of processor_config.json.
+func fits(f *base, all []byte, p *vision.Processor, file string) error {
+	const of, usual = processorFile, 169 // transformers' default
 	config := struct {
 		Length  int   `json:"image_seq_len"`            // of Idefics 3
 		Tokens  int   `json:"image_seq_length"`         // of Gemma 3
 		Special *bool `json:"use_image_special_tokens"` // of LFM2-VL
 	}{Length: usual, Tokens: 256}
-	text, err := regular.ReadFile(f.fsys, of)
-	if err == nil {
-		err = pyjson.Unmarshal(text, &config)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	var err error
+	if all != nil {
+		err = pyjson.Unmarshal(all, &config)
 	}
 	if err == nil && config.Special != nil && !*config.Special {
 		err = errors.New("use_image_special_tokens: false: not supported")
@@ -153,22 +171,19 @@ func fits(f *base, p *vision.Processor, file string) error {
 	return nil
 }
 
-// imageConfig returns the configuration of a folder's images, and its file: that of all that the model reads, or that of images alone.
-func imageConfig(fsys fs.FS) (file string, config []byte, err error) {
-	file = "processor_config.json"
-	all, err := regular.ReadFile(fsys, file)
-	if err == nil {
-		var parts struct {
-			Images json.RawMessage `json:"image_processor"`
-		}
+// imageConfig returns the configuration of a folder's images, and its file: a part of all, the text of processor_config.json, or the file of images alone.
+func imageConfig(fsys fs.FS, all []byte) (file string, config []byte, err error) {
+	file = processorFile
+	var parts struct {
+		Images json.RawMessage `json:"image_processor"`
+	}
+	if all != nil {
 		if err := pyjson.Unmarshal(all, &parts); err != nil {
 			return file, nil, check.InFile(file, fault.ErrConfig, err)
 		}
-		if parts.Images != nil {
-			return file, parts.Images, nil
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return file, nil, check.InFile(file, fault.ErrFolder, err)
+	}
+	if parts.Images != nil {
+		return file, parts.Images, nil
 	}
 	file = "preprocessor_config.json"
 	if config, err = regular.ReadFile(fsys, file); err != nil {

@@ -115,6 +115,11 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	return f.decoder()
 }
 
+// projector adds the flag of commands that read images.
+func (f *flags) projector() *string {
+	return f.String("mmproj", "", "`file` with the encoder of images for a model in a GGUF file; default: the only one in its folder whose name has mmproj in it")
+}
+
 // filterFlags are the flags of sampling that apply only above a temperature of 0.
 var filterFlags = []string{"top-k", "top-p", "min-p"}
 
@@ -138,6 +143,7 @@ func generate(a *app, args []string) error {
 		o.Images = append(o.Images, image)
 		return err
 	})
+	projector := f.projector()
 	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
 	f.Func("stop", "end the answer before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
@@ -153,7 +159,7 @@ func generate(a *app, args []string) error {
 			return err
 		}
 	}
-	held.Model.Images = len(o.Images) > 0
+	held.Model.Images, held.Model.Projector = len(o.Images) > 0, *projector
 	g, err := openModel(a, text.OpenGenerator, rest[0], held)
 	if err != nil {
 		return err

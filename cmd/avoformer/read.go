@@ -24,6 +24,7 @@ func readPages(a *app, args []string) error {
 	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens that occurred before less likely")
 	f.StringVar(&o.Prompt, "prompt", "", "`text` that the model is asked; default: to convert the page")
 	f.BoolVar(&o.DocTags, "doctags", false, "print what the model writes, DocTags, in place of Markdown")
+	projector := f.projector()
 	asJSON := f.json("a line for each page: file, text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
@@ -38,7 +39,7 @@ func readPages(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	held.Model.Images = true
+	held.Model.Images, held.Model.Projector = true, *projector
 	g, err := openModel(a, text.OpenGenerator, rest[0], held)
 	if err != nil {
 		return err

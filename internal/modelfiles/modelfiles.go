@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/internal/check"
 	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
@@ -93,6 +95,30 @@ func Parts(path string) (files []File, err error) {
 		files = append(files, more...)
 	}
 	return files, nil
+}
+
+// Projector returns the path of the file with the encoder of images for the GGUF file at path: given, unless it is empty; else the only file of
+// the same folder whose name has mmproj in it, as llama.cpp's users name them. If there is none, or several, the error matches
+// fault.ErrOption.
+func Projector(path, given string) (string, error) {
+	const option = "Projector"
+	if given != "" {
+		return cache.Folder(given), nil
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		if name := strings.ToLower(e.Name()); strings.Contains(name, "mmproj") && strings.HasSuffix(name, ".gguf") && e.Name() != filepath.Base(path) {
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) != 1 {
+		return "", check.Option(option, "", "next to %s are %d files whose names have mmproj in them %q, want the one with the encoder of images", filepath.Base(path), len(found), found)
+	}
+	return filepath.Join(filepath.Dir(path), found[0]), nil
 }
 
 // regularFiles are those of the names that are regular files. Like the code that opens models, it ignores a link to nothing.

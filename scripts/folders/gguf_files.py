@@ -91,7 +91,7 @@ def kind_of(name, w, types):
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
 
-def convert(source, path, types, pooling=None, arch=None):
+def convert(source, path, types, pooling=None, arch=None, words=vocabulary):
     """Writes the folder source as a file. Returns the matrices as they are read back, by their names
     in the folder."""
     with open(os.path.join(source, "config.json")) as f:
@@ -175,7 +175,7 @@ def convert(source, path, types, pooling=None, arch=None):
             w.add_tensor(f"rope_factors_{length}.weight", numpy.array(rope[length + "_factor"], numpy.float32))
     if pooling:
         w.add_pooling_type(pooling)
-    vocabulary(w, c)
+    words(w, c)
     for i in (2, 3):
         dense = os.path.join(source, f"{i}_Dense", "model.safetensors")
         if os.path.exists(dense):

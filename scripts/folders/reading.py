@@ -296,7 +296,7 @@ def _(out, name):
     begin, token, end = "<start_of_image>", "<image_soft_token>", "<end_of_image>"
 
     def config(t, token):
-        text = gemma(hf.Gemma3TextConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512, sliding_window=12, layer_types=["sliding_attention", "sliding_attention", "full_attention"])
+        text = gemma(hf.Gemma3TextConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512, sliding_window=12, num_hidden_layers=6, query_pre_attn_scalar=16)
         ids = t.convert_tokens_to_ids([begin, end])
         return hf.Gemma3Config(text_config=text.to_dict(), vision_config=vision, mm_tokens_per_image=9, image_token_index=token, boi_token_index=ids[0], eoi_token_index=ids[1], eos_token_id=t.eos_token_id)
 

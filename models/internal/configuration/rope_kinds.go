@@ -9,9 +9,14 @@ import (
 // Rotary positions that differ between the kinds of layer_types.
 
 // RotaryOfEach returns the rotary positions in layers of a kind of layer_types. rope_parameters must have an object for
-// each kind of the layers. If there is no rope_parameters, otherwise takes the place of that object. rope_scaling is ignored.
+// each kind of the layers. If there is no rope_parameters, otherwise takes the place of that object. rope_scaling, unless it is empty, takes the place
+// of rope_parameters, as in transformers.
 func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
-	const field = "rope_parameters"
+	field := "rope_parameters"
+	if d.Note("rope_scaling"); !d.Empty("rope_scaling") {
+		d.Note(field)
+		field = "rope_scaling"
+	}
 	theta, err := d.Theta(10000) // for objects that do not say it
 	if err != nil {
 		return nil, err

@@ -74,7 +74,12 @@ func (r *Reader) document() (configuration.Document, error) {
 	if r.err != nil {
 		return configuration.Document{}, r.err
 	}
-	text, err := json.Marshal(r.Fields)
+	return jsonDocument(r.Fields)
+}
+
+// jsonDocument returns fields as a document.
+func jsonDocument(fields map[string]any) (configuration.Document, error) {
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return configuration.Document{}, check.Errorf(fault.ErrConfig, "%v", err) // an infinite number
 	}

@@ -1,0 +1,288 @@
+package llamacpp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// The encoder of images that llama.cpp has in a file of its own next to the file of the text: an mmproj file, of the architecture clip.
+
+// A Projector is what such a file says.
+type Projector struct {
+	Kind      string                   // llama.cpp's name: gemma3, idefics3 or lfm2
+	Document  configuration.Document   // the fields of config.json about images
+	Processor []byte                   // processor_config.json
+	Weights   transformer.Reader       // those of the text too
+	Names     func(name string) string // from Hugging Face's names of tensors to llama.cpp's; those of the text stay
+	Warnings  []string                 // of what is not read
+}
+
+// projectors are the kinds of projectors, by llama.cpp's names, with what reads their metadata.
+var projectors = map[string]func(p *projectorReader){"gemma3": (*projectorReader).gemma3, "idefics3": (*projectorReader).idefics3, "lfm2": (*projectorReader).lfm2}
+
+// ReadProjector reads the encoder of images for a text.
+func ReadProjector(file *gguf.File, text *Model) (*Projector, error) {
+	const architecture, kind = "general.architecture", "clip.projector_type"
+	p := &projectorReader{Reader: Reader{File: file, Architecture: "clip", Fields: map[string]any{}, read: map[string]bool{architecture: true, kind: true}}, text: text.file}
+	if name, err := file.Text(architecture); err != nil {
+		return nil, err
+	} else if name != "clip" {
+		return nil, configuration.KeyError(architecture, strconv.Quote(name), `want "clip", that of a file with an encoder of images`)
+	}
+	name, err := file.Text(kind)
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.ErrConfig, Field: kind, Err: err}
+	}
+	read, ok := projectors[name]
+	if !ok {
+		return nil, configuration.KeyError(kind, strconv.Quote(name), "want one of %s", strings.Join(slices.Sorted(maps.Keys(projectors)), ", "))
+	}
+	p.vision()
+	read(p)
+	if p.err != nil {
+		return nil, p.err
+	}
+	out := &Projector{Kind: name, Names: p.renaming(), Warnings: p.unread()}
+	p.Fields["vision_config"] = p.tower
+	if out.Document, err = jsonDocument(p.Fields); err != nil {
+		return nil, err
+	}
+	if out.Processor, err = json.Marshal(p.processor); err != nil {
+		return nil, check.Errorf(fault.ErrConfig, "%v", err)
+	}
+	out.Weights, err = beside(text.Weights, transformer.FromGGUF(file), text.file, file)
+	return out, err
+}
+
+// projectorReader collects the fields of config.json and of processor_config.json.
+type projectorReader struct {
+	Reader
+	text             *gguf.File
+	tower, processor map[string]any // vision_config, and what the processor needs
+	swapped          bool           // the names of the two matrices of a feed-forward network
+}
+
+// Sizes that files may claim.
+const mostOfProjector = 1 << 14
+
+// integer returns a key from 1 on; without a default, which is 0, the file has to have it.
+func (p *projectorReader) integer(key string, without int64) int64 {
+	n, err := p.File.Int(p.Key(key))
+	switch {
+	case errors.Is(err, fault.ErrAbsent) && without > 0:
+		return without
+	case err != nil:
+		p.Note(&fault.Error{Kind: fault.ErrConfig, Field: p.Key(key), Err: err})
+	case n < 1 || n > mostOfProjector:
+		p.Refuse(key, n, "want 1 to %d", mostOfProjector)
+	}
+	return min(max(n, 1), mostOfProjector) // reading continues after an error
+}
+
+// vision reads what all kinds have in common.
+func (p *projectorReader) vision() {
+	if !p.Flag("has_vision_encoder", true) || p.Flag("has_audio_encoder", false) {
+		p.Refuse("has_vision_encoder", "", "want an encoder of images, and no other")
+	}
+	if !p.Flag("use_gelu", false) || p.Flag("use_silu", false) {
+		p.Refuse("use_gelu", false, "want true")
+	}
+	for _, key := range []string{"vision.feature_layer", "vision.n_wa_pattern", "vision.wa_layer_indexes", "vision.image_grid_pinpoints", "vision.mm_patch_merge_type"} {
+		if _, ok := p.File.Value(p.Key(key)); ok {
+			p.Refuse(key, "", "not supported")
+		}
+	}
+	eps, err := p.File.Float(p.Key("vision.attention.layer_norm_epsilon"))
+	if err != nil {
+		p.Note(&fault.Error{Kind: fault.ErrConfig, Field: p.Key("vision.attention.layer_norm_epsilon"), Err: err})
+	}
+	width := p.integer("vision.embedding_length", 0)
+	p.tower = map[string]any{
+		"hidden_size": width, "intermediate_size": p.integer("vision.feed_forward_length", 0), "num_hidden_layers": p.integer("vision.block_count", 0), "num_attention_heads": p.integer("vision.attention.head_count", 0),
+		"image_size": p.integer("vision.image_size", 0), "patch_size": p.integer("vision.patch_size", 0), "layer_norm_eps": Shortest(eps), "hidden_act": "gelu_pytorch_tanh", "vision_use_head": false,
+	}
+	p.processor = map[string]any{"do_resize": true, "do_rescale": true, "do_normalize": true, "rescale_factor": 1. / 255, "image_mean": p.colours("vision.image_mean"), "image_std": p.colours("vision.image_std")}
+	down, _ := p.File.Info("v.blk.0.ffn_down.weight")
+	p.swapped = len(down.Shape) == 2 && int64(down.Shape[1]) == width && down.Shape[0] != down.Shape[1] // older files name them the other way round
+	if n := p.integer("vision.projection_dim", 0); p.err == nil {
+		if embedding, _ := p.text.Info("token_embd.weight"); len(embedding.Shape) != 2 || int64(embedding.Shape[1]) != n {
+			p.Refuse("vision.projection_dim", n, "not the width of the text: the encoder of images belongs to another model")
+		}
+	}
+}
+
+// colours returns three numbers.
+func (p *projectorReader) colours(key string) []float64 {
+	x, err := p.File.Floats(p.Key(key))
+	if err == nil && len(x) != 3 {
+		err = fmt.Errorf("%d numbers, want 3", len(x))
+	}
+	if err != nil {
+		p.Note(&fault.Error{Kind: fault.ErrConfig, Field: p.Key(key), Err: err})
+		return nil
+	}
+	for i := range x {
+		x[i] = Shortest(x[i])
+	}
+	return x
+}
+
+// token returns the id of a token of the text.
+func (p *projectorReader) token(content string) int {
+	const key = "tokenizer.ggml.tokens"
+	all, err := p.text.Texts(key)
+	at := slices.Index(all, content)
+	if at < 0 {
+		if err == nil {
+			err = fmt.Errorf("lacks %q, which images need", content)
+		}
+		p.Note(&fault.Error{Kind: fault.ErrConfig, Field: key, Err: err})
+	}
+	return at
+}
+
+// square returns the number of patches on a side of an image, and on a side of the squares of them that become tokens.
+func (p *projectorReader) square(without int64) (side, square int64) {
+	side, square = p.tower["image_size"].(int64)/p.tower["patch_size"].(int64), p.integer("vision.projector.scale_factor", without)
+	if square > side {
+		p.Refuse("vision.projector.scale_factor", square, "want at most the %d patches on a side of an image", side)
+	}
+	return max(side, square), square
+}
+
+func (p *projectorReader) gemma3() {
+	side, square := p.square(4)
+	tokens := side / square
+	if side/tokens != square {
+		p.Refuse("vision.projector.scale_factor", square, "does not fit %d patches on a side of an image", side)
+	}
+	size := p.tower["image_size"]
+	p.tower["model_type"] = "siglip_vision_model"
+	p.Fields["mm_tokens_per_image"] = tokens * tokens
+	p.Fields["image_token_index"], p.Fields["boi_token_index"], p.Fields["eoi_token_index"] = p.token("<image_soft_token>"), p.token("<start_of_image>"), p.token("<end_of_image>")
+	maps.Copy(p.processor, map[string]any{"image_processor_type": "Gemma3ImageProcessor", "resample": 2, "size": map[string]any{"height": size, "width": size}})
+	p.processor = map[string]any{"image_processor": p.processor, "image_seq_length": tokens * tokens}
+}
+
+func (p *projectorReader) idefics3() {
+	side, square := p.square(2)
+	p.Fields["image_token_id"], p.Fields["scale_factor"] = p.token("<image>"), square
+	maps.Copy(p.processor, map[string]any{
+		"image_processor_type": "Idefics3ImageProcessor", "resample": 1, "do_image_splitting": true, "max_image_size": map[string]any{"longest_edge": p.tower["image_size"]},
+		"size": map[string]any{"longest_edge": p.integer("vision.preproc_image_size", 0)},
+	})
+	p.processor = map[string]any{"image_processor": p.processor, "image_seq_len": side / square * (side / square)}
+}
+
+// lfm2 reads that of LFM2-VL. The metadata lack how images are cut, which all published models do alike.
+func (p *projectorReader) lfm2() {
+	_, square := p.square(2)
+	hidden, _ := p.File.Info("mm.1.weight")
+	positions, _ := p.File.Info("v.position_embd.weight")
+	if len(hidden.Shape) != 2 || len(positions.Shape) != 2 {
+		p.Note(&fault.Error{Kind: fault.ErrMissing, Field: "mm.1.weight, v.position_embd.weight", Err: errors.New("missing, or no matrix")})
+		return
+	}
+	p.tower["model_type"], p.tower["num_patches"] = "siglip2_vision_model", positions.Shape[0]
+	delete(p.tower, "image_size")
+	p.Fields["image_token_id"], p.Fields["downsample_factor"] = p.token("<image>"), square
+	p.Fields["projector_hidden_size"], p.Fields["projector_bias"], p.Fields["projector_use_layernorm"] = hidden.Shape[0], p.Has("mm.1.bias"), p.Has("mm.input_norm.weight")
+	maps.Copy(p.processor, map[string]any{"image_processor_type": "Lfm2VlImageProcessor", "resample": 2, "encoder_patch_size": p.tower["patch_size"], "downsample_factor": square})
+	p.processor = map[string]any{"image_processor": p.processor}
+}
+
+// towerNames are the parts of names under an encoder of images, and projectionNames those under the projection to the width of the text.
+var (
+	towerNames = strings.NewReplacer(
+		"embeddings.patch_embedding.", "v.patch_embd.", "embeddings.position_embedding.", "v.position_embd.", "post_layernorm.", "v.post_ln.", "encoder.layers.", "v.blk.",
+		".self_attn.q_proj.", ".attn_q.", ".self_attn.k_proj.", ".attn_k.", ".self_attn.v_proj.", ".attn_v.", ".self_attn.out_proj.", ".attn_out.",
+		".layer_norm1.", ".ln1.", ".layer_norm2.", ".ln2.", ".mlp.fc1.", ".ffn_up.", ".mlp.fc2.", ".ffn_down.")
+	projectionNames = strings.NewReplacer(
+		"mm_input_projection_weight", "mm.input_projection.weight", "mm_soft_emb_norm.", "mm.soft_emb_norm.", "modality_projection.proj.", "mm.model.fc.",
+		"linear_1.", "mm.1.", "linear_2.", "mm.2.", "layer_norm.", "mm.input_norm.")
+	swappedNames = strings.NewReplacer(".ffn_up.", ".ffn_down.", ".ffn_down.", ".ffn_up.")
+)
+
+// renaming returns Projector.Names.
+func (p *projectorReader) renaming() func(name string) string {
+	swapped := p.swapped
+	return func(name string) string {
+		for _, prefix := range []string{"vision_tower.", "vision_model."} {
+			if rest, ok := strings.CutPrefix(name, prefix); ok {
+				if rest = towerNames.Replace(rest); swapped {
+					rest = swappedNames.Replace(rest)
+				}
+				return rest
+			}
+		}
+		for _, prefix := range []string{"multi_modal_projector.", "connector."} {
+			if rest, ok := strings.CutPrefix(name, prefix); ok {
+				return projectionNames.Replace(rest)
+			}
+		}
+		return name
+	}
+}
+
+// ofImages reports whether a tensor is one of an encoder of images.
+func ofImages(name string) bool {
+	return strings.HasPrefix(name, "v.") || strings.HasPrefix(name, "mm.")
+}
+
+// besides are the weights of a text, and those of the encoder of images in another file.
+type besides struct{ text, images transformer.Reader }
+
+// beside returns the weights of both files, whose tensors must have the names that belong there.
+func beside(text, images transformer.Reader, of, in *gguf.File) (transformer.Reader, error) {
+	for _, f := range []struct {
+		file   *gguf.File
+		images bool
+	}{{of, false}, {in, true}} {
+		for _, name := range f.file.Names() {
+			if ofImages(name) != f.images {
+				return nil, &fault.Error{Kind: fault.ErrWeights, Field: name, Err: errors.New("a tensor of the text in the file of the images, or the other way round")}
+			}
+		}
+	}
+	return besides{text, images}, nil
+}
+
+func (b besides) of(name string) transformer.Reader {
+	if ofImages(name) {
+		return b.images
+	}
+	return b.text
+}
+
+func (b besides) Names() []string { return slices.Concat(b.text.Names(), b.images.Names()) }
+
+func (b besides) Tensor(name string, shape ...int) ([]float32, error) {
+	return b.of(name).Tensor(name, shape...)
+}
+
+func (b besides) Shape(name string) ([]int, bool)   { return b.of(name).Shape(name) }
+func (b besides) Format(name string) kernels.Format { return b.of(name).Format(name) }
+func (b besides) Read(dst []float32, name string, from int) error {
+	return b.of(name).Read(dst, name, from)
+}
+
+// ReadBlocks implements transformer.BlockReader.
+func (b besides) ReadBlocks(dst []byte, name string, from int) error {
+	r, ok := b.of(name).(transformer.BlockReader)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return r.ReadBlocks(dst, name, from)
+}
